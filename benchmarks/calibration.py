@@ -12,8 +12,8 @@ from typing import get_args
 import numpy as np
 
 from benchmarks.development_data import Dataset, babe, load, read_models
+from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.metrics.metrics import ece
 from pcs_annotator.judging.weighing.calibration import CalibrationMethod, fit_calibrator
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits

@@ -30,15 +30,15 @@ import numpy as np
 from benchmarks.graded import GOLD_ROWS, SPLITS, held_out
 from pcs_annotator import Annotator, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
-from pcs_annotator.asking.models.embedded import EmbeddedModel
-from pcs_annotator.asking.models.embedded_engine.engine import Engine
-from pcs_annotator.asking.models.embedded_engine.prompts import label_prompt, label_sequences, parts_of
-from pcs_annotator.asking.models.embedded_engine.runner import processors
-from pcs_annotator.asking.models.llama import LlamaModel
-from pcs_annotator.asking.models.pull import pull
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, bootstrap_estimate
+from pcs_annotator.models.embedded import EmbeddedModel
+from pcs_annotator.models.embedded_engine.engine import Engine
+from pcs_annotator.models.embedded_engine.prompts import label_prompt, label_sequences, parts_of
+from pcs_annotator.models.embedded_engine.runner import processors
+from pcs_annotator.models.llama import LlamaModel
+from pcs_annotator.models.pull import pull
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 TWEETS = DATA / "texts" / "tweets_sentiment.csv"

@@ -30,13 +30,13 @@ from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.chat import Answers
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.vote import OPEN, Cell
-from pcs_annotator.pipeline.ask import close_models, open_job
+from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.function import FunctionRelation
+from pcs_annotator.runs.ask import close_models, open_job
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))

@@ -26,18 +26,18 @@ from scipy.special import softmax
 from scipy.stats import t as student
 
 from benchmarks.development_data import babe
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.estimating.corrected import Estimate, Study
 from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.estimating.sampling import Sample, allocate, by_confidence, draw_with
-from pcs_annotator.pipeline.estimating.answers import Line, Question
-from pcs_annotator.pipeline.estimating.evidence import Evidence
-from pcs_annotator.pipeline.estimating.shares import shares
-from pcs_annotator.pipeline.expected import expected_labels
+from pcs_annotator.runs.expected import expected_labels
+from pcs_annotator.runs.files.config import LearnSettings
+from pcs_annotator.studies.estimating.answers import Line, Question
+from pcs_annotator.studies.estimating.evidence import Evidence
+from pcs_annotator.studies.estimating.shares import shares
 
 ROWS = 10_000
 FOLDS = 5

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from benchmarks.development_data import QWEN, babe, load, read_models
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.files.result_tables import to_markdown
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.evaluate import evaluate
-from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
-from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study
+from pcs_annotator.showing.result_tables import to_markdown
+from pcs_annotator.studies.evaluation_tables import evaluation_tables
+from pcs_annotator.studies.paper import EXPERIMENTS, Settings, Study
 
 SIMULATED = ("sentiment", "gossipcop", "politifact")
 PAPER_ROWS = {"sentiment": 405, "gossipcop": 393, "politifact": 135}

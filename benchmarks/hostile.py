@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from tests.asking.models.hostile import CASES, MB, Case, ask, says, serving  # noqa: E402
+from tests.models.hostile import CASES, MB, Case, ask, says, serving  # noqa: E402
 
 DEADLINE = 3.0
 ROWS = 100

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from pcs_annotator import Annotator, Task
 from pcs_annotator.asking.annotators.annotator import Question
-from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.chat import Reply
+from pcs_annotator.models.resolve import resolve_model
 
 REVIEWS = Task("Is the review of the product positive or negative?", ["positive", "negative"])
 NEWS = Task(

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.development_data import DATA, Dataset, babe, development_sets, read_models
+from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.development_data import development_sets
+from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.estimating.corrected import Study
 from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn

@@ -24,8 +24,7 @@ from pcs_annotator.core.review import SEQUENCE, Queue
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.files import tables, vote_files
-from pcs_annotator.files.config import (
+from pcs_annotator.runs.files.config import (
     AskSettings,
     Config,
     DataSettings,
@@ -34,7 +33,8 @@ from pcs_annotator.files.config import (
     TaskSettings,
     config_to_dict,
 )
-from pcs_annotator.files.runs import RunFolder, write_json
+from pcs_annotator.runs.files.runs import RunFolder, write_json
+from pcs_annotator.tables import tables, vote_files
 from pcs_annotator.version import __version__
 
 LABELS = ("negative", "neutral", "positive")
@@ -119,8 +119,8 @@ def timed(act: Callable[[], object], times: int, clock: Callable[[], float] = ti
 def measure(path: Path) -> None:
     """Open the run as the page does, in a fresh process, and print every figure."""
     began = time.perf_counter()
-    from pcs_annotator.pipeline.review.session import Review
-    from pcs_annotator.pipeline.review.values import Given, Query, ReviewOptions
+    from pcs_annotator.runs.review.session import Review
+    from pcs_annotator.runs.review.values import Given, Query, ReviewOptions
 
     imported = time.perf_counter() - began
     review = Review.open(path, ReviewOptions(refit_every=0))

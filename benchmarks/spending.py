@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.development_data import Dataset, babe, load
+from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.metrics.metrics import auroc, ece
 from pcs_annotator.judging.model import Model

@@ -20,18 +20,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.errors import PcsWarning
-from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
-from pcs_annotator.files.result_columns import with_outcomes
-from pcs_annotator.files.sources import open_stream
-from pcs_annotator.files.table_stream import IdCheck, TableStream
-from pcs_annotator.files.table_writer import writing_table
-from pcs_annotator.files.tables import Columns
-from pcs_annotator.pipeline.label import Labelled, label
-from pcs_annotator.pipeline.run import run
-from pcs_annotator.pipeline.run_request import RunRequest
-from pcs_annotator.pipeline.run_result import RunResult
+from pcs_annotator.runs.files.config import AskSettings, Config, RelationSettings, TaskSettings
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.tables.result_columns import with_outcomes
+from pcs_annotator.tables.sources import open_stream
+from pcs_annotator.tables.table_stream import IdCheck, TableStream
+from pcs_annotator.tables.table_writer import writing_table
+from pcs_annotator.tables.tables import Columns
+from pcs_annotator.verbs.label import Labelled, label
+from pcs_annotator.verbs.run import run
 
 LABELS = ("positive", "neutral", "negative")
 ROWS = 1_000_000

@@ -31,11 +31,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, PreTr
 from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.prompt import build_messages
-from pcs_annotator.asking.models import batching
-from pcs_annotator.asking.models.transformers_engine.files import find_files
-from pcs_annotator.asking.models.transformers_engine.runner import pick_device, pick_dtype
-from pcs_annotator.asking.models.transformers_local import TransformersModel
 from pcs_annotator.core.chat import ChatModel, Request
+from pcs_annotator.models import batching
+from pcs_annotator.models.transformers_engine.files import find_files
+from pcs_annotator.models.transformers_engine.runner import pick_device, pick_dtype
+from pcs_annotator.models.transformers_local import TransformersModel
 
 # The shapes of SmolLM2-135M and SmolLM2-1.7B.
 SHAPES = {

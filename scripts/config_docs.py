@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.files.config import Config, OwnRelation
+from pcs_annotator.runs.files.config import Config, OwnRelation
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "config.md"
 INTRODUCTION = """# Every key of `pcs.toml`

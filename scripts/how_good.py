@@ -20,9 +20,9 @@ from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.faces.demo.tour import run_tour
-from pcs_annotator.files.result_tables import to_markdown
 from pcs_annotator.judging.evaluation.methods import OnCells
-from pcs_annotator.pipeline.evaluate import (
+from pcs_annotator.showing.result_tables import to_markdown
+from pcs_annotator.verbs.evaluate import (
     Evaluated,
     EvaluateRequest,
     RecordedVotes,

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from pcs_annotator.asking.models.catalog import price_of
 from pcs_annotator.core.chat import Usage
+from pcs_annotator.models.catalog import price_of
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "scaling.md"
 BEGIN, END = "<!-- cost table: scripts/scaling_docs.py -->\n", "<!-- end of the cost table -->"

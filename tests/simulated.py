@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.models.provider import providers
-from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
-from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.pipeline.run import run
-from pcs_annotator.pipeline.run_request import RunRequest
-from pcs_annotator.pipeline.run_result import RunResult
+from pcs_annotator.models.provider import providers
+from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.verbs.run import run
 from tests.stub.behaviour import pick
 
 MODELS = ("simulated:large@85", "simulated:middle@75", "simulated:small@65")

@@ -17,7 +17,7 @@ import pytest
 
 import pcs_annotator
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.pipeline.relations import RelationChoice, try_relation
+from pcs_annotator.verbs.relations import RelationChoice, try_relation
 from tests.stub import stub_process
 
 ROOT = Path(__file__).resolve().parents[1]

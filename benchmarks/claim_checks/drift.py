@@ -16,7 +16,7 @@ from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.drift import MAX_P_VALUE, POWER, profile
-from pcs_annotator.pipeline.learn import check_drift, counted_once
+from pcs_annotator.runs.learn import check_drift, counted_once
 
 DRIFT_REPETITIONS = 10  # a comparison is cheap, and alarms are meant to be rare
 COPIES = 10

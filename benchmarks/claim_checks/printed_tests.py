@@ -24,7 +24,8 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.compare import cross_validate
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, evaluate
-from pcs_annotator.judging.evaluation.experiments.study import (
+from pcs_annotator.judging.evaluation.methods import OnCells, original_of
+from pcs_annotator.studies.paper.study import (
     Compared,
     ExperimentBench,
     Settings,
@@ -32,7 +33,6 @@ from pcs_annotator.judging.evaluation.experiments.study import (
     adjusted,
     compared,
 )
-from pcs_annotator.judging.evaluation.methods import OnCells, original_of
 
 LEVEL, MOST = 0.05, 0.07
 MODELS = 3

@@ -21,7 +21,7 @@ from pcs_annotator.judging.promising.acceptance import Judged
 from pcs_annotator.judging.spending.frugal import learn_frugal
 from pcs_annotator.judging.spending.strategy import simulate
 from pcs_annotator.judging.weighing.crossfit import Splits
-from pcs_annotator.pipeline.learn import counted_once
+from pcs_annotator.runs.learn import counted_once
 
 FITS = Path(os.environ.get("PCS_CLAIMS_FITS", Path(gettempdir()) / "pcs-claims"))
 SIZES = (50, 100, 200, 400)

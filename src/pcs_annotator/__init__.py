@@ -13,14 +13,13 @@ from perceived_confidence import CLASH, is_mixed
 
 if TYPE_CHECKING:
     from pcs_annotator.asking.annotators.annotator import Annotator
-    from pcs_annotator.asking.models.provider import provider
+    from pcs_annotator.base.errors import PcsError, PcsWarning, UserError
     from pcs_annotator.core.outcome import Decision, Outcome, Outcomes
     from pcs_annotator.core.task import Item, Task
     from pcs_annotator.core.variant import Expectation, Variant
     from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
     from pcs_annotator.core.votes import Votes
     from pcs_annotator.core.weights import Weights
-    from pcs_annotator.errors import PcsError, PcsWarning, UserError
     from pcs_annotator.faces.classic.pcs import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
     from pcs_annotator.faces.python import (
@@ -38,13 +37,14 @@ if TYPE_CHECKING:
     from pcs_annotator.judging.weighing.fitting import fit_weights
     from pcs_annotator.judging.weighing.optimiser import Optimiser, optimiser
     from pcs_annotator.judging.weighing.scoring import score
-    from pcs_annotator.pipeline.ask import CollectSettings, collect
-    from pcs_annotator.pipeline.loaded_run import LoadedRun
-    from pcs_annotator.pipeline.run_result import RunResult
+    from pcs_annotator.models.provider import provider
     from pcs_annotator.relations.base import Relation
     from pcs_annotator.relations.choose import RelationOptions
     from pcs_annotator.relations.function import relation
     from pcs_annotator.relations.prompted.prompted import PromptedRelation
+    from pcs_annotator.runs.ask import CollectSettings, collect
+    from pcs_annotator.runs.loaded_run import LoadedRun
+    from pcs_annotator.runs.run_result import RunResult
 
 __all__ = [
     "ABSTAINED",
@@ -94,30 +94,30 @@ _HOMES = {
     "NOT_ASKED": "core.vote",
     "PCS": "faces.classic.pcs",
     "Annotator": "asking.annotators.annotator",
-    "CollectSettings": "pipeline.ask",
+    "CollectSettings": "runs.ask",
     "Decision": "core.outcome",
     "Expectation": "core.variant",
     "Item": "core.task",
-    "LoadedRun": "pipeline.loaded_run",
+    "LoadedRun": "runs.loaded_run",
     "Optimiser": "judging.weighing.optimiser",
     "Outcome": "core.outcome",
     "Outcomes": "core.outcome",
     "PCSClassifier": "faces.classifier",
-    "PcsError": "errors",
-    "PcsWarning": "errors",
+    "PcsError": "base.errors",
+    "PcsWarning": "base.errors",
     "PromptedRelation": "relations.prompted.prompted",
     "Relation": "relations.base",
     "RelationOptions": "relations.choose",
-    "RunResult": "pipeline.run_result",
+    "RunResult": "runs.run_result",
     "Task": "core.task",
-    "UserError": "errors",
+    "UserError": "base.errors",
     "Variant": "core.variant",
     "Votes": "core.votes",
     "Weights": "core.weights",
     "aevaluate": "faces.python",
     "alabel": "faces.python",
     "arun": "faces.python",
-    "collect": "pipeline.ask",
+    "collect": "runs.ask",
     "compare": "faces.python",
     "estimate": "faces.python",
     "evaluate": "faces.python",
@@ -125,7 +125,7 @@ _HOMES = {
     "label": "faces.python",
     "load_run": "faces.python",
     "optimiser": "judging.weighing.optimiser",
-    "provider": "asking.models.provider",
+    "provider": "models.provider",
     "relation": "relations.function",
     "relation_values": "faces.python",
     "run": "faces.python",

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from pcs_annotator.base.errors import LabelError
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.task import unknown_label
-from pcs_annotator.errors import LabelError
 
 
 def refuse(*gold: str | None) -> None:

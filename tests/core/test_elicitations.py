@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.elicitations import (
     PHRASES,
     base_annotator,
@@ -14,7 +15,6 @@ from pcs_annotator.core.elicitations import (
     kind_of,
     top_k_kind,
 )
-from pcs_annotator.errors import UnknownNameError
 
 KINDS = st.sampled_from(["1s-top-1", "1s-top-2", "2s-top-12", "ling-1s", "p-true"])
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import UserError, Votes
+from pcs_annotator.base.errors import GoldError, InputError, LabelError, UnknownNameError
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions, same_text, text_hash
-from pcs_annotator.errors import GoldError, InputError, LabelError, UnknownNameError
 from tests.builders import votes_of
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Item, Task, UserError
+from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.task import (
     MAX_LABELS,
     Phrasing,
@@ -16,7 +17,6 @@ from pcs_annotator.core.task import (
     unknown_label,
     usual_instruction,
 )
-from pcs_annotator.errors import ConfigError, LabelError
 
 
 def test_item_has_no_field_for_gold() -> None:

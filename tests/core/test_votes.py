@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes
+from pcs_annotator.base.errors import LabelError, TableError, UnknownNameError
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.errors import LabelError, TableError, UnknownNameError
 from tests.builders import votes_of
 
 FOUR_AXES = hnp.array_shapes(min_dims=4, max_dims=4, max_side=4)

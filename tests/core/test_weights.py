@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pcs_annotator import Weights
+from pcs_annotator.base.errors import TableError, UnknownNameError
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.weights import Diagnostics, Evidence, Flag, Interval, to_simplex
-from pcs_annotator.errors import TableError, UnknownNameError
 from tests.builders import votes_of
 
 

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from pcs_annotator import Annotator, CollectSettings, PCSClassifier, PcsWarning, Task, UserError
-from pcs_annotator.errors import ConfigError, GoldError, InputError, LabelError
+from pcs_annotator.base.errors import ConfigError, GoldError, InputError, LabelError
 from tests.stub import Behaviour, stub_process
 
 TASK = Task("What is it about?", ["sport", "politics"])

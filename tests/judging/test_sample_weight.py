@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from pcs_annotator import fit_weights, score
+from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import gold_codes, row_counts
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import ConfigError, GoldError
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.pipeline.learn import fit_for_classifier
+from pcs_annotator.runs.learn import fit_for_classifier
 from tests.builders import simulated_votes
 
 pytestmark = pytest.mark.filterwarnings("ignore::pcs_annotator.PcsWarning")  # weights of so few rows are extreme

@@ -9,9 +9,9 @@ import pytest
 
 from pcs_annotator import Relation, RelationOptions, Variant
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.choose import choose_relations, known_relations
+from pcs_annotator.tables.tabular import as_arrow
 
 ODD = {
     "empty": "",

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from pcs_annotator import PromptedRelation, RelationOptions
-from pcs_annotator.errors import ConfigError, UnknownNameError
+from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import Context, Original, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.choose import choose_relations, find_relation, known_relations

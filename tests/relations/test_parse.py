@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.errors import ConfigError, MissingPackage
+from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.relations import parse
 from pcs_annotator.relations.parse import Parser
 

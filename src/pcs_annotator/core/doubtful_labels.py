@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from pcs_annotator.errors import LabelError
+from pcs_annotator.base.errors import LabelError
 
 MISSING = frozenset(["nan", "none", "null", "nil", "na", "n/a", "n.a.", "#n/a", "#na", "<na>", "nat"])
 LARGEST_CODE = 10

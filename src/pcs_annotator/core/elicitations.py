@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from pcs_annotator.errors import UnknownNameError
-from pcs_annotator.registry import Registry
+from pcs_annotator.base.errors import UnknownNameError
+from pcs_annotator.base.registry import Registry
 
 elicitations: Registry[Any] = Registry(
     "elicitation",

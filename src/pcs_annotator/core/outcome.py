@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pcs_annotator.core.display import html_table
+from pcs_annotator.base.display import html_table
 from pcs_annotator.core.task import is_empty
 
 Decision = Literal["accept", "review", "agree"]

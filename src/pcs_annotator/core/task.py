@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.doubtful_labels import doubt_about
-from pcs_annotator.errors import ConfigError, LabelError
 
 MAX_LABELS = 127  # codes are int8
 _LINE_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import InputError, LabelError, TableError, UnknownNameError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Grades, Integers, Mask, frozen
 from pcs_annotator.core.elicitations import kind_of
-from pcs_annotator.core.probability_columns import GRADE_TOLERANCE
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.vote_columns import Unknown
-from pcs_annotator.core.vote_table import Form, VoteArrays, parse_vote_table, write_vote_table
-from pcs_annotator.errors import InputError, LabelError, TableError, UnknownNameError
+from pcs_annotator.tables.probability_columns import GRADE_TOLERANCE
+from pcs_annotator.tables.vote_columns import Unknown
+from pcs_annotator.tables.vote_table import Form, VoteArrays, parse_vote_table, write_vote_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import html_table
 from pcs_annotator.core.arrays import Floats, Integers, frozen
-from pcs_annotator.core.display import html_table
 from pcs_annotator.core.votes import Votes, check_unique, positions_of
 
 TOLERANCE = 1e-9

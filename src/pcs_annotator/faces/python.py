@@ -8,28 +8,28 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, Unpack
 
-from pcs_annotator.core.concurrency import run_in_thread
-from pcs_annotator.core.display import in_notebook
+from pcs_annotator.base.concurrency import run_in_thread
+from pcs_annotator.base.display import in_notebook
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address
-from pcs_annotator.core.tabular import place_or_table, table_place
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.settings import RunSettings, SavingSettings, SplittingSettings
-from pcs_annotator.pipeline import evaluate as evaluating
-from pcs_annotator.pipeline import label as labelling
-from pcs_annotator.pipeline import run as running
-from pcs_annotator.pipeline.compare.comparison import Comparison
-from pcs_annotator.pipeline.compare.comparison import compare as compare_runs
-from pcs_annotator.pipeline.estimating.answers import Estimated, Question
-from pcs_annotator.pipeline.estimating.estimate import estimate_run
-from pcs_annotator.pipeline.loaded_run import LoadedRun
-from pcs_annotator.pipeline.own_objects import OwnObjects, names_in
-from pcs_annotator.pipeline.relation_value import ValuedRelations, value_of_votes
-from pcs_annotator.pipeline.resolve_config import Flags, flags_only, read_settings
-from pcs_annotator.pipeline.run_engine import LoadOptions
-from pcs_annotator.pipeline.run_request import RunRequest, default_folder
-from pcs_annotator.pipeline.run_result import RunResult
+from pcs_annotator.runs.loaded_run import LoadedRun
+from pcs_annotator.runs.own_objects import OwnObjects, names_in
+from pcs_annotator.runs.resolve_config import Flags, flags_only, read_settings
+from pcs_annotator.runs.run_engine import LoadOptions
+from pcs_annotator.runs.run_request import RunRequest, default_folder
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.studies.compare.comparison import Comparison
+from pcs_annotator.studies.compare.comparison import compare as compare_runs
+from pcs_annotator.studies.estimating.answers import Estimated, Question
+from pcs_annotator.studies.estimating.estimate import estimate_run
+from pcs_annotator.studies.relation_value import ValuedRelations, value_of_votes
+from pcs_annotator.tables.tabular import place_or_table, table_place
+from pcs_annotator.verbs import evaluate as evaluating
+from pcs_annotator.verbs import label as labelling
+from pcs_annotator.verbs import run as running
 
 PathLike = str | Path
 P = ParamSpec("P")

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
+from pcs_annotator.base.registry import Registry
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.task import Phrasing, Task
 from pcs_annotator.core.variant import ORIGINAL, Expectation, Variant
-from pcs_annotator.registry import Registry
 from pcs_annotator.relations.parse import Parser
 
 AskRewriter = Callable[[Request], Awaitable[Reply]]

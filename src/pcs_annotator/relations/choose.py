@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import QuestionRelation, Relation, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.compose import FirstOf, InTurn

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pcs_annotator.errors import MissingPackage
+from pcs_annotator.base.errors import MissingPackage
 
 if TYPE_CHECKING:
     from spacy.tokens import Token

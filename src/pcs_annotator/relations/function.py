@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
+from pcs_annotator.base.errors import ConfigError, PcsError
 from pcs_annotator.core.variant import Expectation, Variant
-from pcs_annotator.errors import ConfigError, PcsError
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.rule import ByFunction, NotApplicable, as_variant
 

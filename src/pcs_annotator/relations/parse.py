@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pcs_annotator.errors import ConfigError, MissingPackage
+from pcs_annotator.base.errors import ConfigError, MissingPackage
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -22,13 +22,13 @@ from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.asking.models.scripted import ScriptedModel, answer_by_hash
+from pcs_annotator.base.errors import AccessDenied, ConfigError, ServerTrouble
 from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.vote import OPEN, Cell, Vote
-from pcs_annotator.errors import AccessDenied, ConfigError, ServerTrouble
+from pcs_annotator.models.resolve import resolve_model
+from pcs_annotator.models.scripted import ScriptedModel, answer_by_hash
 from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.function import FunctionRelation
 from tests.asking.reading import assert_read_as_needed

@@ -23,10 +23,10 @@ from pcs_annotator.asking.engine.budget import (
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
-from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import THINKING_TOKENS, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.core.ledger_address import LedgerAddress
-from pcs_annotator.errors import BudgetReached
+from pcs_annotator.models.resolve import resolve_model
 from tests.stub import Behaviour, stub_process
 
 

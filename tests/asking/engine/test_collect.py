@@ -29,9 +29,7 @@ from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.asking.models.scripted import ScriptedModel
-from pcs_annotator.core.chat import Request, Sampling
-from pcs_annotator.errors import (
+from pcs_annotator.base.errors import (
     AccessDenied,
     BadRequest,
     ConfigError,
@@ -41,6 +39,8 @@ from pcs_annotator.errors import (
     TableError,
     UserError,
 )
+from pcs_annotator.core.chat import Request, Sampling
+from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.function import FunctionRelation
 from tests.asking.reading import assert_read_as_needed
 from tests.stub import Behaviour, Stats, StubServer

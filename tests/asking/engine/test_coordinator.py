@@ -14,8 +14,8 @@ from pcs_annotator.asking.engine.pace import CallsPerSecond
 from pcs_annotator.asking.engine.remote_calls import RemoteBudget, RemoteCalls
 from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.base.errors import BudgetReached, LedgerError
 from pcs_annotator.core.chat import Reply, Usage
-from pcs_annotator.errors import BudgetReached, LedgerError
 from tests.asking.virtual_time import VirtualLoop, run_virtually
 from tests.postgres import PostgresServer
 

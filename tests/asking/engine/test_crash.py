@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator import CollectSettings, Item, Task, collect
-from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.base.concurrency import run_sync
 from tests.stub import Behaviour, StubProcess, stub_process
 
 IN_FLIGHT = 16

@@ -13,15 +13,15 @@ import pytest
 from pcs_annotator import ABSTAINED, NOT_ASKED, Annotator, CollectSettings, Item, Task, Votes, collect
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.item_asker import FIRST_ROWS, VoteBuffer
-from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.base.errors import BadRequest, ServerTrouble
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.vote import Vote
-from pcs_annotator.errors import BadRequest, ServerTrouble
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.files.vote_files import read_votes
-from pcs_annotator.files.written_votes import VoteAxes
 from pcs_annotator.judging.baselines import baselines
-from pcs_annotator.pipeline.ask import open_job
+from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.runs.ask import open_job
+from pcs_annotator.tables.vote_files import read_votes
+from pcs_annotator.tables.written_votes import VoteAxes
 from tests.stub import Behaviour, StubServer
 from tests.stub.answers import Answer, answer, chosen_label, labels_of
 from tests.stub.questions import Question

@@ -14,9 +14,9 @@ import pytest
 from pcs_annotator import Annotator, CollectSettings, Item, Task, Votes, collect
 from pcs_annotator.asking.annotators import grading
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.base.errors import ConfigError, PcsWarning
 from pcs_annotator.core.chat import Answers, Message, Reply, Request
-from pcs_annotator.errors import ConfigError, PcsWarning
+from pcs_annotator.models.scripted import ScriptedModel
 from tests.stub import Behaviour, Stub, StubServer
 from tests.stub.answers import chosen_label
 from tests.stub.logprobs import CAPITALISED, probabilities

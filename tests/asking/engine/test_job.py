@@ -9,14 +9,14 @@ from pcs_annotator import Annotator, Item, PromptedRelation, Task
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.budget import expected_tokens
 from pcs_annotator.asking.engine.job import Job, job_digest, make_plan
-from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Reply, Sampling
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.errors import ConfigError
-from pcs_annotator.pipeline.ask import CollectSettings, open_job
+from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.function import FunctionRelation
+from pcs_annotator.runs.ask import CollectSettings, open_job
 
 TASK = Task("How does the writer feel?", ["positive", "negative"])
 

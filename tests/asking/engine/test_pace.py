@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from pcs_annotator.asking.engine.pace import GONE_AFTER, NEVER_ANSWERED_AFTER, Pace
+from pcs_annotator.base.errors import Interrupted, ModelDown
 from pcs_annotator.core.chat import RateHint
-from pcs_annotator.errors import Interrupted, ModelDown
 from tests.asking.virtual_time import run_virtually
 
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from pcs_annotator import Annotator, CollectSettings, Item, RelationOptions, Task, Votes, collect
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Asking, Job
-from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.base.errors import BudgetReached, ConfigError
 from pcs_annotator.core.chat import QuestionParts, Reply, Request, TokenPosition
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.vote import Vote
-from pcs_annotator.errors import BudgetReached, ConfigError
-from pcs_annotator.pipeline.ask import ask_job, open_job, plan_job
+from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.runs.ask import ask_job, open_job, plan_job
 
 LABELS = ["positive", "neutral", "negative"]
 TASK = Task("How does the writer feel?", LABELS, wordings=["What is the mood?"])

@@ -11,9 +11,9 @@ import pytest
 
 from pcs_annotator.asking.ledger.ledger import SCHEMA, Ledger, call_key, entry_of
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
+from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Constraint, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.core.ledger_address import LedgerAddress
-from pcs_annotator.errors import LedgerError
 
 NewLedger = Callable[[], LedgerAddress]
 

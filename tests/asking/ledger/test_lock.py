@@ -14,9 +14,9 @@ import pytest
 from pcs_annotator import Annotator, CollectSettings, Item, Task, Votes, collect
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.ledger.lock import lock_ledger
-from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.base.concurrency import run_sync
+from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.errors import LedgerError
 
 
 def enter_lock(ledger: Path, *, wait: bool = True) -> None:

@@ -14,10 +14,10 @@ import pytest
 from pcs_annotator import CollectSettings, Item, Task, collect
 from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.base.concurrency import run_sync
+from pcs_annotator.base.errors import LedgerError, MissingPackage
 from pcs_annotator.core.chat import Reply, Usage
-from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
-from pcs_annotator.errors import LedgerError, MissingPackage
 from tests.postgres import GUEST, PASSWORD, USER, PostgresServer
 from tests.stub import Behaviour, StubProcess, stub_process
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, Votes
-from pcs_annotator.errors import TableError
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.classic.annotations import AnnotationAxes, has_votes, read_annotations, with_annotations
 from pcs_annotator.faces.classic.table import ClassicDataset
 

@@ -14,9 +14,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator import PCS, CollectSettings
-from pcs_annotator.asking.models.scripted import ScriptedModel
-from pcs_annotator.core.chat import Request
-from pcs_annotator.errors import (
+from pcs_annotator.base.errors import (
     AccessDenied,
     ConfigError,
     GoldError,
@@ -26,6 +24,8 @@ from pcs_annotator.errors import (
     UnknownNameError,
     UserError,
 )
+from pcs_annotator.core.chat import Request
+from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.function import FunctionRelation
 from tests.stub import Behaviour, StubProcess, StubServer, stub_process
 
@@ -39,7 +39,7 @@ GOLD = {row: "Fake" if blake2b(b"%d" % row).digest()[0] % 2 else "Real" for row 
 
 # few rows and models that answer by hash: most tests do not depend on the weights
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*(decides alone|carry nothing about the gold):pcs_annotator.errors.PcsWarning"
+    "ignore:.*(decides alone|carry nothing about the gold):pcs_annotator.base.errors.PcsWarning"
 )
 
 

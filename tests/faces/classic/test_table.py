@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.errors import LabelError, TableError, UserError
+from pcs_annotator.base.errors import LabelError, TableError, UserError
 from pcs_annotator.faces.classic.table import (
     ClassicDataset,
     beside,

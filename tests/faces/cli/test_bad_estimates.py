@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from tests.pipeline.estimating.made import make_run, rows_with_groups, truth
 from tests.simulated import copy_run, write_csv
+from tests.studies.estimating.made import make_run, rows_with_groups, truth
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pcs_annotator.core import table_files
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.tables import table_files
 from tests.simulated import simulated_models, simulated_run
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))

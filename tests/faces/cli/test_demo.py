@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pcs_annotator.asking.models.provider import providers
-from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
 from pcs_annotator.faces.cli.demo import print_tour
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.demo import tour as touring
 from pcs_annotator.faces.demo.tour import LABELS, STYLES, run_tour
-from pcs_annotator.pipeline import resolve_config
-from pcs_annotator.pipeline.models import missing_weights
-from pcs_annotator.pipeline.resolve_config import flags_only
+from pcs_annotator.models.provider import providers
+from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.resolve_config import flags_only
+from pcs_annotator.verbs.models import missing_weights
 from tests.simulated import read_csv
 from tests.stub.behaviour import pick
 

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator import estimate
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli.main import main
-from tests.pipeline.estimating.made import make_run
+from tests.studies.estimating.made import make_run
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.pipeline.large import large_table
+from pcs_annotator.runs.large import large_table
 from tests.simulated import read_csv
 
 LABELS = ["sports, games", "politics/economy", 'says "no"', "新闻 👍"]

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import feather
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.files import workbook
+from pcs_annotator.tables import workbook
 
 HEADER = "id;text;gold;year"
 ROWS = ["7;The city; bought buses;good;2020", "8;naïve – nein;bad;2021", "9;=1+1;;2022"]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.pipeline import models
-from tests.asking.models import hostile
+from pcs_annotator.verbs import models
+from tests.models import hostile
 from tests.stub import Behaviour, stub_process
 from tests.stub.behaviour import Logprobs
 

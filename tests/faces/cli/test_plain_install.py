@@ -39,7 +39,7 @@ class Installed:
         return None if name.partition(".")[0] in {HIDDEN!r} else PathFinder.find_spec(name, path, target)
 
 sys.meta_path[:] = [BuiltinImporter, FrozenImporter, Installed]
-from pcs_annotator.errors import MissingPackage
+from pcs_annotator.base.errors import MissingPackage
 from pcs_annotator.faces.cli.main import main
 
 found = []

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pcs_annotator import relation_values
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.votes import read_vote_table
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli.main import main
 from tests.faces.cli.test_evaluate import write_graded
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.errors import UnknownNameError
+from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.rule import TextRule

@@ -17,7 +17,7 @@ import pytest
 
 from pcs_annotator import run
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.pipeline.run_result import RunResult
+from pcs_annotator.runs.run_result import RunResult
 from tests.stub import Behaviour, stub_process
 
 ROWS = [

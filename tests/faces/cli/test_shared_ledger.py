@@ -12,7 +12,7 @@ import pytest
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.pipeline.folder_votes import SETTLED_AFTER
+from pcs_annotator.runs.folder_votes import SETTLED_AFTER
 from tests.postgres import PASSWORD, PostgresServer
 
 TEXTS = [f"The bus number {number} was {'late' if number % 3 else 'fine'}." for number in range(12)]
@@ -146,7 +146,7 @@ def test_a_folder_waits_while_another_one_uses_the_ledger_and_says_for_whom(
 def test_a_ledger_that_was_pruned_is_noticed_also_on_a_server(
     postgres: PostgresServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pcs_annotator.pipeline.folder_votes.SETTLED_AFTER", -SETTLED_AFTER)
+    monkeypatch.setattr("pcs_annotator.runs.folder_votes.SETTLED_AFTER", -SETTLED_AFTER)
     asking = ["run", "data.csv", *ASK, "--ledger", (address := postgres.new_ledger())]
     assert [shown(asking, capsys)["calls"] for _ in range(2)] == [12, 0]
     assert main(["ledger", "prune", address, "--model", "scripted:hash", "--yes"]) == 0

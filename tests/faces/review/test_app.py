@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.review.guidelines import rendered
 from pcs_annotator.faces.review.keys import FOR_LABELS, TAKEN, keys_of
 from pcs_annotator.faces.review.queues import QUEUES

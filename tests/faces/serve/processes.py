@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.pipeline.run import run
-from pcs_annotator.pipeline.run_request import RunRequest
+from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.verbs.run import run
 
 LABELS = ("positive", "negative")
 _ROOT = Path(__file__).resolve().parents[3]

@@ -11,8 +11,8 @@ from typing import Any
 import aiohttp
 
 from pcs_annotator.faces.serve.app import OPEN_PATHS, App
-from pcs_annotator.pipeline.label import Saving
-from pcs_annotator.pipeline.serve import Service, ServiceOptions
+from pcs_annotator.runs.serve import Service, ServiceOptions
+from pcs_annotator.verbs.label import Saving
 from tests.faces.web.serving import serving
 
 

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.runs.files.runs import RunFolder
 from tests.faces.serve.processes import ServiceProcess, service_process
 from tests.stub import StubProcess
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pcs_annotator.errors import LedgerError, TableError
+from pcs_annotator.base.errors import LedgerError, TableError
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, host_name
 from tests.faces.web.serving import serving
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from pcs_annotator.errors import ConfigError, MissingPackage
+from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.faces import web
 from pcs_annotator.faces.web.server import listen
 from tests.faces.web.serving import serving

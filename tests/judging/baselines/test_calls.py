@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines import Baseline, baselines
 from pcs_annotator.judging.baselines.plain_votes import MajorityVote, SelfConsistency
 from pcs_annotator.judging.baselines.spuq import Spuq

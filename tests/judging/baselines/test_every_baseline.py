@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.baselines.stated import complete
 from tests.judging.strategies import LABELS

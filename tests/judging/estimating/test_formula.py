@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pcs_annotator.errors import ConfigError, UndefinedMetric
+from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.judging.estimating.formula import Factor, FormulaData, parse_formula
 
 COLUMNS = {

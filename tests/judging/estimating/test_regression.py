@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.judging.estimating import regression as module
 from pcs_annotator.judging.estimating.regression import LabelRegression, Link
 

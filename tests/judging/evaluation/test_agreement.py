@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_fscore_support
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.coders import Coders
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation import agreement
 from pcs_annotator.judging.evaluation.agreement import (
     MAJORITY,

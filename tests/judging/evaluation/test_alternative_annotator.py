@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.alternative_annotator import alternative_annotator, benjamini_yekutieli
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.logprob import LogProb
 from pcs_annotator.judging.evaluation.compare import REFERENCES, Figures, cross_validate, references, with_holm
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, evaluate

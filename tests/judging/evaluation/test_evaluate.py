@@ -7,21 +7,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.votes import Votes, read_vote_table
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.baselines.logprob import LogProb
 from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, EvaluationOptions, evaluate
-from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
 from pcs_annotator.judging.evaluation.methods import FIGURES, NO_CONFIDENCE_AUROC, Method, OnCells, hard_scores
 from pcs_annotator.judging.metrics import metrics
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.significance import delong, holm
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
 from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.studies.evaluation_tables import evaluation_tables
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes
 from tests.judging.evaluation.test_methods import FirstVote

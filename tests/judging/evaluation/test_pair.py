@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pcs_annotator import Votes
+from pcs_annotator.base.errors import MismatchError, UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.errors import MismatchError, UndefinedMetric
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions
 from pcs_annotator.judging.evaluation.pair import Contender, compare_pair
 from tests.builders import simulated_votes

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from pcs_annotator import NOT_ASKED, Votes
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, evaluate
 from pcs_annotator.judging.evaluation.methods import OnCells
 from pcs_annotator.judging.evaluation.relation_value import RelationValue, RelationValues, relation_values

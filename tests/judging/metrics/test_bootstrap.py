@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.metrics import bootstrap
 from pcs_annotator.judging.metrics.bootstrap import interval_around, least_auroc, least_share, resample_counts
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_on, bootstrap_estimate, exact_interval

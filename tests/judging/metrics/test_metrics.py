@@ -10,8 +10,8 @@ from scipy.stats import binomtest, rankdata
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.metrics import log_loss as sklearn_log_loss
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.metrics import metrics
 from pcs_annotator.judging.metrics.metrics import (
     accuracy,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm, ttest_rel
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.metrics.bootstrap import resample_counts
 from pcs_annotator.judging.metrics.metrics import auroc, auroc_on
 from pcs_annotator.judging.metrics.significance import (

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, find_thresholds
 
 LABELS = ("no", "yes")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from scipy.stats import binom, chi2_contingency
 
+from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import MismatchError
 from pcs_annotator.judging.promising.drift import (
     Drift,
     Profile,

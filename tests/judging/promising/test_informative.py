@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.arrays import Codes, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, read_vote_table
-from pcs_annotator.errors import GoldError
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.promising import informative
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets, fit_prediction_sets
 
 

@@ -3,7 +3,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.judging.promising.targets import Target, precision_threshold, recall_threshold
 
 

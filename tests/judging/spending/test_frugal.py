@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pcs_annotator import NOT_ASKED, PcsWarning, score
+from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.errors import UnknownNameError
 from pcs_annotator.judging import fit_model as module
 from pcs_annotator.judging.fit_model import Learning, fit_model, learn_model, rows_to_replay
 from pcs_annotator.judging.promising.acceptance import Promise

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from pcs_annotator import NOT_ASKED, Weights, score
+from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.weights import Evidence
-from pcs_annotator.errors import UnknownNameError
 from pcs_annotator.judging.spending.stopping import ExactStop
 from pcs_annotator.judging.spending.strategy import order_of, simulate
 from pcs_annotator.judging.weighing.scoring import choose

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pcs_annotator import PcsWarning, Votes, Weights, fit_weights, score
+from pcs_annotator.base.errors import GoldError, UnknownNameError
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.weights import Diagnostics
-from pcs_annotator.errors import GoldError, UnknownNameError
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression

@@ -10,9 +10,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import log_softmax
 
 from pcs_annotator import Votes, Weights, score
+from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.weights import Evidence, Reading
-from pcs_annotator.errors import MismatchError
 from pcs_annotator.judging.weighing import scoring
 from pcs_annotator.judging.weighing.scoring import MIN_GRADE, choose, read_votes, softmax
 from tests.builders import simulated_votes, votes_of

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import PromptedRelation, Variant
-from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import run_checks

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import RelationOptions, Task
+from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.core.task import Phrasing, usual_instruction
-from pcs_annotator.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations, find_relation
 from pcs_annotator.relations.question.order import LabelOrder

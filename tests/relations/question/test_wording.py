@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from pcs_annotator import RelationOptions, Task
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.task import Phrasing
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.relations.question.wording import wording_complaint, write_wording

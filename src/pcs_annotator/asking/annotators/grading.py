@@ -14,8 +14,8 @@ from math import exp
 from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.vocabulary import vocabulary
-from pcs_annotator.asking.models.logprobs import NEVER
 from pcs_annotator.core.chat import TokenPosition
+from pcs_annotator.models.logprobs import NEVER
 
 NOT_GIVEN = "no log-probabilities in the reply"
 IN_PROSE = "an answer in prose"

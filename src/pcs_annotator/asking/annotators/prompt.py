@@ -14,9 +14,9 @@ from itertools import count
 from string import ascii_uppercase
 from typing import Literal, NamedTuple
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Message, QuestionParts, sendable
 from pcs_annotator.core.task import Task
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.phrases import Phrases, all_phrases, phrases_around
 
 PromptStyle = Literal["chat", "plain"]

@@ -28,9 +28,9 @@ from pcs_annotator.asking.annotators.prompt import AnswerFormat, letters_of
 from pcs_annotator.asking.annotators.prose import verdict
 from pcs_annotator.asking.annotators.quotation import ECHO, blanked, collapsed, normal, normal_text, own_words
 from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, vocabulary
-from pcs_annotator.asking.models.logprobs import ANSWER_KEY, OPENING_TAG
+from pcs_annotator.base.thinking import thinking_spans
 from pcs_annotator.core.chat import Message
-from pcs_annotator.core.thinking import thinking_spans
+from pcs_annotator.models.logprobs import ANSWER_KEY, OPENING_TAG
 
 ParseKind = Literal["", "bare", "tag", "json", "stated", "prose"]
 

@@ -16,8 +16,8 @@ from pcs_annotator.asking.engine.ask import Deferred
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, ItemAsker
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.concurrency import gather_all
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell

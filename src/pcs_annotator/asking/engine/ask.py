@@ -11,16 +11,16 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from pcs_annotator import errors
 from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, PartOfBudget, Tokens, expected_tokens
 from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, Pace, RateLimit
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import CallStore, call_key, entry_of
 from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.ledger.sums import PriceOf
-from pcs_annotator.asking.models.logprobs import tells
+from pcs_annotator.base import errors
+from pcs_annotator.base.concurrency import deadline
 from pcs_annotator.core.chat import ChatModel, Reply, Request, identity_of
-from pcs_annotator.core.concurrency import deadline
+from pcs_annotator.models.logprobs import tells
 
 _LOG = logging.getLogger(__name__)
 Defer = Callable[["Call"], bool]

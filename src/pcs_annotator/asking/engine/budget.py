@@ -11,8 +11,8 @@ from typing import NamedTuple
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.ledger.admin import LedgerAdmin
 from pcs_annotator.asking.ledger.sums import PriceOf, Sums, day_of
+from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import ChatModel, Request, Usage
-from pcs_annotator.errors import BudgetReached
 
 UNLIMITED_ANSWER = 4096
 """Tokens of the longest answer when the request sets no limit."""

@@ -13,10 +13,10 @@ from pcs_annotator.asking.engine.adaptive import Work, adaptive_work
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.item_asker import ItemAsker, Missing, PreparedJob
 from pcs_annotator.asking.engine.job import Job, with_written_wording
+from pcs_annotator.base.errors import Interrupted, PcsError
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import Interrupted, PcsError
 
 SECONDS_TO_FINISH = 10.0
 GARBAGE_THRESHOLD = (20_000, 20, 50)

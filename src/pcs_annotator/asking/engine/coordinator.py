@@ -14,8 +14,8 @@ from typing import NamedTuple
 from pcs_annotator.asking.engine.budget import BudgetTracker, Cost
 from pcs_annotator.asking.engine.pace import CallsPerSecond
 from pcs_annotator.asking.ledger.ledger import CallStore, LedgerEntry
+from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import Reply
-from pcs_annotator.errors import BudgetReached
 
 CLAIM_SECONDS = 0.02
 """How long an answer waits for the ledger to grant claims; those that come later are granted when asked for again."""

@@ -13,15 +13,23 @@ from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.ask import Asker, Call, Deferred, Rewriter
 from pcs_annotator.asking.engine.job import Asking, Job
 from pcs_annotator.asking.ledger.ledger import CallKey, CallStore, call_key
+from pcs_annotator.base.concurrency import gather_all
+from pcs_annotator.base.errors import (
+    BudgetReached,
+    PcsError,
+    RateLimited,
+    ServerTrouble,
+    TableError,
+    TimedOut,
+    Unanswerable,
+)
 from pcs_annotator.core.arrays import Codes, Floats, Grades
 from pcs_annotator.core.chat import Reply
-from pcs_annotator.core.concurrency import gather_all
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import BudgetReached, PcsError, RateLimited, ServerTrouble, TableError, TimedOut, Unanswerable
 from pcs_annotator.relations.base import Context, asks_about_truth
 from pcs_annotator.relations.compose import text_parts
 

@@ -17,6 +17,7 @@ from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
 from pcs_annotator.asking.ledger.ledger import call_key
 from pcs_annotator.asking.ledger.sums import PriceOf
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.chat import ChatModel, identity_of
 from pcs_annotator.core.elicitations import calls_of, kind_of
@@ -25,7 +26,6 @@ from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import Vote
 from pcs_annotator.core.votes import positions_of
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import Original, Relation, rephrased
 from pcs_annotator.relations.compose import text_parts
 from pcs_annotator.relations.parse import Parser

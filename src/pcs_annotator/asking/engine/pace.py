@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from pcs_annotator.base.errors import ModelDown, PcsError, PcsWarning
 from pcs_annotator.core.chat import RateHint
-from pcs_annotator.errors import ModelDown, PcsError, PcsWarning
 
 FIRST_RATE = 8.0
 BELOW_LIMIT = 0.97

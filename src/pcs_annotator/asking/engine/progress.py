@@ -14,9 +14,9 @@ from typing import Any, TextIO
 
 from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.ledger.sums import PriceOf
+from pcs_annotator.base.display import in_notebook
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.chat import Usage
-from pcs_annotator.core.display import in_notebook
 
 TAKEN = ("calls", "input_tokens", "output_tokens")
 _CAUSES = {

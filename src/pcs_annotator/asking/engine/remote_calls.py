@@ -13,8 +13,8 @@ from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
 from pcs_annotator.asking.engine.coordinator import Grants, Wishes
 from pcs_annotator.asking.engine.pace import LATE_SECONDS
 from pcs_annotator.asking.ledger.ledger import LedgerEntry
+from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import Reply
-from pcs_annotator.errors import BudgetReached
 
 GATHER_SECONDS = 0.005
 ASK_AGAIN_SECONDS = 0.05

@@ -16,9 +16,9 @@ from typing import NamedTuple, Protocol
 
 from pcs_annotator.asking.ledger.admin import PAID, SPEND, LedgerAdmin, Row
 from pcs_annotator.asking.ledger.sums import FILE_DAY, FileSums, Sums, add_own
-from pcs_annotator.asking.models.logprobs import pack, unpack
+from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Finish, Message, Reply, Request, Sampling, Usage
-from pcs_annotator.errors import LedgerError
+from pcs_annotator.models.logprobs import pack, unpack
 
 BUSY_SECONDS = 15
 KEYS_PER_QUERY = 500

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from pcs_annotator.base.errors import LedgerError, PcsError, PcsWarning
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
-from pcs_annotator.errors import LedgerError, PcsError, PcsWarning
 
 LOCK_ATTEMPT_SECONDS = 0.05
 SILENT_SECONDS = 0.5

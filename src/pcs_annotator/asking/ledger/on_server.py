@@ -30,9 +30,9 @@ from pcs_annotator.asking.ledger.ledger import COLUMNS, Ledger, LedgerEntry, rep
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.asking.ledger.sums import Sums, add_own
 from pcs_annotator.asking.ledger.wishes import Claim, Close, Find, GiveUp, Group, Put, Wish, Work, settle
+from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password
-from pcs_annotator.errors import LedgerError
 
 LEASE_SECONDS = 30.0
 """A worker that gives no sign of life for so long loses its claims."""

@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Union
 
 from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.base.errors import MissingPackage
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
-from pcs_annotator.errors import MissingPackage
 
 if TYPE_CHECKING:
     from pcs_annotator.asking.ledger.on_server import PostgresLedger

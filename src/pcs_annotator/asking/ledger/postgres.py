@@ -11,8 +11,8 @@ from psycopg.types.numeric import Int8BinaryDumper
 from pcs_annotator.asking.ledger.admin import PAID, SPENT_COLUMNS
 from pcs_annotator.asking.ledger.ledger import COLUMNS, FOUND
 from pcs_annotator.asking.ledger.sums import OF_ROWS, READ
+from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.ledger_address import without_password
-from pcs_annotator.errors import LedgerError
 
 # The texts of replies are bytes, because PostgreSQL's texts have no NUL.
 STEPS = (

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.ledger_address import without_password
-from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.core.task import label_lookup
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.faces.classic.table import TEXT, ClassicDataset, cells_of, text_cells
-from pcs_annotator.pipeline import ask, classic
+from pcs_annotator.runs import ask, classic
+from pcs_annotator.tables.tabular import as_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

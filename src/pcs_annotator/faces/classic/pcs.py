@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
-from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.base.concurrency import run_sync
+from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import ConfigError, GoldError, PcsWarning
 from pcs_annotator.faces.classic.annotations import (
     AnnotationAxes,
     ask_about,
@@ -26,10 +26,10 @@ from pcs_annotator.faces.classic.annotations import (
 )
 from pcs_annotator.faces.classic.saved import LearnedTask, Registered, Saved, as_saved
 from pcs_annotator.faces.classic.table import beside, labels_of_prompt, read_classic_dataset
-from pcs_annotator.pipeline import classic, learn
-from pcs_annotator.pipeline.ask import CollectSettings, Panel
-from pcs_annotator.pipeline.own_objects import as_relations, is_relation
-from pcs_annotator.pipeline.relations import DEFAULT as PAPERS_RELATIONS
+from pcs_annotator.runs import classic, learn
+from pcs_annotator.runs.ask import CollectSettings, Panel
+from pcs_annotator.runs.own_objects import as_relations, is_relation
+from pcs_annotator.verbs.relations import DEFAULT as PAPERS_RELATIONS
 
 DEFAULT_LEDGER = "ledger.db"
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import ConfigError, TableError
-from pcs_annotator.pipeline.classic import OwnRelation, annotator_names, saved_values
+from pcs_annotator.runs.classic import OwnRelation, annotator_names, saved_values
 
 
 class Registered(NamedTuple):

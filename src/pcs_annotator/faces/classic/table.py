@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
-from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.task import check_labels, label_lookup
-from pcs_annotator.errors import LabelError, TableError
+from pcs_annotator.tables.tabular import as_arrow, columns_of, text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

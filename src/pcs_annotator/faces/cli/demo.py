@@ -12,7 +12,7 @@ from rich.text import Text
 from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.faces.cli import learned_view, models, options, result_view, run_view
 from pcs_annotator.faces.demo import tour
-from pcs_annotator.pipeline.run_result import RunResult
+from pcs_annotator.runs.run_result import RunResult
 
 ASKED = {"original": "as it is", "order": "labels in reverse order"}
 

@@ -9,12 +9,12 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import options, result_view
-from pcs_annotator.pipeline.estimating import estimate, shown
-from pcs_annotator.pipeline.estimating.answers import Question
-from pcs_annotator.pipeline.estimating.groups import PERIODS
-from pcs_annotator.pipeline.estimating.write import write_estimates
+from pcs_annotator.studies.estimating import estimate, shown
+from pcs_annotator.studies.estimating.answers import Question
+from pcs_annotator.studies.estimating.groups import PERIODS
+from pcs_annotator.studies.estimating.write import write_estimates
 
 _QUESTION = (
     click.option(

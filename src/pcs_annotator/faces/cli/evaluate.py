@@ -11,9 +11,9 @@ import click
 from rich.console import Console
 
 from pcs_annotator.core.result_table import ResultTable
-from pcs_annotator.core.table_files import Reading
 from pcs_annotator.faces.cli import learned_view, options, result_view
-from pcs_annotator.pipeline import evaluate
+from pcs_annotator.tables.table_files import Reading
+from pcs_annotator.verbs import evaluate
 
 _SPLITTING = (
     click.option(

@@ -8,7 +8,7 @@ import click
 
 from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.cli import options
-from pcs_annotator.pipeline import exchange
+from pcs_annotator.verbs import exchange
 
 RUN = click.argument("run", type=options.PATH)
 TOOL = click.argument("tool", type=click.Choice(["label-studio"]), expose_value=False)

@@ -10,10 +10,11 @@ from typing import Any
 import click
 from rich.console import Console
 
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import evaluate, exit_codes, learned_view, models, options, result_view, run_view
-from pcs_annotator.pipeline import experiment, resolve_config
-from pcs_annotator.pipeline.evaluate import Splitting
+from pcs_annotator.runs import resolve_config
+from pcs_annotator.verbs import experiment
+from pcs_annotator.verbs.evaluate import Splitting
 
 WITH_BASELINES = ("rq2", experiment.ALL)
 PAPERS_OPTIMISER = "lr"

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from pcs_annotator.faces.cli import options
-from pcs_annotator.pipeline.estimating import find
+from pcs_annotator.studies.estimating import find
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 

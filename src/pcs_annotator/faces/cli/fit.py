@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from pcs_annotator.core.table_files import Reading
-from pcs_annotator.core.vote_columns import Unknown
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
-from pcs_annotator.pipeline import fit_table
-from pcs_annotator.pipeline.human_review import FromPeople
+from pcs_annotator.runs import fit_table
+from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.tables.table_files import Reading
+from pcs_annotator.tables.vote_columns import Unknown
 
 
 @click.command("fit")
@@ -95,7 +95,7 @@ def command(
             options_of_tables = "-o, --model-out, --labels and --excel"
             raise ConfigError(f"{options_of_tables} are for a table of votes: a run folder has files and labels")
         from pcs_annotator.faces.cli import run_view  # imports the code that asks; a table of votes does not need it
-        from pcs_annotator.pipeline import fit as fitting
+        from pcs_annotator.verbs import fit as fitting
 
         with options.gathered_warnings() as notes:
             say = partial(options.say, shown=not (to_json or quiet))

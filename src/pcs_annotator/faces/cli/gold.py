@@ -11,7 +11,7 @@ from rich.text import Text
 
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options, result_view
-from pcs_annotator.pipeline.estimating import gold
+from pcs_annotator.studies.estimating import gold
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from pcs_annotator.faces.cli import options
-from pcs_annotator.pipeline.init_config import write_first_config
-from pcs_annotator.pipeline.resolve_config import Flags, flags_only
+from pcs_annotator.runs.resolve_config import Flags, flags_only
+from pcs_annotator.verbs.init_config import write_first_config
 
 
 @click.command("init")

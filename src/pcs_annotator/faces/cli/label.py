@@ -12,13 +12,14 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.result_names import LABEL
-from pcs_annotator.core.table_files import STDIO
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
-from pcs_annotator.pipeline import label, resolve_config
-from pcs_annotator.pipeline.findings.answers import texts_cut
-from pcs_annotator.pipeline.run_request import RunRequest
+from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.showing.findings.answers import texts_cut
+from pcs_annotator.tables.table_files import STDIO
+from pcs_annotator.verbs import label
 
 
 @click.command("label")

@@ -17,12 +17,12 @@ from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Share
 from pcs_annotator.faces.cli.result_view import DASH, ShortNames, plain_table, print_rows, room_for_names
-from pcs_annotator.pipeline import certificate_text, fit_table, learn
-from pcs_annotator.pipeline.findings.facts import Facts
-from pcs_annotator.pipeline.findings.look_at import what_to_look_at
+from pcs_annotator.runs import certificate_text, fit_table, learn
+from pcs_annotator.showing.findings.facts import Facts
+from pcs_annotator.showing.findings.look_at import what_to_look_at
 
 if TYPE_CHECKING:  # this module imports the code that asks models
-    from pcs_annotator.pipeline import label
+    from pcs_annotator.verbs import label
 
 NO_ROWS = Counts()
 BAR_WIDTH = 30

@@ -15,7 +15,7 @@ from rich.text import Text
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, without_password
 from pcs_annotator.faces.cli import options, result_view
-from pcs_annotator.pipeline import ledgers
+from pcs_annotator.runs import ledgers
 
 LEDGER = click.argument("ledger", callback=options.ledger_address)
 

@@ -15,10 +15,10 @@ from threading import Event, current_thread, main_thread
 
 import click
 
-from pcs_annotator.core.stopping import stoppable
-from pcs_annotator.errors import ConfigError, PcsError, PcsWarning
+from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning
+from pcs_annotator.base.removed import removed
+from pcs_annotator.base.stopping import stoppable
 from pcs_annotator.faces.cli.exit_codes import ExitCode
-from pcs_annotator.removed import removed
 from pcs_annotator.version import __version__
 
 VERBS = {

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pcs_annotator.faces.cli import exit_codes, options, run_view
-from pcs_annotator.pipeline import merge
+from pcs_annotator.verbs import merge
 
 
 @click.command("merge")

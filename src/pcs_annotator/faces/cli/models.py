@@ -12,7 +12,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from rich.text import Text
 
 from pcs_annotator.faces.cli import exit_codes, options, result_view
-from pcs_annotator.pipeline import models
+from pcs_annotator.verbs import models
 
 PRICES_TAKE = 28  # the columns beside a model's name
 

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import click
 
+from pcs_annotator.base.errors import ConfigError, PcsWarning
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
-from pcs_annotator.core.tabular import table_place
-from pcs_annotator.errors import ConfigError, PcsWarning
+from pcs_annotator.tables.tabular import table_place
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")

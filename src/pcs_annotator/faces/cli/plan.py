@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from pcs_annotator.faces.cli import label, options, run_view
-from pcs_annotator.pipeline import plan as planning
-from pcs_annotator.pipeline import resolve_config
-from pcs_annotator.pipeline.label import Saving, plan_labelling
-from pcs_annotator.pipeline.run_request import RunRequest, default_folder
+from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.run_request import RunRequest, default_folder
+from pcs_annotator.verbs import plan as planning
+from pcs_annotator.verbs.label import Saving, plan_labelling
 
 
 @click.command("plan")

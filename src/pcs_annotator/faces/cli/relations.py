@@ -14,15 +14,16 @@ from rich.text import Text
 
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.result_table import Content, ResultTable
-from pcs_annotator.core.table_files import Reading
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.evaluate import splitting_options
 from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.faces.cli.learned_view import print_notes
 from pcs_annotator.faces.cli.result_view import ShortNames, print_rows, print_tables, room_for_names
-from pcs_annotator.pipeline import relation_value, relations
-from pcs_annotator.pipeline.evaluate import Splitting
+from pcs_annotator.studies import relation_value
+from pcs_annotator.tables.table_files import Reading
+from pcs_annotator.verbs import relations
+from pcs_annotator.verbs.evaluate import Splitting
 
 REWRITER = click.option("--rewriter", default="", metavar="MODEL", help="Model that rewrites, for llm: relations.")
 FILE = click.argument("file", type=options.PATH)

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from pcs_annotator.faces.cli import options
-from pcs_annotator.pipeline.fit import open_run
-from pcs_annotator.pipeline.report.page import write_figures, write_report
+from pcs_annotator.showing.report.page import write_figures, write_report
+from pcs_annotator.verbs.fit import open_run
 
 
 @click.command("report")

@@ -15,8 +15,8 @@ from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.review.keys import keys_of
 from pcs_annotator.faces.review.layout import link
 from pcs_annotator.faces.web import need_web
-from pcs_annotator.pipeline.review.session import Review
-from pcs_annotator.pipeline.review.values import ReviewOptions
+from pcs_annotator.runs.review.session import Review
+from pcs_annotator.runs.review.values import ReviewOptions
 
 LARGEST_FORM = 256 * 1024
 """Bytes; a verdict with the longest note has a tenth of this."""

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from pcs_annotator.faces.cli import options, result_view
 from pcs_annotator.faces.cli.estimate import question_of, question_options
-from pcs_annotator.pipeline.estimating import robust, shown
-from pcs_annotator.pipeline.estimating.write import write_robust
+from pcs_annotator.studies.estimating import robust, shown
+from pcs_annotator.studies.estimating.write import write_robust
 
 
 @click.command("robust")

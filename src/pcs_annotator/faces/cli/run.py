@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from pcs_annotator.faces.cli import exit_codes, models, options, run_view
-from pcs_annotator.pipeline import resolve_config, run
-from pcs_annotator.pipeline.run_request import RunRequest, default_folder
+from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.run_request import RunRequest, default_folder
+from pcs_annotator.verbs import run
 
 
 @click.command("run")

@@ -8,8 +8,8 @@ from typing import get_args
 import click
 
 from pcs_annotator.faces.cli import options
-from pcs_annotator.pipeline import paper
-from pcs_annotator.pipeline.fit import open_run
+from pcs_annotator.verbs import paper
+from pcs_annotator.verbs.fit import open_run
 
 
 @click.command("table")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from pcs_annotator.pipeline import resolve_config, run
-from pcs_annotator.pipeline.run_request import RunRequest
-from pcs_annotator.pipeline.run_result import RunResult
+from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.verbs import run
 
 LABELS = ("world", "sports", "business", "technology")
 INSTRUCTION = "What is this news item about?"

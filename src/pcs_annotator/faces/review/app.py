@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from pcs_annotator.errors import ChangedMeanwhile, LeaseExpired, UnknownRow, UserError
+from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, UnknownRow, UserError
 from pcs_annotator.faces.review import guidelines
 from pcs_annotator.faces.review.forms import (
     QUEUE,
@@ -37,17 +37,17 @@ from pcs_annotator.faces.review.progress import end_view, progress_view, queue_m
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
-from pcs_annotator.pipeline.report.formats import counted
-from pcs_annotator.pipeline.report.markup import Markup, joined, section, tag
-from pcs_annotator.pipeline.review.session import Review
-from pcs_annotator.pipeline.review.values import Query, Shown
+from pcs_annotator.runs.review.session import Review
+from pcs_annotator.runs.review.values import Query, Shown
+from pcs_annotator.showing.report.formats import counted
+from pcs_annotator.showing.report.markup import Markup, joined, section, tag
 
 A_YEAR = 365 * 24 * 3600
 STATUS: Mapping[type[Exception], int] = {UnknownRow: 404, LeaseExpired: 409, ChangedMeanwhile: 409}
 FIRST_ROW = "This is the first row that you saw."
 NOTHING_TO_UNDO = "There is nothing of yours to undo."
 ASSETS = {"review.css": "text/css", "review.js": "text/javascript", "icon.svg": "image/svg+xml"}
-COLOURS = files("pcs_annotator.pipeline.report").joinpath("colours.css")
+COLOURS = files("pcs_annotator.showing.report").joinpath("colours.css")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ from urllib.parse import parse_qsl, unquote
 
 from starlette.requests import Request
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.review import Queue
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
-from pcs_annotator.pipeline.review.values import Given
+from pcs_annotator.runs.review.values import Given
 
 MOST_FIELDS = 400
 LONGEST_NAME = 60

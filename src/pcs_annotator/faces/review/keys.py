@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, repeat
 
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError
 
 COMMANDS = (
     ("Enter", "give the proposed label"),

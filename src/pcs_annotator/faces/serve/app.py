@@ -15,13 +15,13 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from pcs_annotator.base.removed import removed
 from pcs_annotator.faces.serve import bodies, docs_page, openapi
 from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
 from pcs_annotator.faces.serve.queueing import TextQueue
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
-from pcs_annotator.pipeline import serve
-from pcs_annotator.pipeline.serve import Classified, Service
-from pcs_annotator.removed import removed
+from pcs_annotator.runs import serve
+from pcs_annotator.runs.serve import Classified, Service
 
 OPEN_PATHS = frozenset({"/health", "/ready"})
 """What an orchestrator asks, without a token."""
@@ -57,6 +57,7 @@ class App:
             Route("/openapi.json", self.openapi),
             Route("/docs", self.docs),
             Route("/docs.css", self.style),
+            Route("/favicon.ico", self.icon),
             Route("/predict", self.predict, methods=["POST"]),
             Route("/setup", self.setup, methods=["POST"]),
         ]
@@ -191,6 +192,10 @@ class App:
     async def style(self, request: Request) -> Response:
         """Return the style of that page."""
         return Response(docs_page.STYLE, media_type="text/css")
+
+    async def icon(self, request: Request) -> Response:
+        """Tell browsers, which ask for one with every page, that there is none."""
+        return Response(status_code=204)
 
     async def predict(self, request: Request) -> Response:
         """Label tasks of Label Studio."""

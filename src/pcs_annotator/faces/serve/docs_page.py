@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pcs_annotator.pipeline.report.markup import Markup, joined, tag
+from pcs_annotator.showing.report.markup import Markup, joined, tag
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -27,7 +27,6 @@ def page(document: Mapping[str, Any]) -> Markup:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("title", about["title"]),
         tag("link", rel="stylesheet", href="/docs.css"),
-        tag("link", rel="icon", href="data:,"),  # or browsers ask for /favicon.ico, which there is none of
     )
     body = tag(
         "body",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from pcs_annotator.errors import MissingPackage
+from pcs_annotator.base.errors import MissingPackage
 
 
 def need_web(command: str) -> None:

@@ -15,7 +15,7 @@ from threading import current_thread, main_thread
 import uvicorn
 from starlette.types import ASGIApp
 
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.web.guard import Guard, Rules, host_name
 
 SECONDS_TO_FINISH = 30

@@ -12,14 +12,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.base.registry import Registry
 from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.weighing.scoring import DECIMALS
-from pcs_annotator.registry import Registry
 
 
 class Asks(NamedTuple):

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, mean_scores, original_column, plain_rows
 
 

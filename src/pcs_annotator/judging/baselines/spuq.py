@@ -19,10 +19,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats, Integers, Mask
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, mean_scores, original_column, plain_rows
 from pcs_annotator.judging.baselines.stated import elicited, kinds_on
 

@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.elicitations import LING_1S, P_TRUE, guesses_of, kind_of
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, mean_scores, original_column
 
 

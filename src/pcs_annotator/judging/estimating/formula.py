@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.core.arrays import Array, Floats, Mask
-from pcs_annotator.errors import ConfigError, UndefinedMetric
 
 LABEL = "label"
 """In a formula: the label itself, rather than one of the labels."""

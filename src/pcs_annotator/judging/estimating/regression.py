@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats, Integers, Mask
-from pcs_annotator.errors import UndefinedMetric
 
 Link = Literal["linear", "logistic", "multinomial"]
 MOST_STEPS = 50

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import positions_of
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
 from pcs_annotator.judging.metrics.agreement import Weighting, alpha_on, coincidences, kappa_on, pair_tables
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_share, resample_counts

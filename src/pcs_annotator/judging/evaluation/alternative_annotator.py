@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.errors import UndefinedMetric
 
 LEAST_ROWS = 30
 LEAST_CODERS = 2

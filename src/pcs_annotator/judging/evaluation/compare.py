@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.logprob import LogProb, graded_rows
 from pcs_annotator.judging.evaluation.methods import (
     MAJORITY,

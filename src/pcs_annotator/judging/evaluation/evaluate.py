@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import MismatchError, UndefinedMetric, UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes, positions_of
-from pcs_annotator.errors import MismatchError, UndefinedMetric, UnknownNameError
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling, Scale, against_gold
 from pcs_annotator.judging.evaluation.methods import (
     ABOUT_AUROC,

@@ -9,13 +9,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core import elicitations
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.baseline import Baseline
 from pcs_annotator.judging.baselines.logprob import graded_rows
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_auroc, least_share, resample_counts

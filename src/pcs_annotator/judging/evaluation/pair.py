@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import MismatchError
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, labelled_rows, method_figures
 from pcs_annotator.judging.evaluation.methods import MAJORITY, Entrant, Fits, OnCells, original_of, ready
 from pcs_annotator.judging.metrics.metrics import Estimate

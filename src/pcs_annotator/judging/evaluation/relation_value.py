@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, labelled_rows
 from pcs_annotator.judging.evaluation.methods import OnCells, calls_of, original_of, plain_votes, ready
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, resample_counts

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import expit
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.errors import UndefinedMetric
 
 CHUNK = 1 << 20
 """Counts held at a time, so that memory stays small however many rows there are."""

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.metrics.bootstrap import TAIL, least_share
 from pcs_annotator.judging.metrics.metrics import auroc
 

@@ -20,9 +20,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import bdtr, bdtrin
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import positions_of
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.judging.metrics.metrics import ends_of_runs
 
 PromiseKind = Literal["error-among-accepted", "accepted-and-wrong"]

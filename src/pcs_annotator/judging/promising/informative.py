@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import GoldError
 from pcs_annotator.judging.weighing.optimisers.confusion import DawidSkene
 from pcs_annotator.judging.weighing.scoring import choose, score
 

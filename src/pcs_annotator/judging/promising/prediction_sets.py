@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.errors import ConfigError
 
 # Rounding must not separate two equal probabilities; an extra label breaks no promise.
 TOLERANCE = 1e-9

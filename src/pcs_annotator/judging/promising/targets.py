@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import bdtr
 
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats, Mask
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.promising.acceptance import Judged, steps_of, tested_threshold
 
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal, Protocol, Self, get_args
 
 import numpy as np
 
+from pcs_annotator.base.errors import MismatchError, UnknownNameError
+from pcs_annotator.base.removed import removed
 from pcs_annotator.core.arrays import Codes, Floats, frozen
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import MismatchError, UnknownNameError
 from pcs_annotator.judging.weighing.scoring import softmax
-from pcs_annotator.removed import removed
 
 CalibrationMethod = Literal["softmax", "temperature", "none"]
 

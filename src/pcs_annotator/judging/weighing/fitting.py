@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import PcsWarning, UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, repeated, row_counts
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Flag, Interval, Weights
-from pcs_annotator.errors import PcsWarning, UnknownNameError
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import read_grades

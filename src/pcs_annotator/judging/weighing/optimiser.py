@@ -7,12 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
+from pcs_annotator.base.errors import GoldError
+from pcs_annotator.base.registry import Registry
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Evidence, Flag, Weights
-from pcs_annotator.errors import GoldError
-from pcs_annotator.registry import Registry
 
 
 class Optimiser(Protocol):

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import MismatchError, UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats, Grades
 from pcs_annotator.core.votes import Votes, check_votes, positions_of
 from pcs_annotator.core.weights import Evidence, Reading, Weights
-from pcs_annotator.errors import MismatchError, UnknownNameError
 
 CHUNK = 1 << 14
 # Rounding keeps ties exact: sums in different orders differ in their last bits.

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.chat import Message, Request, Sampling
-from pcs_annotator.core.concurrency import gather_all
 from pcs_annotator.core.variant import Expectation, Variant, Verdict
 from pcs_annotator.relations.base import AskRewriter, Context, Need, Relation
 from pcs_annotator.relations.checks.names import names

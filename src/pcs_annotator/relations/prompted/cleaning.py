@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from pcs_annotator.core.thinking import thinking_spans, without_thinking
+from pcs_annotator.base.thinking import thinking_spans, without_thinking
 from pcs_annotator.relations.prompted import structure
 from pcs_annotator.relations.prompted.likeness import (
     AROUND,

@@ -10,9 +10,9 @@ from importlib.resources import files
 from itertools import count
 from typing import ClassVar, NamedTuple
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Message, Reply, Request, Sampling, sendable
 from pcs_annotator.core.variant import Expectation, Variant
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import AskRewriter, Context, Need, relations
 from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import passes

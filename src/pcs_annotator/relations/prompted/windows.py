@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pcs_annotator.core.concurrency import gather_all
+from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, NO_REWRITE, Refused
 

@@ -8,8 +8,8 @@ from hashlib import blake2b
 from math import factorial
 from typing import Literal
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.task import Phrasing, enumerated
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import Unchanged, relations
 
 Which = Literal["reversed", "rotated"] | int

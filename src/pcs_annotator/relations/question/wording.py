@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.task import Phrasing, Task
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import AskRewriter, Need, Unchanged, relations
 from pcs_annotator.relations.checks.negation import negation
 from pcs_annotator.relations.checks.reading import Rewrite, quoted, words

@@ -12,8 +12,8 @@ from pcs_annotator.asking.annotators.elicitations.linguistic import Linguistic
 from pcs_annotator.asking.annotators.elicitations.p_true import PTrue
 from pcs_annotator.asking.annotators.elicitations.top_k import OneStepTopK, TwoStepTopK
 from pcs_annotator.asking.annotators.prompt import MARKER, build_messages
+from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.elicitations import PHRASES, elicitations
-from pcs_annotator.errors import UnknownNameError
 
 TASK = Task("Is the headline fake?", labels=["Fake", "Real"], meanings={"Fake": "made up"})
 TEXT = "The moon is made of cheese.\n\nSays who?"

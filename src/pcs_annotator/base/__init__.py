@@ -1,0 +1,1 @@
+"""Errors, the registry and small helpers that know nothing of labelling."""

@@ -1,0 +1,133 @@
+"""Asynchronous code called from ordinary code and the reverse, awaitables that all run to the end, and deadlines."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from concurrent.futures import Future
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeVar
+
+from pcs_annotator.base.stopping import STOPPED
+
+T = TypeVar("T")
+
+LONGEST_GRACE = 1.0
+
+
+def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine in a thread with its own event loop, and return its result.
+
+    Works in a script and where a loop is already running, such as a notebook. Ctrl-C cancels the coroutine, waits for
+    its cleanup to finish, and is then raised here.
+    """
+    stopped = STOPPED.get()
+    if stopped is not None and stopped.is_set():
+        raise KeyboardInterrupt
+    running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
+    result: Future[T] = Future()
+
+    async def supervised() -> None:
+        task = asyncio.ensure_future(start())
+        running.set_result((asyncio.get_running_loop(), task))
+        try:
+            result.set_result(await task)
+        except BaseException as error:
+            result.set_exception(error)
+
+    # with the caller's context, so that it knows which locks are held here;
+    # daemon: a second Ctrl-C ends the process even while the first is being handled
+    main = partial(copy_context().run, lambda: asyncio.run(supervised()))
+    thread = threading.Thread(target=main, name="pcs-engine", daemon=True)
+    thread.start()
+    try:
+        _wait(result, stopped)
+    except KeyboardInterrupt:
+        loop, task = running.result()
+        loop.call_soon_threadsafe(task.cancel)
+        _wait(result)
+        raise
+    finally:
+        thread.join(timeout=10)
+    return result.result()
+
+
+async def run_in_thread(work: Callable[[], T]) -> T:
+    """Run ordinary code in a thread of its own, so that the loop goes on, and return its result.
+
+    Cancelling does there what Ctrl-C does in a script: coroutines that `run_sync` runs are cancelled and clean up, and
+    only then is the cancellation raised here.
+    """
+    stopped = threading.Event()
+    result: Future[T] = Future()
+
+    def main() -> None:
+        STOPPED.set(stopped)
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(main,), name="pcs-work", daemon=True).start()
+    waiting = asyncio.wrap_future(result)
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        stopped.set()
+        await asyncio.wait([waiting])
+        waiting.exception()  # marked as retrieved: that it was stopped is no news
+        raise
+
+
+async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:
+    """Run awaitables concurrently, all of them to the end, and then raise the first error.
+
+    An error does not cancel the others: a request that was sent is paid for, so its reply must be kept. A single
+    awaitable is awaited without the cost of a task.
+    """
+    parts = list(work)
+    if len(parts) < 2:
+        return [await part for part in parts]
+    results = await asyncio.gather(*parts, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if not isinstance(result, BaseException)]
+
+
+def _wait(result: Future[Any], stopped: threading.Event | None = None) -> None:
+    """Wait in short slices, because a wait without a timeout cannot be interrupted on every system."""
+    done = threading.Event()
+    result.add_done_callback(lambda _: done.set())
+    while not done.wait(0.2):
+        if stopped is not None and stopped.is_set():
+            raise KeyboardInterrupt
+
+
+class deadline:
+    """Raise TimeoutError after this time; if the process was frozen at that moment, it first reads what has arrived.
+
+    A class, because a generator would cost twice as much in every call to a model.
+    """
+
+    __slots__ = ("_due", "_loop", "_seconds", "_timeout", "_timer")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    async def __aenter__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._due = self._loop.time() + self._seconds
+        self._timeout = asyncio.timeout(None)
+        await self._timeout.__aenter__()
+        self._timer = self._loop.call_at(self._due, self._expire)
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._timer.cancel()
+        await self._timeout.__aexit__(*error)
+
+    def _expire(self) -> None:
+        late = self._loop.time() - self._due
+        self._timeout.reschedule(self._loop.time() + min(late, LONGEST_GRACE))

@@ -1,0 +1,115 @@
+"""Registries by name, in which built-ins and plug-ins register in the same way."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+from threading import RLock
+from types import ModuleType
+from typing import Generic, TypeVar
+
+from pcs_annotator.base.errors import PcsWarning, UnknownNameError
+from pcs_annotator.base.removed import removed
+
+_PACKAGE = "pcs_annotator."
+
+T = TypeVar("T")
+Factory = Callable[[], T]
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class Registry(Generic[T]):
+    """Factories by name, from decorators and from the entry points of installed packages.
+
+    A package adds to a registry by naming a module, class or function in `pyproject.toml`::
+
+        [project.entry-points."pcs_annotator.optimisers"]
+        my-optimiser = "my_package:MyOptimiser"
+
+    Built-in modules are imported at the first request for a name, and entry points are looked up at the first request
+    for a name that is not built in, so that importing stays light.
+
+    Args:
+        kind: What it holds, for messages.
+        group: The group of entry points that adds to it.
+        built_in: Modules whose decorators register the built-in names.
+    """
+
+    def __init__(self, kind: str, group: str, built_in: Sequence[str] = ()) -> None:
+        self.kind = kind
+        self.group = group
+        self._built_in = list(built_in)
+        self._factories: dict[str, Factory[T]] = {}
+        self._plugins_loaded = False
+        self._loading = RLock()
+
+    def register(self, name: str) -> Callable[[F], F]:
+        """Return a decorator that registers a class or function as `name`."""
+
+        def decorate(factory: F) -> F:
+            if not str(factory.__module__).startswith(_PACKAGE):  # another's name must not take that of a built-in
+                self._load_built_in()
+            known = self._factories.get(name)
+            if known is not None and known is not factory:
+                raise ValueError(f"{self.kind} {name!r} is already registered as {known!r}; choose another name")
+            self._factories[name] = factory  # type: ignore[assignment]  # a class is a factory of its instances
+            return factory
+
+        return decorate
+
+    def names(self) -> list[str]:
+        """Return every known name, sorted."""
+        self._load_built_in()
+        self._load_plugins()
+        return sorted(self._factories)
+
+    def check(self, name: str) -> None:
+        """Raise when nothing is registered under that name."""
+        if name not in self._factories:
+            self._load_built_in()
+        if name not in self._factories:
+            self._load_plugins()
+        if name not in self._factories:
+            raise UnknownNameError(self.unknown(name))
+
+    def create(self, name: str) -> T:
+        """Return what the factory of that name makes."""
+        self.check(name)
+        return self._factories[name]()
+
+    def removed(self, name: str) -> str:
+        """Return what to use instead of a name that an earlier version had, bare or with a prefix; empty for others."""
+        return removed(self.kind, name) or removed(self.kind, name.partition(":")[2])
+
+    def unknown(self, name: str) -> str:
+        """Return that nothing is called like this, and what is."""
+        if gone := self.removed(name):
+            return f"{self.kind} {name!r} {gone}"
+        bare = (known.partition(":")[2] for known in self._factories)
+        close = difflib.get_close_matches(name, [*self._factories, *filter(None, bare)], n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        return f"no {self.kind} is called {name!r}; {hint}known: {', '.join(sorted(self._factories))}"
+
+    def _load_built_in(self) -> None:
+        with self._loading:  # a second thread waits until the first has loaded everything
+            while self._built_in:
+                import_module(self._built_in.pop())
+
+    def _load_plugins(self) -> None:
+        with self._loading:
+            if not self._plugins_loaded:
+                self._plugins_loaded = True
+                self._register_entry_points()
+
+    def _register_entry_points(self) -> None:
+        for point in entry_points(group=self.group):
+            try:
+                loaded = point.load()
+                if not isinstance(loaded, ModuleType):  # loading a module has run the decorators in it
+                    self.register(point.name)(loaded)
+            except Exception as error:  # a broken plug-in must not stop the program
+                message = f"{self.kind} {point.name!r} from {point.value!r} could not be loaded and is ignored: {error}"
+                warnings.warn(message, PcsWarning, stacklevel=4)

@@ -1,0 +1,148 @@
+"""Claude through Anthropic's Messages API."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
+from pcs_annotator.models.catalog import context_of
+from pcs_annotator.models.failures import CallSite, failure, rate_hint, read_complaint, unreadable
+from pcs_annotator.models.hosts import base_url
+from pcs_annotator.models.message_batches import AnthropicBatches
+from pcs_annotator.models.provider import provider, read_key, read_reply_limit
+from pcs_annotator.models.sessions import Client, HttpReply
+from pcs_annotator.models.wire import UNREADABLE, finish_of, usage_of
+
+KEY = "ANTHROPIC_API_KEY"
+HOME = "https://api.anthropic.com"
+VERSION = "2023-06-01"
+MAX_TOKENS = 1024  # the API requires a limit; this one is for requests that set none
+FINISHES: dict[object, Finish] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "filter",
+}
+# Models up to 4.6 accept sampling settings and think only on request; later ones refuse the settings.
+TAKES_SAMPLING = re.compile(r"claude-(?:instant|2|3|(?:opus|sonnet|haiku)-4(?:-[0-6])?(?:-\d{8}|-latest)?$)")
+
+
+class AnthropicModel:
+    """One of the Claude models.
+
+    Attributes:
+        name: `anthropic:model`.
+        context_tokens: From the catalog; None when unknown.
+        can_constrain: False: the prompt asks for the form of the answer.
+        can_grade: False: the API has no log-probabilities.
+    """
+
+    can_constrain = False
+    can_grade = False
+
+    def __init__(self, place: CallSite) -> None:
+        self.name = place.name
+        self.context_tokens = context_of(place.name)
+        self._place = place
+        headers = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            "anthropic-version": VERSION,
+            "x-api-key": place.secret,
+        }
+        self._client = Client(place, f"{place.url}/v1/messages", headers)
+        self._takes_sampling = TAKES_SAMPLING.match(place.model) is not None
+        self.thinking_tokens = 0 if self._takes_sampling else THINKING_TOKENS
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the answer to one request, sent once."""
+        return await self._client.post(self.payload(request), self._read)
+
+    async def close(self) -> None:
+        """Close the connections unless another model uses them; asking again opens new ones."""
+        await self._client.close()
+
+    @property
+    def batches(self) -> AnthropicBatches:
+        """Message batches."""
+        return AnthropicBatches(self, self._client, self._place)
+
+    def read(self, request: Request, answer: HttpReply) -> Reply:
+        """Return the reply in an answer to a request that was sent in a batch."""
+        return self._read(answer)
+
+    def payload(self, request: Request) -> dict[str, Any]:
+        """Return the body of a request."""
+        sampling = request.sampling
+        limit = sampling.max_tokens or MAX_TOKENS
+        payload: dict[str, Any] = {
+            "model": self._place.model,
+            "max_tokens": limit + self.thinking_tokens,
+            "messages": [{"role": m.role, "content": m.content} for m in request.messages if m.role != "system"],
+        }
+        system = "\n\n".join(message.content for message in request.messages if message.role == "system")
+        if system:
+            payload["system"] = system
+        if self._takes_sampling and sampling.temperature is not None:
+            payload["temperature"] = min(sampling.temperature, 1.0)
+        elif self._takes_sampling and sampling.top_p is not None:  # the API accepts one of the two, not both
+            payload["top_p"] = sampling.top_p
+        return payload
+
+    def _read(self, answer: HttpReply) -> Reply:
+        if answer.status != 200:
+            raise failure(self._place, answer.status, read_complaint(answer.body), answer.headers)
+        reply = self._reply(answer)
+        if reply is None:
+            raise unreadable(self._place, answer.body)
+        return reply
+
+    def _reply(self, answer: HttpReply) -> Reply | None:
+        try:
+            data = json.loads(answer.body)
+            self._client.check_model(data.get("model"))
+            return Reply(
+                text="".join(block["text"] for block in data["content"] if block.get("type") == "text"),
+                finish=finish_of(data.get("stop_reason"), FINISHES),
+                usage=_usage(data.get("usage")),
+                latency=answer.latency,
+                rate_hint=rate_hint(answer.headers),
+            )
+        except UNREADABLE:
+            return None
+
+
+def _usage(given: object) -> Usage:
+    usage = usage_of(given, "input_tokens", "output_tokens")
+    # Anthropic counts tokens that went through its prompt cache separately.
+    cached = usage_of(given, "cache_creation_input_tokens", "cache_read_input_tokens")
+    if usage.input_tokens is None:
+        return usage
+    return replace(usage, input_tokens=usage.input_tokens + (cached.input_tokens or 0) + (cached.output_tokens or 0))
+
+
+@provider("anthropic")
+class AnthropicProvider:
+    """Opens Claude models."""
+
+    def open(self, model: str, environment: Mapping[str, str]) -> AnthropicModel:
+        """Return the model; a missing `ANTHROPIC_API_KEY` raises `ConfigError`."""
+        url = base_url("anthropic", environment, HOME).removesuffix("/v1")
+        key = read_key(environment, (KEY,), "anthropic")
+        place = CallSite(
+            name=f"anthropic:{model}",
+            model=model,
+            url=url,
+            key_variable=KEY,
+            secret=key,
+            most_bytes=read_reply_limit(environment),
+        )
+        return AnthropicModel(place)

@@ -1,0 +1,248 @@
+"""Turns a server's status and body into one of our errors."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from pcs_annotator.base.errors import (
+    AccessDenied,
+    BadRequest,
+    ModelError,
+    RateLimited,
+    ServerTrouble,
+    TimedOut,
+    TooManyFiles,
+    Unanswerable,
+)
+from pcs_annotator.core.chat import RateHint
+from pcs_annotator.models.keys import KEY_LIKE
+
+SHOWN = 240
+MOST_BYTES = 4 * 2**20
+# Only words that never come with a temporary limit: Gemini and Groq mention "quota" and "billing" there too.
+NO_MONEY = re.compile(r"insufficient_quota|credit balance|insufficient.balance", re.I)
+TRY_AGAIN = re.compile(r"(?:try again|retry) in ([\d.]+(?:ms|[dhms])(?:[\d.]+(?:ms|[hms]))*)", re.I)
+TOO_LONG = re.compile(
+    r"context_length_exceeded|maximum context length|context (?:window|size|length)|exceed_context|prompt is too long"
+    r"|input (?:is )?too long|too many (?:input )?tokens|string_above_max_length|reduce the length|max_model_len"
+    r"|request (?:too|_too_)large|exceeds the (?:maximum|limit).{0,40}tokens",
+    re.I,
+)
+FILTERED = re.compile(r"content_filter|content_policy|content management policy|responsibleaipolicy|flagged", re.I)
+NO_MODEL = re.compile(
+    r"model_not_found|model_decommissioned|model.{0,80}(?:does not exist|not found|decommissioned|no longer)"
+    r"|(?:unknown|invalid|no such|not a valid) model|deploymentnotfound|not supported by any provider",
+    re.I,
+)
+# Some servers send a 400 where others send a 401, 402 or 404; any other 400 is about this question alone.
+HOPELESS = re.compile(
+    rf"{NO_MODEL.pattern}|{NO_MONEY.pattern}|api.?key.{{0,20}}(?:not valid|invalid)|invalid.{{0,10}}api.?key", re.I
+)
+HTML = re.compile(rb"\s*(?:<!doctype|<html|<\?xml|<head|<body)", re.I)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSite:
+    """Where a call goes: what error messages need to name.
+
+    Attributes:
+        name: `provider:model`.
+        model: The model's name at its provider.
+        url: The base URL, without any key.
+        key_variable: The environment variable that holds or may hold the key.
+        secret: The key, stored so that it can be removed from messages.
+        most_bytes: Maximum size of a reply, unpacked.
+        batch_model: The model's name in batches, if it has another one there.
+    """
+
+    name: str
+    model: str
+    url: str
+    key_variable: str = ""
+    secret: str = field(default="", repr=False)
+    most_bytes: int = MOST_BYTES
+    batch_model: str = ""
+
+    def scrub(self, text: str) -> str:
+        """Return the text shortened, on one line and without anything that looks like a key."""
+        if self.secret:
+            text = text.replace(self.secret, "[key]")
+        text = " ".join(KEY_LIKE.sub("[key]", text).split())
+        text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+        return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)  # a terminal obeys some of the others
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A server's error: its message, its code, and the parameter it refused."""
+
+    message: str
+    code: str = ""
+    parameter: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return code and message, to search in."""
+        return f"{self.code} {self.message}"
+
+
+def read_complaint(raw: bytes) -> Complaint:
+    """Return the error in a response body: JSON of any usual shape, HTML or plain text."""
+    if HTML.match(raw):
+        return Complaint("an HTML page instead of JSON")
+    try:
+        return _complaint(json.loads(raw))
+    except (ValueError, RecursionError):
+        return Complaint(raw[:2000].decode("utf-8", "replace"))
+
+
+def _complaint(data: Any) -> Complaint:
+    if isinstance(data, list) and data:
+        data = data[0]
+    if not isinstance(data, dict):
+        return Complaint(str(data))
+    error = data.get("error", data)
+    if not isinstance(error, dict):
+        return Complaint(str(error))
+    message = error.get("message") or error.get("detail") or error.get("msg") or json.dumps(error)
+    code = f"{error.get('code') or ''} {error.get('type') or ''}".strip()
+    return Complaint(str(message), code, str(error.get("param") or ""))
+
+
+def failure(place: CallSite, status: int, complaint: Complaint, headers: Mapping[str, str]) -> ModelError:
+    """Return the error for an HTTP status that is not 200."""
+    said = place.scrub(complaint.message)
+    words = complaint.words
+    if status == 429:
+        if NO_MONEY.search(words):
+            return AccessDenied(f"{place.name}: the account has no credit left: add some ({said})")
+        return RateLimited(f"{place.name}: too many requests (429): {said}", _wait(complaint, headers))
+    if status in (408, 409, 425) or status >= 500:
+        return ServerTrouble(f"{place.name}: the server at {place.url} failed ({status}): {said}")
+    if status == 413 or TOO_LONG.search(words):
+        return Unanswerable(f"{place.name}: the text is too long for the model ({status}): {said}")
+    if status != 401 and FILTERED.search(words):
+        return Unanswerable(f"{place.name}: the content filter refused the text ({status}): {said}")
+    refusal = BadRequest if status in (400, 422) and not HOPELESS.search(words) else AccessDenied
+    return refusal(_refusal(place, status, words, said))
+
+
+def _wait(complaint: Complaint, headers: Mapping[str, str]) -> float | None:
+    wait = parse_retry_after(headers)
+    found = TRY_AGAIN.search(complaint.message) if wait is None else None
+    return parse_duration(found[1]) if found else wait
+
+
+def _refusal(place: CallSite, status: int, words: str, said: str) -> str:
+    if status == 404 or NO_MODEL.search(words):
+        return (
+            f"{place.name}: {place.url} has no model {place.model!r} ({status}): "
+            f"check the spelling, and that your account may use it. The server's message: {said}"
+        )
+    if status in (401, 403):
+        remedy = f"check {place.key_variable}" if place.key_variable else "check the key"
+        return f"{place.name}: {place.url} refused access ({status}): {remedy}. The server's message: {said}"
+    if 300 <= status < 400:
+        return f"{place.name}: {place.url} redirects to another address ({status}): correct the base URL"
+    return (
+        f"{place.name}: {place.url} refused the request ({status}); retrying cannot help. The server's message: {said}"
+    )
+
+
+def unreachable(place: CallSite, error: Exception) -> ServerTrouble:
+    """Return the error for a connection that failed."""
+    if isinstance(error, TimeoutError):
+        return TimedOut(f"{place.name}: no answer in time from {place.url}")
+    reason = place.scrub(f"{type(error).__name__}: {error}")
+    if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+        return TooManyFiles(f"{place.name}: too many open files: no connection to {place.url} ({reason})")
+    return ServerTrouble(f"{place.name}: no connection to {place.url}: check the URL and the network ({reason})")
+
+
+def too_large(place: CallSite) -> BadRequest:
+    """Return the error for a reply that is larger than it may be."""
+    size = f"{place.most_bytes / 2**20:.3g} MB"
+    return BadRequest(
+        f"{place.name}: the reply is larger than {size} (from {place.url}, unpacked; the rest was not read; "
+        "PCS_MAX_REPLY_MB sets the limit)"
+    )
+
+
+def unreadable(place: CallSite, raw: bytes) -> ServerTrouble:
+    """Return the error for a reply that does not follow the protocol."""
+    if HTML.match(raw):
+        return ServerTrouble(f"{place.name}: {place.url} sent an HTML page instead of JSON: check the base URL")
+    start = place.scrub(raw[:120].decode("utf-8", "replace"))
+    return ServerTrouble(
+        f"{place.name}: the answer from {place.url} cannot be read: {len(raw)} bytes, starting with {start!r}"
+    )
+
+
+DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms]|$)")
+UNIT_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "": 1.0}
+
+
+def parse_duration(text: str) -> float | None:
+    """Return seconds from `6m0s`, `120ms`, `1h2m` or `1.5`; None for anything else.
+
+    >>> parse_duration("6m0s"), parse_duration("120ms"), parse_duration("soon")
+    (360.0, 0.12, None)
+    """
+    parts = DURATION.findall(text.strip())
+    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
+        return None
+    return float(sum(float(number) * UNIT_SECONDS[unit] for number, unit in parts))
+
+
+def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Return the seconds to wait, from `retry-after-ms`, or from `Retry-After` in seconds or as a date."""
+    milliseconds = parse_duration(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000.0
+    text = headers.get("Retry-After", "")
+    seconds = parse_duration(text)
+    if seconds is not None or not text:
+        return seconds
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return _seconds_until(moment, now)
+
+
+def rate_hint(headers: Mapping[str, str], now: datetime | None = None) -> RateHint | None:
+    """Return the remaining requests and the seconds until the reset, if a reply's headers have both."""
+    remaining = headers.get("x-ratelimit-remaining-requests")
+    if remaining is not None:
+        reset = _reset_after(headers.get("x-ratelimit-reset-requests", ""), now)
+    else:
+        remaining = headers.get("anthropic-ratelimit-requests-remaining")
+        if remaining is None:
+            return None
+        reset = _reset_after(headers.get("anthropic-ratelimit-requests-reset", ""), now)
+    if reset is None or not remaining.strip().isdecimal():
+        return None
+    return RateHint(remaining=int(remaining.strip()[:18]), reset_after=reset)
+
+
+def _reset_after(text: str, now: datetime | None) -> float | None:
+    seconds = parse_duration(text)
+    if seconds is not None or not text:
+        return seconds
+    try:
+        return _seconds_until(datetime.fromisoformat(text), now)
+    except ValueError:
+        return None
+
+
+def _seconds_until(moment: datetime, now: datetime | None) -> float:
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())

@@ -1,0 +1,197 @@
+"""Servers that speak the OpenAI chat protocol, and how each differs from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote, urlsplit
+
+from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.models.keys import refuse_key
+
+Structure = Literal["json_schema", "choice", "none"]
+AZURE_VERSION = "2024-10-21"
+# Reasoning models: no temperature, and `max_completion_tokens` instead of `max_tokens`.
+OPENAI_REASONING = r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))"
+OPENAI_SCHEMA = r"(?:ft:)?(?:o[1-9](?!-mini-2024|-preview)|gpt-4o(?!-2024-05)|gpt-4\.1|gpt-(?:[5-9]|\d\d))"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """A server, or a provider's servers.
+
+    Attributes:
+        name: The provider's name.
+        base_url: Its address; `<NAME>_BASE_URL` overrides it.
+        url_variables: Other environment variables that may hold the base URL.
+        key_variables: Environment variables that may hold the key; the first is the usual one.
+        needs_key: Whether a key is required.
+        auth: How the key is sent.
+        structure: How answers can be constrained: by a JSON schema, a list of choices (vLLM), or not at all.
+        structured_models: The models whose answers can be constrained, as a pattern for the start of the name.
+        reasoning_models: The models that take the settings of OpenAI's reasoning models, as a pattern.
+        top_logprobs: Maximum number of alternatives with log-probabilities; 0 if requesting them is an error.
+        raw_logprobs: Whether log-probabilities are those before an answer is constrained, among which a label may be
+            far down: as many as possible are then requested.
+        counts_logprobs: Whether `logprobs` is that number, as in the older protocol, instead of `true`.
+        logprobs_vary: Whether only an answer tells if a model gives log-probabilities.
+        seed_field: The name of the seed setting; "" if there is none.
+    """
+
+    name: str
+    base_url: str = ""
+    url_variables: tuple[str, ...] = ()
+    key_variables: tuple[str, ...] = ()
+    needs_key: bool = True
+    auth: Literal["bearer", "api-key"] = "bearer"
+    structure: Structure = "none"
+    structured_models: str = ""
+    reasoning_models: str = "(?!)"
+    top_logprobs: int = 0
+    raw_logprobs: bool = False
+    counts_logprobs: bool = False
+    logprobs_vary: bool = False
+    seed_field: str = "seed"
+
+    def structure_for(self, model: str) -> Structure:
+        """Return how this model's answers can be constrained."""
+        return self.structure if re.match(self.structured_models, model) else "none"
+
+    def reasons(self, model: str) -> bool:
+        """Return whether the model takes the settings of OpenAI's reasoning models."""
+        return re.match(self.reasoning_models, model) is not None
+
+
+HOSTS = (
+    Host(
+        name="openai",
+        base_url="https://api.openai.com/v1",
+        key_variables=("OPENAI_API_KEY",),
+        structure="json_schema",
+        structured_models=OPENAI_SCHEMA,
+        reasoning_models=OPENAI_REASONING,
+        top_logprobs=20,
+    ),
+    Host(
+        name="groq",
+        base_url="https://api.groq.com/openai/v1",
+        key_variables=("GROQ_API_KEY",),
+        structure="json_schema",
+        structured_models=r"openai/gpt-oss|moonshotai/kimi-k2|meta-llama/llama-4",
+    ),
+    Host(
+        name="huggingface",
+        base_url="https://router.huggingface.co/v1",
+        key_variables=("HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN"),
+        top_logprobs=5,
+        logprobs_vary=True,
+    ),
+    Host(
+        name="mistral",
+        base_url="https://api.mistral.ai/v1",
+        key_variables=("MISTRAL_API_KEY",),
+        structure="json_schema",
+        seed_field="random_seed",
+    ),
+    Host(
+        name="together",
+        base_url="https://api.together.xyz/v1",
+        key_variables=("TOGETHER_API_KEY",),
+        top_logprobs=20,
+        counts_logprobs=True,
+    ),
+    Host(
+        name="fireworks",
+        base_url="https://api.fireworks.ai/inference/v1",
+        key_variables=("FIREWORKS_API_KEY",),
+        structure="json_schema",
+        top_logprobs=5,
+    ),
+    Host(
+        name="openrouter",
+        base_url="https://openrouter.ai/api/v1",
+        key_variables=("OPENROUTER_API_KEY",),
+        top_logprobs=20,
+        logprobs_vary=True,
+    ),
+    Host(
+        name="deepseek",
+        base_url="https://api.deepseek.com/v1",
+        key_variables=("DEEPSEEK_API_KEY",),
+        top_logprobs=20,
+        seed_field="",
+    ),
+    Host(
+        name="gemini",
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        structure="json_schema",
+        seed_field="",
+    ),
+    Host(
+        name="ollama",
+        base_url="http://localhost:11434/v1",
+        key_variables=("OLLAMA_API_KEY",),
+        needs_key=False,
+        structure="json_schema",
+        top_logprobs=20,
+        raw_logprobs=True,
+        logprobs_vary=True,
+    ),
+    Host(
+        name="vllm",
+        base_url="http://localhost:8000/v1",
+        key_variables=("VLLM_API_KEY",),
+        needs_key=False,
+        structure="choice",
+        top_logprobs=20,
+        raw_logprobs=True,
+    ),
+    Host(
+        name="azure",
+        url_variables=("AZURE_OPENAI_ENDPOINT",),
+        key_variables=("AZURE_OPENAI_API_KEY", "AZURE_API_KEY"),
+        auth="api-key",
+        structure="json_schema",
+        structured_models=OPENAI_SCHEMA,
+        reasoning_models=OPENAI_REASONING,
+        top_logprobs=20,
+    ),
+)
+CUSTOM = Host(name="url", key_variables=("PCS_API_KEY",), needs_key=False, top_logprobs=20, logprobs_vary=True)
+"""Any other server, given by its URL. Keys of providers are never sent to it."""
+
+
+def base_url(name: str, environment: Mapping[str, str], default: str = "", others: tuple[str, ...] = ()) -> str:
+    """Return a provider's base URL: from `<NAME>_BASE_URL`, another variable, or its usual address."""
+    for variable in (f"{name.upper()}_BASE_URL", *others):
+        url = environment.get(variable, "").strip()
+        if url:
+            return check_url(url, variable, f"set {name.upper()}_API_KEY instead")
+    if not default:
+        raise ConfigError(f"{name} has no address: set {others[0] if others else name.upper() + '_BASE_URL'}")
+    return default
+
+
+def check_url(url: str, source: str, remedy: str = "set PCS_API_KEY instead") -> str:
+    """Return the URL without a trailing slash, or raise a `ConfigError` that names where it came from."""
+    refuse_key(url, source, remedy)
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port that is not a number
+        raise ConfigError(f"{source}: not a URL: write it as http://host:port/v1") from None
+    if not usable:
+        raise ConfigError(f"{source}: {url!r} is not a URL: write it as http://host:port/v1")
+    return url.rstrip("/").removesuffix("/chat/completions")
+
+
+def chat_url(host: Host, base: str, model: str, environment: Mapping[str, str]) -> str:
+    """Return the URL that requests are posted to."""
+    if host.name != "azure":
+        return f"{base}/chat/completions"
+    version = environment.get("AZURE_OPENAI_API_VERSION") or environment.get("OPENAI_API_VERSION") or AZURE_VERSION
+    folder = base if base.endswith("/openai") else f"{base}/openai"
+    return f"{folder}/deployments/{quote(model, safe='')}/chat/completions?api-version={quote(version)}"

@@ -1,0 +1,191 @@
+"""Any LangChain chat model: an object, or `langchain:provider:model`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from pcs_annotator.base.errors import ConfigError, MissingPackage, ModelError, ServerTrouble
+from pcs_annotator.core.chat import ChatModel, Reply, Request, Sampling
+from pcs_annotator.models.catalog import context_of
+from pcs_annotator.models.failures import CallSite, Complaint, failure
+from pcs_annotator.models.fingerprint import Identity
+from pcs_annotator.models.keys import refuse_key
+from pcs_annotator.models.provider import provider
+from pcs_annotator.models.thinking import ask_with_room, has_thought, usual_room, with_room
+from pcs_annotator.models.wire import FINISHES, finish_of, join_parts, replace_surrogates, usage_of
+
+INSTALL = "pip install 'perceived-confidence[langchain]'"
+ROLES = {"system": "system", "user": "human", "assistant": "ai"}
+# Names of our settings as fields of LangChain's model classes.
+FIELDS: dict[str, tuple[str, ...]] = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p",),
+    "max_tokens": ("max_tokens", "max_output_tokens", "max_completion_tokens", "num_predict", "max_new_tokens"),
+    "seed": ("seed", "random_seed"),
+}
+# HTTP status by class name, for exceptions of vendors' clients that carry none.
+STATUS_BY_NAME = {
+    "AuthenticationError": 401,
+    "PermissionDeniedError": 403,
+    "NotFoundError": 404,
+    "RateLimitError": 429,
+    "ResourceExhausted": 429,
+    "ContextOverflowError": 413,
+    "OpenAIContextOverflowError": 413,
+}
+
+
+class LangChainModel:
+    """A LangChain chat model, called through `ainvoke`.
+
+    Sampling settings are set on a copy of the object, and only those that it has a field for: passing them with every
+    call fails for integrations whose client does not know them. The object's other settings stay as they are.
+
+    Attributes:
+        name: `langchain:`, the class and the model's name.
+        identity: The name and a digest of the object's settings, without keys; see `fingerprint`. For a model that was
+            opened by its name, the name alone.
+        context_tokens: From the catalog; None when unknown.
+        thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
+        can_constrain: False.
+        can_grade: False.
+    """
+
+    can_constrain = False
+    can_grade = False
+
+    def __init__(self, model: Any, *, name: str | None = None, by_name: bool = False) -> None:
+        self.name = name or _name(model)
+        _refuse_keys(model, self.name)
+        self._identity = None if by_name else Identity(self.name, model)
+        self.context_tokens = context_of(self.name)
+        self._model = model
+        self.thinking_tokens = usual_room(self.name)
+        self._tuned: dict[Sampling, Any] = {}
+        self._place = CallSite(name=self.name, model=self.name.rpartition(":")[2], url="LangChain")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def identity(self) -> str:
+        """Return what ledger keys call the model."""
+        return self.name if self._identity is None else self._identity.text
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the answer to one request, sent once, or again with room to think."""
+        return await ask_with_room(self, partial(self._ask, request))
+
+    async def _ask(self, request: Request) -> Reply:
+        sampling = with_room(request, self.thinking_tokens).sampling
+        model = self._tuned.get(sampling)
+        if model is None:
+            model = self._tuned[sampling] = _tune(self._model, sampling)
+        turns = [(ROLES[message.role], replace_surrogates(message.content)) for message in request.messages]
+        started = perf_counter()
+        try:
+            message = await model.ainvoke(turns)
+        except ModelError:
+            raise
+        except Exception as error:
+            raise self._failure(error) from None
+        return _reply(message, perf_counter() - started)
+
+    async def close(self) -> None:
+        """Check that answering has not changed the object, which belongs to the caller."""
+        if self._identity is not None:
+            self._identity.check()
+
+    def _failure(self, error: Exception) -> ModelError:
+        status = _status(error)
+        body = getattr(error, "body", None)
+        code = body.get("code") or body.get("type") if isinstance(body, dict) else getattr(error, "code", None)
+        complaint = Complaint(str(error), str(code or ""))
+        if status is not None:
+            headers = getattr(getattr(error, "response", None), "headers", None) or {}
+            return failure(self._place, status, complaint, headers)
+        said = self._place.scrub(str(error))
+        return ServerTrouble(f"{self.name}: {type(error).__name__}: {said}")
+
+
+@provider("langchain")
+class LangChainProvider:
+    """Opens `langchain:provider:model` through LangChain's `init_chat_model`."""
+
+    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
+        """Return the model; if a package is missing, the error has the `pip install` line."""
+        try:
+            from langchain.chat_models import init_chat_model
+        except ImportError:
+            raise MissingPackage(f"langchain:{model} needs LangChain: {INSTALL}") from None
+        try:
+            return LangChainModel(init_chat_model(model), by_name=True)
+        except ImportError as error:
+            raise MissingPackage(f"langchain:{model}: {error}") from None
+        except Exception as error:  # each integration raises its own error for a missing key
+            said = CallSite(name="langchain", model=model, url="").scrub(str(error))
+            raise ConfigError(f"LangChain cannot open {model!r}: {said}") from None
+
+
+def is_langchain(thing: object) -> bool:
+    """Return whether this is a LangChain model or chain: whether it has `ainvoke`. LangChain is not imported."""
+    return not isinstance(thing, type) and callable(getattr(thing, "ainvoke", None))
+
+
+def _refuse_keys(model: Any, name: str) -> None:
+    for field, value in getattr(_inner(model), "__dict__", {}).items():
+        if isinstance(value, str) and "://" in value and "proxy" not in field:
+            refuse_key(value, f"{name}: {field}", "pass the key in its own argument, such as api_key")
+
+
+def _inner(model: Any) -> Any:
+    bound = getattr(model, "bound", None)  # a model with settings bound to it
+    return bound if bound is not None and hasattr(bound, "ainvoke") else model
+
+
+def _name(model: Any) -> str:
+    inner = _inner(model)
+    for field in ("model_name", "model", "model_id", "deployment_name", "repo_id"):
+        value = getattr(inner, field, None)
+        if isinstance(value, str) and value:
+            return f"langchain:{type(inner).__name__}:{value}"
+    return f"langchain:{type(inner).__name__}"
+
+
+def _tune(model: Any, sampling: Sampling) -> Any:
+    known = getattr(type(model), "model_fields", None)
+    if not isinstance(known, Mapping):
+        return model
+    update: dict[str, object] = {}
+    for setting, names in FIELDS.items():
+        value = getattr(sampling, setting)
+        field = next((name for name in names if name in known), None)
+        if value is not None and field is not None:
+            update[field] = value
+    return model.model_copy(update=update) if update else model
+
+
+def _status(error: Exception) -> int | None:
+    for holder in (error, getattr(error, "response", None)):
+        for field in ("status_code", "http_status", "status", "code"):
+            status = getattr(holder, field, None)
+            if isinstance(status, int) and 300 <= status < 600:
+                return status
+    names = (cls.__name__ for cls in type(error).__mro__)
+    return next((STATUS_BY_NAME[name] for name in names if name in STATUS_BY_NAME), None)
+
+
+def _reply(message: Any, latency: float) -> Reply:
+    content = getattr(message, "content", message)
+    metadata = getattr(message, "response_metadata", None) or {}
+    ended = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
+    return Reply(
+        text=content if isinstance(content, str) else join_parts(content),
+        finish=finish_of(ended.lower() if isinstance(ended, str) else ended, FINISHES),
+        usage=usage_of(getattr(message, "usage_metadata", None), "input_tokens", "output_tokens"),
+        latency=latency,
+        thought=has_thought({"content": content, **(getattr(message, "additional_kwargs", None) or {})}),
+    )

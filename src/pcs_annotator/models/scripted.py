@@ -1,0 +1,123 @@
+"""Models that answer from a script: deterministic and in this process, for tests, docs and benchmarks."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+
+from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
+from pcs_annotator.models.provider import provider
+
+Scripted = str | Reply | Exception
+Script = Sequence[Scripted] | Callable[[Request], Scripted]
+TAG = re.compile(r"<label>\s*([^<>]{1,200}?)\s*</label>", re.I)
+QUOTED = re.compile(r"\"([^\"\n]{1,100})\"|'([^'\n]{1,100})'|`([^`\n]{1,100})`|“([^”\n]{1,100})”")
+KEPT_REQUESTS = 1000
+
+
+class ScriptedModel:
+    """Answers from a script: a list, repeated when it ends, or a function of the request.
+
+    An exception in the script is raised; a text becomes a reply whose usage counts words.
+
+    Attributes:
+        name: `scripted:…`.
+        can_grade: Whether log-probabilities are requested; a reply in the script may have them.
+        calls: How often it was asked.
+        requests: The last thousand requests.
+
+    >>> ScriptedModel(["positive", "negative"], name="scripted:undecided")
+    ScriptedModel(name='scripted:undecided')
+    """
+
+    can_constrain = True
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        latency: float = 0.0,
+        name: str = "scripted:script",
+        context_tokens: int | None = None,
+        can_grade: bool = False,
+    ) -> None:
+        self.name = name
+        self.can_grade = can_grade
+        self.context_tokens = context_tokens
+        self.latency = latency
+        self.calls = 0
+        self.requests: deque[Request] = deque(maxlen=KEPT_REQUESTS)
+        self._script = (script,) if isinstance(script, str) else script
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r})"
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the next answer of the script, after `latency` seconds."""
+        script = self._script
+        answer = script(request) if callable(script) else script[self.calls % len(script)]
+        self.calls += 1
+        self.requests.append(request)
+        await asyncio.sleep(self.latency)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, Reply):
+            return answer
+        words = sum(_words(message.content) for message in request.messages)
+        usage = Usage(input_tokens=words, output_tokens=len(answer.split()))
+        return Reply(text=answer, usage=usage, latency=self.latency)
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+
+@lru_cache(maxsize=64)
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+def answer_by_hash(request: Request, salt: str = "") -> str:
+    """Return one of the labels, chosen by a hash of the last message: the same text gets the same answer everywhere.
+
+    The labels are the choices of the constraint; without one, those in `<label>…</label>` in the messages; failing
+    that, the quoted words of the first message. Without labels the answer is the hash itself.
+    """
+    last = request.messages[-1].content if request.messages else ""
+    digest = blake2b(f"{salt}\0{last}".encode("utf-8", "replace"), digest_size=8)
+    if request.constraint is not None and request.constraint.choices:
+        choices = request.constraint.choices
+        return choices[int.from_bytes(digest.digest(), "big") % len(choices)]
+    labels = _labels_in(request)
+    if not labels:
+        return digest.hexdigest()
+    return f"<label>{labels[int.from_bytes(digest.digest(), 'big') % len(labels)]}</label>"
+
+
+def _labels_in(request: Request) -> list[str]:
+    """Return the labels in a prompt, from the first message that has two or more."""
+    for message in request.messages:
+        tagged = list(dict.fromkeys(TAG.findall(message.content)))
+        if len(tagged) > 1:
+            return tagged
+    for message in request.messages[:1]:
+        quoted = list(dict.fromkeys("".join(groups) for groups in QUOTED.findall(message.content)))
+        if len(quoted) > 1:
+            return quoted
+    return []
+
+
+@provider("scripted")
+class ScriptedProvider:
+    """Opens `scripted:hash`, and `scripted:hash:anything` for further models that answer differently."""
+
+    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
+        """Return the model."""
+        kind, _, salt = model.partition(":")
+        if kind != "hash":
+            raise ConfigError(f"no scripted model is named {model!r}: write scripted:hash or scripted:hash:2")
+        return ScriptedModel(lambda request: answer_by_hash(request, salt), name=f"scripted:{model}")

@@ -1,0 +1,341 @@
+"""The OpenAI chat protocol over aiohttp, with as little overhead per call as possible."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import orjson
+
+from pcs_annotator.base.errors import ConfigError, ModelError, PcsWarning, ServerTrouble
+from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
+from pcs_annotator.models.catalog import context_of
+from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
+from pcs_annotator.models.file_batches import FILE_BATCHES, OpenAIBatches
+from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, check_url
+from pcs_annotator.models.logprobs import read_logprobs, shows_all
+from pcs_annotator.models.provider import provider, read_key, read_reply_limit
+from pcs_annotator.models.sessions import ERROR_BYTES, Client, HttpReply
+from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room
+
+FINISHES: dict[object, Finish] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    None: "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "filter",
+}
+ANSWER = "answer"
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+ADJUSTABLE = frozenset({"temperature", "top_p", "seed", "random_seed", "max_tokens"})
+# Servers refuse log-probabilities in many words, with many statuses; nothing else that we send is named like this.
+LOGPROBS = re.compile(r"log_?probs?\b|n_probs", re.I)
+TOO_MANY = re.compile(r"maximum|at most|less than|greater than|between|exceed|range|<=|≤", re.I)
+FEW_LOGPROBS = 5
+
+
+class WireModel:
+    """A model behind a server that speaks the OpenAI chat protocol.
+
+    Attributes:
+        name: `provider:model`, or `http://host/v1#model` for a server given by its URL.
+        context_tokens: From the catalog; None when unknown.
+        thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
+        can_constrain: Whether the server can restrict this model's answers to a constraint.
+        can_grade: Whether log-probabilities are requested; False once the server has refused them.
+        may_not_grade: Whether only an answer tells if they come: another server may stand at the provider's address.
+    """
+
+    def __init__(self, host: Host, place: CallSite, url: str) -> None:
+        self.name = place.name
+        self.context_tokens = context_of(place.name)
+        self._host = host
+        self._place = place
+        self._structure = host.structure_for(place.model)
+        self.can_constrain = self._structure != "none"
+        self._reasons = host.reasons(place.model)
+        self._top_logprobs = 0 if self._reasons else host.top_logprobs
+        self.may_not_grade = host.logprobs_vary or place.url != host.base_url
+        self.thinking_tokens = THINKING_TOKENS if self._reasons else usual_room(place.model)
+        self._left_out: set[str] = {"temperature", "top_p"} if self._reasons else set()
+        self._limit_field = "max_completion_tokens" if self._reasons else "max_tokens"
+        self._client = Client(place, url, _headers(host, place.secret))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def can_grade(self) -> bool:
+        """Return whether log-probabilities are requested."""
+        return self._top_logprobs > 0
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the answer to one request, sent again without what was refused, or with room to think."""
+        return await ask_with_room(self, partial(self._ask, request))
+
+    async def _ask(self, request: Request) -> Reply:
+        while True:
+            payload = self.payload(request)
+            reply = await self._client.post(payload, partial(self._read, request, payload))
+            if reply is not None:
+                return reply
+
+    async def close(self) -> None:
+        """Close the connections unless another model uses them; asking again opens new ones."""
+        await self._client.close()
+
+    @property
+    def batches(self) -> OpenAIBatches | None:
+        """The batch API of the host, if it has one."""
+        ways = FILE_BATCHES.get(self._host.name)
+        return None if ways is None else OpenAIBatches(self, self._client, self._place, ways)
+
+    def read(self, request: Request, answer: HttpReply) -> Reply:
+        """Return the reply in an answer to a request that was sent in a batch; of the request, no text is needed."""
+        sent: dict[str, Any] = dict.fromkeys(ADJUSTABLE)
+        if request.logprobs:
+            sent["logprobs"] = min(request.logprobs, self._host.top_logprobs)
+        reply = self._read(request, sent, answer)
+        if reply is None:
+            raise ServerTrouble(f"{self.name} was asked for log-probabilities that it does not give")
+        notice_thinking(self, reply)
+        return reply
+
+    def payload(self, request: Request) -> dict[str, Any]:
+        """Return the body of a request."""
+        payload: dict[str, Any] = {
+            "model": self._place.model,
+            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+        }
+        sampling = request.sampling
+        if sampling.temperature is not None:
+            payload["temperature"] = sampling.temperature
+        if sampling.top_p is not None:
+            payload["top_p"] = sampling.top_p
+        if sampling.max_tokens is not None:
+            payload[self._limit_field] = sampling.max_tokens + self.thinking_tokens
+        if sampling.seed is not None and self._host.seed_field:
+            payload[self._host.seed_field] = sampling.seed
+        alternatives = min(request.logprobs, self._top_logprobs)
+        if request.logprobs and request.constraint is not None and self._host.raw_logprobs:
+            alternatives = self._top_logprobs
+        if alternatives and self._host.counts_logprobs:
+            payload["logprobs"] = alternatives
+        elif alternatives:
+            payload["logprobs"] = True
+            payload["top_logprobs"] = alternatives
+        if request.constraint is not None and self.can_constrain:
+            self._constrain(payload, request)
+        for name in self._left_out:
+            payload.pop(name, None)
+        return payload
+
+    def _constrain(self, payload: dict[str, Any], request: Request) -> None:
+        constraint = request.constraint
+        assert constraint is not None
+        if constraint.choices and self._structure == "choice":
+            choices = list(constraint.choices)
+            payload["structured_outputs"] = {"choice": choices}
+            payload["guided_choice"] = choices  # for vLLM before 0.11; later versions ignore it
+        elif constraint.choices:
+            payload["response_format"] = _response_format(_choice_schema(constraint.choices))
+        elif constraint.json_schema is not None:
+            payload["response_format"] = _response_format(constraint.json_schema)
+
+    def _read(self, request: Request, payload: Mapping[str, Any], answer: HttpReply) -> Reply | None:
+        """Return the reply, or None if the request should be sent again without what the server refused."""
+        if answer.status == 200:
+            reply = self._reply(answer, request)
+            if reply is None:
+                raise self._misread(answer.body)
+            return reply
+        complaint = read_complaint(answer.body)
+        if not self._refuses_logprobs(answer.status, complaint, payload):
+            raise self._failure(answer.status, complaint, answer.headers, payload)
+        return None
+
+    def _reply(self, answer: HttpReply, request: Request) -> Reply | None:
+        """Return the reply in an answer; None if it cannot be read."""
+        try:
+            data = _loads(answer.body)
+            choice = data["choices"][0]
+            message = choice["message"]
+            content, refusal = message.get("content"), message.get("refusal")
+            text = content if isinstance(content, str) else join_parts(content)
+            if not text and isinstance(refusal, str):
+                text = refusal
+            if self._host.name != "azure":  # a deployment has a name of its own
+                self._client.check_model(data.get("model"))
+            return Reply(
+                text=self._unwrap(text, request) if request.constraint is not None else text,
+                finish=finish_of(choice.get("finish_reason"), FINISHES),
+                usage=usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"),
+                latency=answer.latency,
+                logprobs=read_logprobs(choice, text, plain=shows_all(answer.body)) if request.logprobs else None,
+                rate_hint=rate_hint(answer.headers),
+                thought=has_thought(message, data.get("usage")),
+            )
+        except UNREADABLE:
+            return None
+
+    def _unwrap(self, text: str, request: Request) -> str:
+        """Return the bare choice if it was sent as JSON."""
+        if self._structure != "json_schema" or request.constraint is None or not request.constraint.choices:
+            return text
+        try:
+            return str(json.loads(text)[ANSWER])
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return text
+
+    def _misread(self, raw: bytes) -> ModelError:
+        """Return the error for a 200 that is not an answer: some servers send errors with this status."""
+        complaint = read_complaint(raw[:ERROR_BYTES])
+        if complaint.code and b'"error"' in raw[:4096]:
+            status = complaint.code.split()[0][:9]
+            return failure(self._place, int(status) if status.isdecimal() else 502, complaint, {})
+        return unreadable(self._place, raw)
+
+    def _failure(
+        self, status: int, complaint: Complaint, headers: Mapping[str, str], payload: Mapping[str, Any]
+    ) -> ModelError:
+        wrong = complaint.parameter
+        if status == 400 and "unsupported" in complaint.code and wrong in ADJUSTABLE and wrong in payload:
+            return self._adjust(wrong)
+        return failure(self._place, status, complaint, headers)
+
+    def _adjust(self, wrong: str) -> ServerTrouble:
+        """Stop sending a setting that this model does not accept, and return a retryable error."""
+        done = "sending max_completion_tokens instead" if wrong == "max_tokens" else "it is no longer sent"
+        message = f"{self.name} does not accept {wrong}; {done}"
+        if wrong == "max_tokens":
+            self._limit_field = "max_completion_tokens"
+        elif wrong not in self._left_out:
+            self._left_out.add(wrong)
+            warnings.warn(message, PcsWarning, stacklevel=2)
+        return ServerTrouble(message)
+
+    def _refuses_logprobs(self, status: int, complaint: Complaint, payload: Mapping[str, Any]) -> bool:
+        """Return whether a server refuses log-probabilities; the next request asks for fewer, or for none."""
+        words = f"{complaint.parameter} {complaint.words}"
+        if "logprobs" not in payload or status in (401, 403, 404, 429) or not LOGPROBS.search(words):
+            return False
+        sent = payload.get("top_logprobs", payload["logprobs"])
+        if sent > self._top_logprobs:  # another call has been told already
+            return True
+        if sent > FEW_LOGPROBS and TOO_MANY.search(complaint.message):
+            self._top_logprobs = FEW_LOGPROBS
+            return True
+        self._top_logprobs = 0
+        said = self._place.scrub(complaint.message)
+        warnings.warn(
+            f"{self.name} gives no log-probabilities, so its votes are hard. The server's message: {said}",
+            PcsWarning,
+            stacklevel=2,
+        )
+        return True
+
+
+def _loads(raw: bytes) -> Any:
+    # Log-probabilities make bodies ten times as long; this reads them four times as fast.
+    try:
+        return orjson.loads(raw)
+    except ValueError:  # it takes no NaN and no lone surrogates, which some servers send
+        return json.loads(raw)
+
+
+def usage_of(given: object, sent: str, received: str) -> Usage:
+    """Return the tokens in a reply's usage, whatever its shape."""
+    if not isinstance(given, Mapping):
+        return Usage()
+    return Usage(input_tokens=given.get(sent), output_tokens=given.get(received))
+
+
+def finish_of(reason: object, known: Mapping[object, Finish]) -> Finish:
+    """Return why an answer ended, whatever the server sends as its reason."""
+    return known.get(reason, "other") if isinstance(reason, str | None) else "other"
+
+
+def join_parts(content: object) -> str:
+    """Return the text of a message given as a list of parts, without reasoning and images."""
+    if not isinstance(content, list):
+        return ""
+    parts = [part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | dict)]
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def replace_surrogates(text: str) -> str:
+    """Return the text with question marks for lone surrogates, which UTF-8 cannot hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+class WireProvider:
+    """Opens the models of one host."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def open(self, model: str, environment: Mapping[str, str]) -> WireModel:
+        """Return the model; a missing key or address raises `ConfigError`."""
+        host = self.host
+        base = base_url(host.name, environment, host.base_url, host.url_variables)
+        key = read_key(environment, host.key_variables, host.name, required=host.needs_key)
+        place = CallSite(
+            name=f"{host.name}:{model}",
+            model=model,
+            url=base,
+            key_variable=host.key_variables[0],
+            secret=key,
+            most_bytes=read_reply_limit(environment),
+            batch_model=environment.get(f"{host.name.upper()}_BATCH_DEPLOYMENT", "").strip(),
+        )
+        return WireModel(host, place, chat_url(host, base, model, environment))
+
+
+def open_url(spec: str, environment: Mapping[str, str]) -> WireModel:
+    """Return the model at `http://host:port/v1#model`; `PCS_API_KEY` is sent if it is set."""
+    address, _, model = spec.partition("#")
+    base = check_url(address, "model URL")
+    if not model:
+        raise ConfigError(f"{spec!r} names no model: add it, as in {base}#my-model")
+    key = read_key(environment, CUSTOM.key_variables, base, required=False)
+    place = CallSite(
+        name=f"{base}#{model}",
+        model=model,
+        url=base,
+        key_variable=CUSTOM.key_variables[0],
+        secret=key,
+        most_bytes=read_reply_limit(environment),
+    )
+    return WireModel(CUSTOM, place, f"{base}/chat/completions")
+
+
+def _headers(host: Host, key: str) -> dict[str, str]:
+    # Answers are short: compression would cost more time than it saves.
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+    if key:
+        headers |= {"api-key": key} if host.auth == "api-key" else {"Authorization": f"Bearer {key}"}
+    return headers
+
+
+def _choice_schema(choices: Sequence[str]) -> dict[str, object]:
+    """Return a schema for one of the choices; an object, because servers do not accept a bare string as the root."""
+    return {
+        "type": "object",
+        "properties": {ANSWER: {"type": "string", "enum": list(choices)}},
+        "required": [ANSWER],
+        "additionalProperties": False,
+    }
+
+
+def _response_format(schema: Mapping[str, object]) -> dict[str, object]:
+    return {"type": "json_schema", "json_schema": {"name": ANSWER, "strict": True, "schema": dict(schema)}}
+
+
+for _host in HOSTS:
+    provider(_host.name)(partial(WireProvider, _host))

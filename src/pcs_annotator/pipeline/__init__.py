@@ -1,1 +1,0 @@
-"""One file per verb; the only place where relations, asking, judging and files meet."""

@@ -1,0 +1,376 @@
+"""Asking models: from a task, items and names of models to votes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator.asking.annotators.grading import NOT_GIVEN
+from pcs_annotator.asking.annotators.prompt import letters_of
+from pcs_annotator.asking.engine.ask import Asker, Patience
+from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, Spending
+from pcs_annotator.asking.engine.collect import as_async, prepare_job, run_job
+from pcs_annotator.asking.engine.item_asker import ItemAsker
+from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
+from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, CallsPerSecond
+from pcs_annotator.asking.engine.progress import Tally, bills_of, showing
+from pcs_annotator.asking.ledger.lock import SharedCalls, lock_ledger, lock_ledger_async
+from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
+from pcs_annotator.asking.ledger.sums import PriceOf
+from pcs_annotator.base.concurrency import run_sync
+from pcs_annotator.base.errors import BudgetReached, ConfigError, InputError, LedgerError, PcsWarning
+from pcs_annotator.core.bill import Plan
+from pcs_annotator.core.chat import Answers, ChatModel, Usage
+from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.models.catalog import price_of
+from pcs_annotator.models.provider import read_environment
+from pcs_annotator.models.resolve import KnownAs, resolve_model
+from pcs_annotator.relations.choose import RelationOptions, choose_relations
+from pcs_annotator.relations.parse import need_parser
+from pcs_annotator.runs.batch.batches import BatchSettings
+from pcs_annotator.runs.batch.waves import ask_in_waves
+from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
+from pcs_annotator.tables.sources import items_of
+from pcs_annotator.tables.tabular import is_column, values_of
+
+LOOKED_UP = 1_000
+"""Texts that are looked up in a ledger at a time."""
+
+OwnPrices = Mapping[str, tuple[float, float]]
+"""Model → US dollars per million tokens in and out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """Which cluster to use.
+
+    Attributes:
+        address: Its address; empty for that in `RAY_ADDRESS`, or a cluster of this machine's own.
+        workers: Number of workers; None for one per CPU of the cluster, or per GPU where models run on these.
+    """
+
+    address: str = ""
+    workers: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectSettings:
+    """How to ask.
+
+    Attributes:
+        draws: How often each question is asked.
+        rewriter: The model that rewrites texts, or an `Annotator` that says its version; None when no relation needs
+            one.
+        in_flight: Maximum number of concurrent calls per model; the actual number adapts to the model's answers.
+        patience: When to give up on a call.
+        wait: Whether to wait while another process or thread asks with the same ledger; otherwise that is an error.
+        budget: What may be spent.
+        prices: Your own prices; they take precedence over the catalogue's.
+        environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
+        choosing: How names of relations are understood, and how rewrites are checked.
+        questions: Annotator → the relations it is asked under; an annotator that is not listed is asked under all.
+        answers: Whether to ask for log-probabilities; an annotator that says so itself takes precedence.
+        letters: Whether labels are listed as A, B, C … and answered by letter; likewise.
+        on_variant: Called with every variant, in no particular order.
+        progress: Whether to show progress.
+        tally: Counts calls, answers and failures.
+        batches: Where batches are kept track of, if models are to be asked in batches; None to ask live.
+        max_per_second: Maximum number of calls per second, to all models together; None for no limit.
+        cluster: The cluster that asks; None for this machine.
+        own: Models and relations that are given as objects, for names that stand for them.
+    """
+
+    draws: int = 1
+    rewriter: object | None = None
+    in_flight: int = MAX_IN_FLIGHT
+    patience: Patience = field(default_factory=Patience)
+    wait: bool = True
+    budget: Budget = field(default_factory=Budget)
+    prices: OwnPrices = field(default_factory=dict)
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    choosing: RelationOptions = field(default_factory=RelationOptions)
+    questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    answers: Answers = "auto"
+    letters: bool = False
+    on_variant: OnVariant | None = None
+    progress: bool = False
+    tally: Tally = field(default_factory=Tally)
+    batches: BatchSettings | None = None
+    max_per_second: float | None = None
+    cluster: ClusterSettings | None = None
+    own: OwnObjects = field(default_factory=OwnObjects)
+
+
+async def collect(  # noqa: PLR0913  # the agreed signature
+    task: Task,
+    items: object,
+    annotators: Sequence[object],
+    relations: Sequence[RelationLike] = (ORIGINAL,),
+    *,
+    ledger: LedgerAddress = "ledger.db",
+    budget_usd: float | None = None,
+    settings: CollectSettings | None = None,
+) -> Votes:
+    """Ask every annotator about every item and return the votes.
+
+    Answers in the ledger are not asked for again, so a second run, or one after a crash, asks only what is missing.
+    Processes and threads that share a file take turns; those that share a PostgreSQL server ask at the same time, as do
+    tasks of one event loop. Nothing is paid for twice.
+
+    Args:
+        task: What to decide.
+        items: The texts: an iterable, also an asynchronous one, of `Item`s or texts, read as they are needed; or a data
+            frame, another table or the path of one.
+        annotators: `Annotator`s, or anything that names a model: `provider:model`, a URL, a LangChain chat model, a
+            function. `groq:gemma2-9b-it/1s-top-2` also asks that model for its two best guesses and their confidence.
+        relations: How texts are rewritten: names such as `"voice"` or `"rule:voice|llm:voice"`, your own relations, or
+            functions that take a text and return its rewrite, or None where they do not apply.
+        ledger: The file that keeps paid calls, or the address of a PostgreSQL server that does, `postgresql://…`.
+        budget_usd: The most that may be spent in this ledger, earlier calls included; the price of every model must
+            then be known.
+        settings: Everything else.
+    """
+    settings = settings or CollectSettings()
+    if budget_usd is not None:
+        settings = replace(settings, budget=replace(settings.budget, usd=budget_usd))
+    job = open_job(task, annotators, relations, settings)
+    async with lock_ledger_async(ledger, wait=settings.wait) as shared:
+        return await ask_job(job, _items(items), ledger, settings, shared=shared)
+
+
+def _items(given: Any) -> Iterable[Item] | AsyncIterable[Item]:
+    if isinstance(given, AsyncIterable):
+        return given
+    if not is_column(given):
+        return items_of(given)
+    values = values_of(given, "items") if hasattr(given, "to_pylist") else given
+    return (_item(number, one) for number, one in enumerate(values, 1))
+
+
+def _item(number: int, given: object) -> Item:
+    if not isinstance(given, Item | str):
+        raise InputError(f"number {number} of the items is a {type(given).__name__}: give texts, Items or a table")
+    return Item(id=str(number), text=given) if isinstance(given, str) else given
+
+
+async def ask_job(
+    job: Job,
+    items: Iterable[Item] | AsyncIterable[Item],
+    ledger: LedgerAddress,
+    settings: CollectSettings,
+    strategy: Strategy | None = None,
+    shared: SharedCalls | None = None,
+) -> Votes:
+    """Ask the questions of a job that the ledger has no answer to, as far as the strategy needs them; close its models.
+
+    Without a strategy, every question is asked. The caller holds the lock of the ledger.
+    """
+    tally = settings.tally
+    warn_about_hard_models(job)
+    try:
+        refuse_unknown_prices(job, pricing(settings.prices), settings.budget)
+        with open_ledger(ledger) as opened:
+            asker, in_batches = open_asker(opened, settings, shared), 0
+            if settings.batches is not None:
+                items = [item async for item in as_async(items)]
+                asker, in_batches = await ask_in_waves(job, items, asker, strategy, settings.batches)
+            async with showing(tally, asker.tracker) if settings.progress else nullcontext():
+                votes = await run_job(job, items, asker, strategy)
+            tally.count_as_paid(in_batches)  # they are in the ledger by now, but were paid for in this command
+    finally:
+        await close_models(job)
+    warn_about_grades(tally)
+    return votes
+
+
+def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls | None = None) -> Asker:
+    """Return what asks as these settings say, and stores replies in a ledger."""
+    prices = pricing(settings.prices)
+    tracker, lengths = spending_of(ledger, prices, settings.budget)
+    how = (settings.patience, settings.in_flight, lengths, shared or SharedCalls())
+    limit = None if settings.max_per_second is None else CallsPerSecond(settings.max_per_second)
+    return Asker(ledger, tracker, settings.tally, prices, *how, limit=limit)
+
+
+def spending_of(ledger: AnyLedger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
+    """Return what may be spent and what calls are expected to take, as far as the ledger tells and it matters."""
+    limited = budget.in_dollars or budget.tokens is not None
+    tracker = BudgetTracker(budget, Spending(ledger, prices).now) if budget.in_dollars else BudgetTracker(budget)
+    return tracker, AnswerLengths(ledger.mean_answers() if limited else {})
+
+
+def warn_about_hard_models(job: Job) -> None:
+    """Say which models give no log-probabilities although graded answers were asked for."""
+    wanted = [model for annotator, model in job.annotators if annotator.answers == "graded"]
+    names = dict.fromkeys(model.name for model in wanted if not model.can_grade)
+    if names:
+        message = f"no log-probabilities can be had from {', '.join(names)}: their votes are hard"
+        warnings.warn(message, PcsWarning, stacklevel=3)
+
+
+def warn_about_grades(tally: Tally) -> None:
+    """Say once, after a run, which answers are not graded although they should be, and which grades are bounds."""
+    wanted = tally.graded + tally.hard.total()
+    # a model that gives no log-probabilities at all is named when its first answer comes
+    reasons = {reason: count for reason, count in tally.hard.most_common() if reason != NOT_GIVEN}
+    if reasons:
+        why = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.items())
+        message = f"{sum(reasons.values()):,} of {wanted:,} answers count as hard votes: {why}"
+        warnings.warn(message, PcsWarning, stacklevel=3)
+    if tally.bounded:
+        warnings.warn(
+            f"in {tally.bounded:,} of {tally.graded:,} graded answers, a label was not among the tokens that the "
+            "server listed and may have more than 1 %; it is given the most that it can have",
+            PcsWarning,
+            stacklevel=3,
+        )
+
+
+def plan_job(job: Job, items: Sequence[Item], settings: CollectSettings, ledger: LedgerAddress | None = None) -> Plan:
+    """Return what a job would ask and the most that it can cost, and close its models; no model is called.
+
+    If a ledger is given, it is searched for answers to questions about the texts as they are.
+    """
+    try:
+        planned = make_plan(job, items, pricing(settings.prices))
+        if ledger is None:
+            return planned
+        return replace(planned, known=run_sync(lambda: _answered_in(ledger, job, items, settings)))
+    except LedgerError as error:
+        warnings.warn(f"which answers there are already is not known: {error}", PcsWarning, stacklevel=3)
+        return planned
+    finally:
+        run_sync(lambda: close_models(job))
+
+
+async def _answered_in(
+    ledger: LedgerAddress, job: Job, items: Sequence[Item], settings: CollectSettings
+) -> dict[tuple[str, str], int]:
+    """Return how many calls per model and purpose a ledger has answers to, without rewriting a text."""
+    tally = Tally()
+    asking = replace(settings, tally=tally, budget=Budget(calls=0))
+    with open_ledger(ledger) as opened, suppress(BudgetReached):  # for want of the wording that a model is to write
+        asker = open_asker(opened, asking)
+        prepared = await prepare_job(replace(job, on_variant=None, on_wording=None), asker)
+        for start in range(0, len(items), LOOKED_UP):
+            await ItemAsker(prepared, asker).look_up(items[start : start + LOOKED_UP])
+    return {(bill.model, bill.purpose): bill.calls for bill in bills_of(tally.reused, pricing({}))}
+
+
+def open_job(
+    task: Task, annotators: Sequence[object], relations: Sequence[RelationLike], settings: CollectSettings
+) -> Job:
+    """Return the job with all names resolved; what is missing or unknown is an error here, before any call."""
+    environment = settings.environment
+    if environment is None:
+        environment = read_environment(Path.cwd())
+    # Annotators that differ only in how they ask share one model, because it may be large.
+    own, named = settings.own, cache(lambda name: resolve_model(name, environment))
+    bound = []
+    for given in name_annotators(annotators):
+        annotator = _settled(own.annotator(given), settings)
+        if annotator.letters:
+            letters_of(task.labels)
+        spec = annotator.model
+        bound.append((annotator, named(spec) if isinstance(spec, str) else resolve_model(spec, environment)))
+    rewriter = None if settings.rewriter is None else _rewriter(own.model(settings.rewriter), environment)
+    choosing = settings.choosing
+    own_relations = {**choosing.own, **own.relations}
+    chosen = choose_relations(
+        as_relations(relations), replace(choosing, own=own_relations, rewriter=rewriter is not None)
+    )
+    need_parser([relation.name for relation in chosen if "parser" in relation.needs])
+    return Job(
+        task=task,
+        annotators=bound,
+        relations=chosen,
+        rewriter=rewriter,
+        draws=settings.draws,
+        on_variant=settings.on_variant,
+        questions=settings.questions,
+    )
+
+
+def _rewriter(given: object, environment: Mapping[str, str]) -> ChatModel:
+    if not isinstance(given, Annotator):
+        return resolve_model(given, environment)
+    model = resolve_model(given.model, environment)
+    return KnownAs(given.identity(model), model) if given.version else model
+
+
+def _settled(annotator: Annotator, settings: CollectSettings) -> Annotator:
+    """Return the annotator with what it leaves to the run."""
+    answers = settings.answers if annotator.answers is None else annotator.answers
+    letters = settings.letters if annotator.letters is None else annotator.letters
+    return replace(annotator, answers=answers, letters=letters)
+
+
+def pricing(own: OwnPrices) -> PriceOf:
+    """Return a function for the cost of tokens, by the user's own prices or else the catalogue's."""
+    price_of_model = cache(lambda model: price_of(model, own))
+
+    def cost(model: str, tokens_in: int, tokens_out: int) -> float | None:
+        price = price_of_model(model)
+        return price.cost(Usage(input_tokens=tokens_in, output_tokens=tokens_out)) if price else None
+
+    return cost
+
+
+def refuse_unknown_prices(job: Job, prices: PriceOf, budget: Budget) -> None:
+    """Raise if there is a budget in dollars and a price is unknown."""
+    if not budget.in_dollars:
+        return
+    for model in models_of(job):
+        if prices(model.name, 1, 1) is None:
+            raise ConfigError(
+                f"the price of {model.name} is unknown, so a budget in dollars cannot be kept: "
+                f"give it in US dollars per million tokens, with --price {model.name}=IN,OUT or in [ask.prices], or "
+                "use --max-calls or --max-tokens instead"
+            )
+
+
+async def close_models(job: Job) -> None:
+    """Release connections and memory."""
+    for model in models_of(job):
+        await model.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """The models and relations to ask with.
+
+    Attributes:
+        task: What to decide.
+        annotators: `Annotator`s, or anything that names a model.
+        relations: Names, your own relations, or functions.
+        ledger: The file or server that keeps paid calls.
+        settings: How to ask.
+    """
+
+    task: Task
+    annotators: Sequence[object]
+    relations: Sequence[RelationLike] = (ORIGINAL,)
+    ledger: LedgerAddress = "ledger.db"
+    settings: CollectSettings = field(default_factory=CollectSettings)
+
+    async def ask(self, texts: Sequence[str]) -> Votes:
+        """Return the votes on texts; answers in the ledger are not asked for again."""
+        items = [Item(id=str(row), text=text) for row, text in enumerate(texts)]
+        return await collect(
+            self.task, items, self.annotators, self.relations, ledger=self.ledger, settings=self.settings
+        )
+
+    def ask_now(self, texts: Sequence[str]) -> Votes:
+        """Return the votes on texts, for synchronous code; the workers of a grid search take turns without a word."""
+        with lock_ledger(self.ledger, wait=self.settings.wait, say=lambda _: None):
+            return run_sync(lambda: self.ask(texts))

@@ -1,0 +1,75 @@
+"""`batches.json`: the batches of a run folder at their providers, so that any machine can collect their answers."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pcs_annotator.runs.files.runs import expecting, read_json, write_json
+
+KEY_BYTES = 16
+REMEDY = "remove it, if you can do without the answers of batches that are still open"
+
+
+@dataclass(slots=True, kw_only=True)
+class BatchRecord:
+    """One batch.
+
+    Attributes:
+        model: The model that is asked, as `provider:model`.
+        purpose: `label` or `rewrite`.
+        logprobs: How many alternatives of each token were requested.
+        choices: Whether the answers are among given ones.
+        requests: Number of requests.
+        submitted_at: When it was submitted, in seconds since 1970.
+        uploaded: ID of the uploaded file; empty where there is none.
+        id: ID of the batch; empty if it is not known whether it was started.
+        keys: Requests that are not answered yet, as long as the batch is open.
+        end: How it ended; empty while it is open.
+        answered: Requests that were answered, and so paid for.
+        expected_usd: What all requests are expected to cost in US dollars; None if a price is unknown.
+        usd: What the answers cost; None if a price is unknown.
+        trouble: What went wrong.
+    """
+
+    model: str
+    purpose: str
+    logprobs: int
+    choices: bool
+    requests: int
+    submitted_at: float
+    uploaded: str = ""
+    id: str = ""
+    keys: set[bytes] = field(default_factory=set)
+    end: str = ""
+    answered: int = 0
+    expected_usd: float | None = None
+    usd: float | None = 0.0
+    trouble: str = ""
+
+
+def read_batches(path: Path) -> list[BatchRecord]:
+    """Return the batches of a file; none if there is no file."""
+    if not path.exists():
+        return []
+    with expecting(path, REMEDY):
+        return [_record(values) for values in read_json(path, REMEDY)["batches"]]
+
+
+def write_batches(path: Path, records: Iterable[BatchRecord]) -> None:
+    """Write all batches; of those that have ended, the requests are left out."""
+    write_json(path, {"batches": [{**asdict(one), "keys": _packed(one)} for one in records]})
+
+
+def _packed(record: BatchRecord) -> str:
+    return "" if record.end else b64encode(b"".join(sorted(record.keys))).decode()
+
+
+def _record(values: Mapping[str, Any]) -> BatchRecord:
+    raw = b64decode(values["keys"])
+    keys = {raw[start : start + KEY_BYTES] for start in range(0, len(raw), KEY_BYTES)}
+    known = {name: values[name] for name in BatchRecord.__slots__ if name in values}
+    return BatchRecord(**{**known, "keys": keys})

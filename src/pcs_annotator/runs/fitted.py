@@ -1,0 +1,50 @@
+"""A fitted run with its models open, ready to be asked about texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.spending.frugal import Frugal, graded_annotators
+from pcs_annotator.runs import ask, resolve_config
+from pcs_annotator.runs.run_folder import Recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedRun:
+    """A fitted run, ready to be asked about texts.
+
+    Attributes:
+        job: Its questions, with its models open.
+        settings: How to ask, and what may be spent.
+        model: What judges the votes.
+        frugal: How questions are saved; None when everything is asked.
+        on_drift: What becomes of labels for texts that differ from the gold rows: `review` or `accept`.
+    """
+
+    job: Job
+    settings: ask.CollectSettings
+    model: Model
+    frugal: Frugal | None
+    on_drift: str = "review"
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """What to ask next, and when to stop; None to ask everything."""
+        return None if self.frugal is None else self.frugal.strategy
+
+
+def job_of(recorded: Recorded, settings: ask.CollectSettings) -> Job:
+    """Return the run's questions; a model whose votes in the run are hard is asked for hard ones, as it was there."""
+    config = recorded.config
+    graded = graded_annotators(recorded.votes)
+    annotators = [
+        Annotator(model, answers=None if model in graded else "hard")
+        for model in config.ask.models
+        if not kind_of(model)
+    ]
+    return ask.open_job(resolve_config.task_of(config), annotators, config.relations.use, settings)

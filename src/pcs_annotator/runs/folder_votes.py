@@ -1,0 +1,192 @@
+"""The votes of a run folder: asked for, reused while nothing has changed, or taken from the ledger after a stop."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.base.concurrency import run_sync
+from pcs_annotator.base.errors import PcsError, PcsWarning, TableError
+from pcs_annotator.core.ledger_address import LedgerAddress, on_server
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.models.provider import read_environment
+from pcs_annotator.runs import ask, ledgers, resolve_config
+from pcs_annotator.runs.cluster import ray_cluster
+from pcs_annotator.runs.files.config import Config
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.tables import vote_files
+from pcs_annotator.tables.written_votes import VoteAxes
+
+SETTLED_AFTER = 60.0
+"""Seconds after which a call of another computer is in a shared ledger, even if its clock differs."""
+
+
+class FolderVotes(NamedTuple):
+    """Votes, and the wording that a model wrote for the question; empty if none did."""
+
+    votes: Votes
+    written_wording: str
+
+
+def ask_for_folder(
+    folder: RunFolder,
+    ledger: LedgerAddress,
+    job: Job,
+    items: Sequence[Item],
+    settings: ask.CollectSettings,
+    digest: str,
+) -> FolderVotes:
+    """Ask what the ledger has no answer to, and write variants and votes to a folder, with a note on them.
+
+    The note has the digest of the job, what was counted, and the state of the ledger.
+    """
+    written = job.task.written_wording
+
+    def note_wording(wording: str) -> None:
+        nonlocal written
+        written = wording
+        if job.on_wording is not None:
+            job.on_wording(wording)
+
+    with vote_files.writing_variants(folder.variants, {"asked": digest}) as note_variant:
+        noting = replace(job, on_variant=note_variant, on_wording=note_wording)
+        votes = run_sync(lambda: ray_cluster.ask_job(noting, items, ledger, settings))
+    note = {
+        "asked": digest,
+        "written_wording": written,
+        "tally": settings.tally.to_dict(),
+        "ledger": ledger_state(ledger),
+    }
+    vote_files.write_votes(folder.votes, votes, note)
+    return FolderVotes(votes, written)
+
+
+def reusable_votes(
+    folder: RunFolder, ledger: LedgerAddress, job: Job, items: Sequence[Item], digest: str, tally: Tally
+) -> FolderVotes | None:
+    """Return the votes in a folder if they are all answers to the same job and the ledger still has them, else None.
+
+    What was counted when they were asked for is added to the tally, as answers from the ledger.
+    """
+    note = vote_files.read_note(folder.votes)
+    if note.get("asked") != digest or vote_files.read_note(folder.variants).get("asked") != digest:
+        return None
+    counted = note["tally"]
+    if not all_answered(counted, note["ledger"], ledger):
+        return None
+    annotators, relations = ([one.name for one in axis] for axis in ([a for a, _ in job.annotators], job.relations))
+    ids = [item.id for item in items]
+    try:
+        axes = VoteAxes(ids, annotators, relations, job.task.labels, job.draws)
+        votes = vote_files.read_votes(folder.votes, axes)
+    except PcsError as error:
+        _warn_of_damaged_votes(error)
+        return None
+    run_sync(lambda: ask.close_models(job))
+    tally.take_over(counted)
+    ask.warn_about_grades(tally)
+    return FolderVotes(votes, note["written_wording"])
+
+
+def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], items: Sequence[Item]) -> Votes:
+    """Return the votes of a run: those in its file or, after a stop, all that the ledger has; no model is called.
+
+    Args:
+        folder: The run.
+        config: Its settings.
+        start: Its `run.json`.
+        items: Its rows.
+    """
+    votes = _filed_votes(folder, config, start, [item.id for item in items])
+    if votes is None and ledgers.ledger_exists(ledgers.ledger_of(folder, config)):
+        votes = _from_ledger(folder, config, items, start.get("asked", ""))
+    if votes is None or (votes.codes == NOT_ASKED).all():
+        raise TableError(f"{folder.path} has no answers yet: pcs run asks for them")
+    _warn_of_open_questions(folder, votes, vote_files.read_note(folder.votes))
+    return votes
+
+
+def _filed_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], ids: Sequence[str]) -> Votes | None:
+    """Return the votes in the file of a run; None if there is none, or if the ledger may have more."""
+    note = vote_files.read_note(folder.votes)
+    same = not note or start.get("asked", note["asked"]) == note["asked"]
+    if not folder.votes.exists() or not same or _outdated(note, ledgers.ledger_of(folder, config)):
+        return None
+    axes = VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
+    try:
+        return vote_files.read_votes(folder.votes, axes)
+    except PcsError as error:
+        _warn_of_damaged_votes(error)
+        return None
+
+
+def _warn_of_damaged_votes(error: PcsError) -> None:
+    warnings.warn(f"{error}; votes are taken from the ledger instead", PcsWarning, stacklevel=5)
+
+
+def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], digest: str) -> Votes:
+    """Put the votes of a run together from its ledger, in the way of the run, but with no call allowed."""
+    environment = without_keys()
+    settings = replace(resolve_config.collect_settings_of(config, environment), budget=Budget(calls=0), cluster=None)
+    job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
+    return ask_for_folder(folder, ledgers.ledger_of(folder, config), job, items, settings, digest).votes
+
+
+def without_keys() -> Mapping[str, str]:
+    """Return the environment of this process, in which no key is missing: models that are not called need none."""
+    return _WithoutKeys(read_environment(Path.cwd()))
+
+
+class _WithoutKeys(dict[str, str]):
+    """An environment in which no key is missing."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a variable."""
+        return super().get(name) or ("none" if name.endswith(("_KEY", "_TOKEN")) else default)
+
+
+def _outdated(note: vote_files.Note, ledger: LedgerAddress) -> bool:
+    """Return whether votes lack answers that the ledger may have by now."""
+    return bool(note) and bool(note["tally"]["failed"]) and _calls_in(ledger) > note["ledger"]["calls"]
+
+
+def ledger_state(ledger: LedgerAddress) -> dict[str, float]:
+    """Return how many calls a ledger has, and until when: later ones do not matter."""
+    at = _settled_until(ledger)
+    return {"at": at, "calls": _calls_in(ledger, at)}
+
+
+def all_answered(counted: Mapping[str, Any], then: Mapping[str, float], ledger: LedgerAddress) -> bool:
+    """Return whether every question was answered, and the ledger still has the calls that it had then."""
+    return not counted["failed"] and not counted["refused"] and _calls_in(ledger, then["at"]) == then["calls"]
+
+
+def _settled_until(ledger: LedgerAddress) -> float:
+    """Return the time up to which no call will be added to a ledger: on a server, others may be storing theirs."""
+    return time.time() - (SETTLED_AFTER if on_server(ledger) else 0.0)
+
+
+def _calls_in(address: LedgerAddress, until: float | None = None) -> int:
+    if not ledgers.ledger_exists(address):
+        return 0
+    with open_ledger(address) as ledger:
+        return ledger.count() if until is None else ledger.count(until)
+
+
+def _warn_of_open_questions(folder: RunFolder, votes: Votes, note: vote_files.Note) -> None:
+    unanswered = sum(note["tally"]["failed"].values()) if note else 0
+    if unanswered:
+        answered = int((votes.codes != NOT_ASKED).sum())
+        share = answered / (answered + unanswered)
+        message = f"{folder.path}: the run is not finished: {answered:,} votes are there, about {share:.1%} of all"
+        warnings.warn(f"{message}; pcs run asks the rest", PcsWarning, stacklevel=4)

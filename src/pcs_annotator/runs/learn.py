@@ -1,0 +1,359 @@
+"""Learning from votes and gold in memory: the model, and cross-validated figures about it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, UndefinedMetric
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.coders import Coders
+from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.weights import Flag
+from pcs_annotator.judging.evaluation.agreement import (
+    AgainstGold,
+    AmongCoders,
+    Resampling,
+    Scale,
+    against_gold,
+    among_coders,
+)
+from pcs_annotator.judging.evaluation.compare import Figures, cross_validate, references, with_holm
+from pcs_annotator.judging.evaluation.curves import Curves, curves_of
+from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promising.drift import Drift, drift, profile
+from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
+from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.weighing.fitting import fit_coded
+from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
+from pcs_annotator.runs.files.config import LearnSettings
+from pcs_annotator.version import __version__
+
+NO_GOLD = "no gold labels, so all votes count the same and nothing is calibrated: label some rows (30 are a start)"
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit linear algebra to one thread: the matrices are tiny, and threads would only wait for each other."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """A model, and its cross-validated figures.
+
+    Attributes:
+        model: The model learned from all gold rows.
+        figures: The chosen optimiser first, then the references; empty when there was too little gold.
+        no_figures: Why there are none.
+        curves: Curves over held-out gold rows for the report; None when there was too little gold.
+        spending: The share of questions that a new text would need; None when nothing is calibrated.
+        drift: Whether the rows without gold are answered differently from those with; None without a promise.
+        against_gold: Labels of held-out gold rows against gold; None when there was too little gold.
+        among_coders: How far several people agree; None if fewer than two columns of labels were given.
+    """
+
+    model: Model
+    figures: Sequence[Figures]
+    no_figures: str = ""
+    curves: Curves | None = None
+    spending: Spending | None = None
+    drift: Drift | None = None
+    against_gold: AgainstGold | None = None
+    among_coders: AmongCoders | None = None
+
+
+class Looked(NamedTuple):
+    """What earlier looks at the gold labels mean for a promise.
+
+    Attributes:
+        spent: How much of the errors that promises may have they used.
+        refused: Why no promise may be made; empty when one may.
+    """
+
+    spent: float = 0.0
+    refused: str = ""
+
+
+class KnownRows(NamedTuple):
+    """What is known about the rows beside their votes and gold.
+
+    Attributes:
+        random_sample: Which rows were drawn at random and so can support a promise; None for all.
+        assumed: Those of them that we did not draw, so that the promise says that it relies on this; None for all.
+        texts: The text of every row, because copies of a text count once; None if unknown.
+        looked: What earlier looks at the gold labels mean for a promise.
+        ordered: Whether the labels are listed from the lowest to the highest.
+        coders: What several people said; None if that is unknown.
+    """
+
+    random_sample: Mask | None = None
+    assumed: Mask | None = None
+    texts: Sequence[str] | None = None
+    looked: Looked = Looked()
+    ordered: bool = False
+    coders: Coders | None = None
+
+
+NOTHING_KNOWN = KnownRows()
+
+
+def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked) -> Learning:
+    """Return how to learn with these settings."""
+    promise = None
+    if settings.max_error is not None:
+        promise = Promise(
+            max_error=settings.max_error,
+            certainty=settings.certainty,
+            kind=settings.promise,
+            per_label=settings.per_label,
+        )
+    return Learning(
+        optimiser=settings.optimiser,
+        splits=Splits(folds=settings.folds, seed=settings.seed, calibration=settings.calibration),
+        resamples=settings.resamples,
+        promise=promise,
+        sets=settings.sets,
+        version=__version__,
+        spent=looked.spent,
+        refused=looked.refused,
+    )
+
+
+def check_learning(settings: LearnSettings) -> None:
+    """Raise for settings that cannot be used, such as a promise of no errors at all."""
+    learning_of(settings)
+
+
+def learn_if_possible(
+    votes: Votes, gold: Sequence[object], settings: LearnSettings, known: KnownRows = NOTHING_KNOWN
+) -> Learned:
+    """Learn from the rows that have gold; without gold, all votes count the same and nothing is accepted."""
+    if any(gold):
+        return learn(votes, gold, settings, known)
+    check_learning(settings)  # a setting that cannot be used is an error even without gold
+    nothing = np.full(len(votes), UNLABELLED, dtype=np.int8)
+    weights = fit_coded(votes, nothing, "uniform", seed=settings.seed)
+    model = Model(weights=weights, calibrator=None, by_agreement=settings.max_error is not None)
+    return Learned(model=model, figures=(), no_figures=NO_GOLD, **_agreement(votes, nothing, None, known, settings))
+
+
+def learn(
+    votes: Votes,
+    gold: Iterable[object] | Mapping[str, object],
+    settings: LearnSettings,
+    known: KnownRows = NOTHING_KNOWN,
+) -> Learned:
+    """Learn weights, calibrator and promise from the rows that have gold, and compare with simple methods."""
+    random_sample, assumed, texts = known.random_sample, known.assumed, known.texts
+    how = learning_of(settings, known.looked)
+    codes = gold_codes(votes, gold)
+    once = counted_once(votes, codes, texts, random_sample)
+    _refuse_if_all_contradictory(once, votes, codes)
+    labelled = (codes != UNLABELLED) & once.distinct
+    with one_thread():
+        model, trial = fit_model(votes, codes, how, random_sample=random_sample, distinct=once.distinct)
+        model = model.with_coverage(votes).flagged(*about_copies(once, votes))
+        at_random = labelled if random_sample is None else labelled & random_sample
+        if model.certificate is not None:
+            rows = int((at_random if assumed is None else at_random & assumed).sum())
+            model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
+        figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings)
+        unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)
+        return Learned(
+            model=model,
+            figures=figures,
+            no_figures=no_figures,
+            curves=_curves(trial, settings),
+            drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
+            spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
+            **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(np.int8), unseen, known, settings),
+        )
+
+
+def _agreement(
+    votes: Votes, gold: Codes, unseen: Codes | None, known: KnownRows, settings: LearnSettings
+) -> dict[str, Any]:
+    """Return labels that the row's own gold had no part in against gold, and how far people and model agree."""
+    if not settings.resamples:  # then there are no intervals
+        return {}
+    scale = Scale.of(votes.labels, ordered=known.ordered)
+    how, rows, coders = Resampling(settings.resamples, settings.seed), gold != UNLABELLED, known.coders
+    return {
+        "against_gold": None if unseen is None else against_gold(unseen[rows], gold[rows], votes.labels, scale, how),
+        "among_coders": None if coders is None else among_coders(coders, unseen, votes.labels, scale, how),
+    }
+
+
+def counted_once(
+    votes: Votes, codes: Codes, texts: Sequence[str] | None = None, random_sample: Mask | None = None
+) -> Once:
+    """Return one row for every text; where texts are unknown, for every set of graded votes."""
+    same = same_grades(votes) if texts is None else same_texts(texts)
+    return once_per_text(same, votes.ids, codes, random_sample)
+
+
+def _refuse_if_all_contradictory(once: Once, votes: Votes, codes: Codes) -> None:
+    if len(once.contradictory) and (codes[once.distinct] == UNLABELLED).all():
+        raise GoldError(next(flag.detail for flag in about_copies(once, votes)))
+
+
+def about_copies(once: Once, votes: Votes) -> Iterator[Flag]:
+    """Yield how many gold rows repeat a text, and which ones contradict each other."""
+    if once.repeated:
+        rows = (
+            "1 gold row repeats a text and counts"
+            if once.repeated == 1
+            else (f"{once.repeated:,} gold rows repeat a text and count")
+        )
+        yield Flag("gold repeated", f"{rows} once: copies say nothing new")
+    if count := len(once.contradictory):
+        names = listed((repr(votes.ids[row]) for row in once.contradictory.tolist()), count)
+        detail = f"copies of a text have different gold labels, so these {count} rows are not learned from: {names}"
+        yield Flag("gold contradictory", f"{detail}; correct them")
+
+
+def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Sequence[Figures], str]:
+    """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
+    rows, truth = labelled_rows(votes, codes)
+    methods = [settings.optimiser, *(name for name in references(rows) if name != settings.optimiser)]
+    splits = Splits(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
+    try:
+        return cross_validate(rows, truth, methods, splits, resamples=settings.resamples), ""
+    except UndefinedMetric as error:
+        return (), str(error)
+
+
+def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
+    if trial is None or not settings.resamples:  # without resamples there are no intervals to draw
+        return None
+    calibrated = settings.calibration != "none"
+    return curves_of(trial, calibrated=calibrated, resamples=settings.resamples, seed=settings.seed)
+
+
+def _gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | None:
+    """Return whether the gold rows look like a random sample, and warn if not: then a promise may not hold for others.
+
+    None without a promise, or if all rows have gold.
+    """
+    if model.certificate is None or not model.certificate.holds or not others.any():
+        return None
+    judged = model.judged(votes)
+    found = drift(
+        profile(votes.take(gold), judged.scores[gold], judged.best[gold]),
+        profile(votes.take(others), judged.scores[others], judged.best[others]),
+        names=("those with", "the rows without gold"),
+    )
+    if found.found:
+        remedy = "confidence and promise may not hold there: label a random sample of those rows and fit again"
+        warnings.warn(f"the gold rows differ from the others: {found.sentence}; {remedy}", PcsWarning, stacklevel=3)
+    return found
+
+
+def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) -> Drift | None:
+    """Return whether votes on new texts differ from those that the model was learned from.
+
+    Copies of a text count once. None if an earlier version learned the model and kept nothing to compare with.
+    """
+    if model.profile is None:
+        return None
+    nothing = np.full(len(votes), UNLABELLED, dtype=np.int8)
+    votes = votes.take(counted_once(votes, nothing, texts).distinct)
+    judged = model.judged(votes)
+    return drift(model.profile, profile(votes, judged.scores, judged.best))
+
+
+def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str]) -> dict[str, Any]:
+    """Return the contents of `model.json`."""
+    return {
+        "version": __version__,
+        "labels": list(labels),
+        "learn": asdict(settings),
+        **learned.model.to_dict(),
+    }
+
+
+def evaluation_file(learned: Learned) -> dict[str, Any]:
+    """Return the contents of `evaluation.json`."""
+    return {
+        "figures": [figures.to_dict() for figures in learned.figures],
+        "no_figures": learned.no_figures,
+        "curves": learned.curves and learned.curves.to_dict(),
+        "spending": learned.spending and learned.spending._asdict(),
+        "drift": learned.drift and learned.drift._asdict(),
+        "against_gold": learned.against_gold and learned.against_gold.to_dict(),
+        "among_coders": learned.among_coders and learned.among_coders.to_dict(),
+    }
+
+
+def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
+    """Return the model with what `evaluation_file` wrote; parts that an earlier version did not write are None."""
+    curves, spending, found = (evaluation.get(name) for name in ("curves", "spending", "drift"))
+    gold, coders = evaluation.get("against_gold"), evaluation.get("among_coders")
+    return Learned(
+        model=model,
+        figures=with_holm([Figures.from_dict(values) for values in evaluation["figures"]]),
+        # an earlier version wrote that without gold labels were accepted
+        no_figures=NO_GOLD if model.by_agreement else evaluation["no_figures"],
+        curves=None if curves is None else Curves.from_dict(curves),
+        spending=None if spending is None else Spending(**spending),
+        drift=None if found is None else Drift(**found),
+        against_gold=None if gold is None else AgainstGold.from_dict(gold),
+        among_coders=None if coders is None else AmongCoders.from_dict(coders),
+    )
+
+
+def needs_gold(optimiser: str | Optimiser) -> bool:
+    """Return whether an optimiser learns from gold rows only, so that the models need not be asked about others."""
+    return (optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser).needs_gold
+
+
+def fit_for_classifier(  # noqa: PLR0913  # what is known about the rows, one argument each
+    votes: Votes,
+    gold: Sequence[object] | Mapping[str, object],
+    optimiser: str | Optimiser,
+    seed: int,
+    *,
+    max_error: float | None = None,
+    texts: Sequence[str] | None = None,
+    counts: Integers | None = None,
+) -> Model:
+    """Learn weights from the rows that have gold, and a calibrator and a promise if there are enough of them.
+
+    Copies of a text count once, as in `learn`; `counts` says how often a text counts.
+    """
+    if max_error is not None and counts is not None and (counts != 1).any():
+        raise ConfigError("a promise is about texts that count once: leave out max_error or sample_weight")
+    promise = None if max_error is None else Promise(max_error=max_error)
+    how = Learning(optimiser=optimiser, splits=Splits(seed=seed), promise=promise, version=__version__)
+    codes = gold_codes(votes, gold)
+    once = counted_once(votes, codes, texts)
+    _refuse_if_all_contradictory(once, votes, codes)
+    flags = list(about_copies(once, votes))
+    for flag in flags:
+        if flag.kind == "gold contradictory":
+            warnings.warn(flag.detail, PcsWarning, stacklevel=3)
+    return fit_model(votes, codes, how, distinct=once.distinct, counts=counts).model.flagged(*flags)
+
+
+def probabilities(model: Model, votes: Votes, labels: Sequence[str], without_votes: Floats) -> Floats:
+    """Return a number for every label, `[item, label]`, columns as `labels`; rows sum to 1.
+
+    The numbers are probabilities if the model has a calibrator, else scores. An item without votes gets the
+    numbers in `without_votes`.
+    """
+    values = model.judged(votes).deciding[:, positions_of(labels, votes.labels, "label")]
+    values[votes.silent] = without_votes
+    return values

@@ -1,0 +1,175 @@
+"""`pcs ledger`: size, export, import and prune, without calling a model."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry
+from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
+from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
+from pcs_annotator.base.errors import ConfigError, LedgerError, PcsWarning
+from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
+from pcs_annotator.runs.files.config import Config
+from pcs_annotator.runs.files.runs import (
+    RunFolder,
+    check_ending,
+    make_way,
+    read_json,
+    refuse_existing,
+    refuse_inputs,
+    set_aside,
+    write_json,
+)
+from pcs_annotator.tables.table_writer import WRITTEN
+from pcs_annotator.tables.tables import write_table
+
+
+def ledger_of(folder: RunFolder, config: Config) -> LedgerAddress:
+    """Return where a run keeps its paid calls: in its folder, unless its settings name another place."""
+    named = config.ask.ledger
+    return named if on_server(named) else Path(named) if named else folder.ledger
+
+
+def ledger_exists(address: LedgerAddress) -> bool:
+    """Return whether there is a ledger; on a server, one is made where there is none."""
+    return on_server(address) or Path(address).is_file()
+
+
+def check_ledger(config: Config, *, fresh: bool = False) -> None:
+    """Raise if a ledger that settings name cannot be used, before anything is written."""
+    named = config.ask.ledger
+    if named and fresh:
+        raise ConfigError(
+            f"--fresh would set {without_password(named)} aside, which others may use: leave one of --fresh and "
+            "--ledger out"
+        )
+    if on_server(named):
+        with open_ledger(named):
+            pass
+
+
+@contextmanager
+def lock_run(folder: RunFolder, address: LedgerAddress, *, wait: bool = True, say: Say = warn_user) -> Iterator[None]:
+    """Hold the locks of a run folder, which one process at a time may change, and of its ledger."""
+    with lock_ledger(folder.ledger, wait=wait, say=say), lock_ledger(address, wait=wait, say=say):
+        yield
+
+
+@contextmanager
+def noting_payments(folder: RunFolder, config: Config, tally: Tally, verb: str) -> Iterator[None]:
+    """Note in a folder what a command in it pays for, if the ledger is shared; one that is killed notes nothing."""
+    try:
+        yield
+    finally:
+        if config.ask.ledger and folder.path.exists():
+            paid = {name: Counter(taken) for name, taken in payments_in(folder).items()}
+            write_json(folder.paid, {**paid, verb: paid.get(verb, Counter()) + tally.paid})
+
+
+def set_payments_aside(folder: RunFolder) -> None:
+    """Count what earlier runs in a folder paid for apart from the next one, whose results replace theirs."""
+    paid = {name: Counter(taken) for name, taken in payments_in(folder).items()}
+    if "run" in paid:
+        earlier = paid.pop("run") + paid.get("earlier", Counter())
+        write_json(folder.paid, {**paid, "earlier": earlier})
+
+
+def payments_in(folder: RunFolder) -> dict[str, dict[str, int]]:
+    """Return what commands in a folder that shares a ledger paid for: verb → what was taken, see `Tally.paid`."""
+    if not folder.paid.exists():
+        return {}
+    return {verb: taken for verb, taken in read_json(folder.paid).items() if verb != "schema"}
+
+
+def ledger_sizes(address: LedgerAddress) -> list[Bill]:
+    """Return the calls, tokens and cost of the answers in a ledger, per model and purpose."""
+    with _existing(address) as ledger:
+        return ledger.sizes()
+
+
+def ledger_bytes(address: LedgerAddress) -> int:
+    """Return how much room a ledger takes."""
+    with _existing(address) as ledger:
+        return ledger.bytes_used()
+
+
+def paid_bills(address: LedgerAddress) -> list[Bill]:
+    """Return the calls, tokens and cost of all that was paid for, also of answers that the ledger has no longer."""
+    with _existing(address) as ledger:
+        return ledger.bills()
+
+
+def asked_between(address: LedgerAddress) -> tuple[float, float] | None:
+    """Return when the first and the last call in a ledger were made; None without any."""
+    with _existing(address) as ledger:
+        return ledger.asked_between()
+
+
+def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -> int:
+    """Write all calls as a CSV or Parquet table; return how many. With `replace`, a file of that name is kept aside."""
+    import pyarrow as pa
+
+    refuse_inputs(out, None if on_server(address) else Path(address))
+    check_ending(out, WRITTEN)
+    refuse_existing(out, replace=replace)
+    with _existing(address) as ledger:
+        entries = list(ledger.entries())
+    columns = {
+        name: [entry.key.hex() if name == "key" else getattr(entry, name) for entry in entries]
+        for name in LedgerEntry._fields
+        if name != "logprobs"
+    }
+    make_way(out)
+    write_table(out, pa.table(columns))
+    return len(entries)
+
+
+def import_ledger(address: LedgerAddress, other: LedgerAddress, *, wait: bool = True, say: Say = warn_user) -> int:
+    """Copy the calls of another ledger into this one; return how many were new."""
+    with lock_ledger(address, wait=wait, say=say), _existing(other) as source, open_ledger(address) as ledger:
+        return ledger.import_from(source)
+
+
+def prune_ledger(
+    address: LedgerAddress, *, model: str | None, before: float | None, wait: bool = True, say: Say = warn_user
+) -> int:
+    """Delete calls of a model, or from before a time; return how many."""
+    existing = _existing(address)
+    with lock_ledger(address, wait=wait, say=say), existing as ledger:
+        return ledger.prune(model=model, before=before)
+
+
+def set_ledger_aside(path: Path) -> Path:
+    """Rename a ledger so that its name has today's date and time, and return its new path; the caller holds its lock.
+
+    SQLite may keep the latest calls in a file of its own, which goes along. A new ledger takes over what was spent.
+    """
+    with suppress(LedgerError), Ledger(path):
+        pass  # a ledger that is opened and closed leaves no such file, unless somebody else reads it or it is damaged
+    kept = _set_aside(path)
+    try:
+        with Ledger(path) as ledger:
+            ledger.take_over_spending(kept)
+    except LedgerError as error:
+        warnings.warn(f"what was spent before does not count for budgets: {error}", PcsWarning, stacklevel=3)
+    return kept
+
+
+def _set_aside(path: Path) -> Path:
+    kept = set_aside(path)
+    for end in ("-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            Path(f"{path}{end}").rename(f"{kept}{end}")
+    return kept
+
+
+def _existing(address: LedgerAddress) -> AnyLedger:
+    if not ledger_exists(address):
+        raise LedgerError(f"there is no ledger {address}: name the file, such as ledger.db in a run folder")
+    return open_ledger(address)

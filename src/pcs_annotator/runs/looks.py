@@ -1,0 +1,155 @@
+"""Looks at the gold labels of a run folder.
+
+Every fit that tests for a promise is a look, and each look that finds none uses up some of the errors that promises may
+have. The folder remembers them in `looks.json`, so that all its promises together are as certain as each of them says.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import TableError
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.promising.certificate import Certificate, fingerprint
+from pcs_annotator.runs.files.config import LearnSettings
+from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json, write_json
+
+GROWTH = 1.5
+REMEDY = "put back the file that pcs wrote; until then nothing is promised"
+
+
+class Look(NamedTuple):
+    """One look.
+
+    Attributes:
+        key: A digest of votes, gold and settings; the same fit again is the same look.
+        rows: Gold rows that could support a promise.
+        level: How much of the errors it may use.
+        promised: Whether it found a promise; then its level is free for later looks (Holm).
+    """
+
+    key: str
+    rows: int
+    level: float
+    promised: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """All looks of a run folder.
+
+    Attributes:
+        run: A random name, by which a copy of the folder is recognised.
+        place: Where the folder is.
+        looks: The looks, first to last.
+        gold: Ids of the gold rows at the last one.
+        refused: Why no promise may be made; empty when one may.
+    """
+
+    run: str
+    place: str
+    looks: tuple[Look, ...] = ()
+    gold: tuple[str, ...] = ()
+    refused: str = ""
+
+    @property
+    def keys(self) -> list[str]:
+        """What tells the looks apart, first to last."""
+        return [look.key for look in self.looks]
+
+    def spent_before(self, key: str) -> float:
+        """Return how much the looks before this one have used; before a new one, those are all."""
+        before = self.looks[: self.keys.index(key)] if key in self.keys else self.looks
+        return float(sum(look.level for look in before if not look.promised))
+
+    def too_early(self, rows: int, foretold: int | None) -> str:
+        """Return why a look at so many gold rows is hardly worth what it uses up; empty if it is worth it.
+
+        After a look without a promise, the next one waits for as many rows as make a promise likely, or for half as
+        many again if that is unknown. While there is a promise, looks use up nothing.
+        """
+        if not self.looks or self.looks[-1].promised:
+            return ""
+        enough = max(foretold or math.ceil(GROWTH * self.looks[-1].rows), self.looks[-1].rows + 1)
+        if rows >= enough:
+            return ""
+        return (
+            f"not tested again yet: the next test is at {enough:,} random gold rows, and there are {rows:,}, because "
+            "each test without a promise makes the next one harder"
+        )
+
+    def with_look(self, key: str, certificate: Certificate, gold: Iterable[str]) -> Looks:
+        """Return the looks with this one, if it tested anything and is new."""
+        if not certificate.level or key in self.keys:
+            return self
+        look = Look(key, certificate.gold_rows, certificate.level, bool(certificate.thresholds))
+        return replace(self, looks=(*self.looks, look), gold=tuple(gold))
+
+
+def key_of(votes: Votes, gold: Iterable[object], settings: LearnSettings) -> str:
+    """Return the digest that tells looks apart: the votes on gold rows, their gold, and what shapes the test."""
+    codes = gold_codes(votes, gold)
+    labelled = codes != UNLABELLED
+    seen = fingerprint(votes.take(labelled), codes[labelled], "")
+    shaping = [value for name, value in asdict(settings).items() if name not in ("resamples", "sets")]
+    return blake2b(json.dumps([shaping, seen], default=str).encode(), digest_size=8).hexdigest()
+
+
+def read_looks(folder: RunFolder, gold: Iterable[str], key: str) -> Looks:
+    """Return the looks of a folder, and why this look, at the gold rows of these ids, may find no promise.
+
+    A copy of a folder may repeat the looks that were copied, but make no new ones: those of both would add up.
+    """
+    here = str(folder.path.resolve())
+    if not folder.looks.exists():
+        return Looks(run=token_hex(8), place=here)
+    try:
+        found = _read(folder.looks)
+    except TableError as error:
+        return Looks(run=token_hex(8), place=here, refused=str(error))
+    gone = sorted(set(found.gold) - set(gold))
+    refused = ""
+    if gone:
+        refused = (
+            f"{len(gone)} gold rows of an earlier look have no gold label now ({listed(map(repr, gone), len(gone))}), "
+            "and rows that are chosen after looking prove nothing: put these labels back, or start in a new folder"
+        )
+    elif found.place != here and key not in found.keys and _is_run(Path(found.place), found.run):
+        refused = (
+            f"this folder is a copy of {found.place}, and both would use the same certainty: continue there, or label "
+            "other rows at random in a new folder"
+        )
+    return replace(found, place=here, refused=refused)
+
+
+def write_looks(folder: RunFolder, looks: Looks) -> None:
+    """Write the looks of a folder."""
+    looked = [look._asdict() for look in looks.looks]
+    write_json(folder.looks, {"run": looks.run, "place": looks.place, "gold": looks.gold, "looks": looked})
+
+
+def _read(path: Path) -> Looks:
+    values: dict[str, Any] = read_json(path, REMEDY)
+    with expecting(path, REMEDY):
+        looks = tuple(Look(**look) for look in values["looks"])
+        if not np.isfinite([look.level for look in looks]).all():
+            raise TypeError("levels must be numbers")
+        return Looks(run=str(values["run"]), place=str(values["place"]), looks=looks, gold=tuple(values["gold"]))
+
+
+def _is_run(place: Path, run: str) -> bool:
+    """Return whether a folder is the run of this name."""
+    try:
+        return _read(RunFolder(place).looks).run == run
+    except (TableError, OSError):
+        return False

@@ -1,0 +1,273 @@
+"""Complete settings from the user's settings and data: every default is decided here, before the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pcs_annotator.asking.engine.ask import Patience
+from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
+from pcs_annotator.base.errors import ConfigError, LabelError
+from pcs_annotator.core.doubtful_labels import refuse_doubtful
+from pcs_annotator.core.elicitations import base_annotator, kind_of
+from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address, on_server
+from pcs_annotator.core.task import (
+    Task,
+    check_labels,
+    label_lookup,
+    refuse_line_breaks,
+    unknown_label,
+    usual_instruction,
+)
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.relations.parse import Parser
+from pcs_annotator.runs.ask import ClusterSettings, CollectSettings
+from pcs_annotator.runs.files.config import (
+    AskSettings,
+    Config,
+    LearnSettings,
+    config_from_dict,
+    known_learn_settings,
+    read_config,
+)
+from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json
+from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.tables.coder_columns import coders_of
+from pcs_annotator.tables.table_files import Reading
+from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
+from pcs_annotator.verbs.relations import DEFAULT, relation_options_of
+
+WITHOUT_PARSER = ("contraction", "punctuation", "frame")
+# A gold column with more values than this is probably not a column of labels.
+MOST_LABELS_TO_GUESS = 50
+READING = ("encoding", "sheet")
+LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens")
+EXECUTION = ("executor", "workers", "ray_address", "max_per_second")
+LEARN_FLAGS = ("optimiser", "seed", "calibration", "max_error", "certainty", "promise", "per_label", "sets")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """What a command line may override in a `pcs.toml`; None or empty where it does not."""
+
+    labels: Sequence[str] = ()
+    instruction: str | None = None
+    models: Sequence[str] = ()
+    relations: Sequence[str] = ()
+    rewriter: str | None = None
+    text_column: str | None = None
+    id_column: str | None = None
+    gold_column: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    answers: str | None = None
+    draws: int | None = None
+    concurrency: int | None = None
+    executor: str | None = None
+    workers: int | None = None
+    ray_address: str | None = None
+    max_per_second: float | None = None
+    budget_usd: float | None = None
+    budget_per_day_usd: float | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    ledger: LedgerAddress | None = None
+    prices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    optimiser: str | None = None
+    seed: int | None = None
+    calibration: str | None = None
+    max_error: float | None = None
+    certainty: float | None = None
+    promise: str | None = None
+    per_label: bool | None = None
+    sets: bool | None = None
+
+
+def read_settings(path: Path | None, folder: Path, flags: Flags, learn: LearnSettings | None = None) -> Config:
+    """Return the settings of a `pcs.toml`, if there is one, overridden by those of the command line.
+
+    `path` can also be a run folder: the settings are then those of the run, for other data. `learn` has the defaults of
+    the section `[learn]`. A ledger in the file is found from where the file is, so that it is the same one wherever a
+    command is started.
+    """
+    if path is not None and path.is_dir():
+        return _over(_settings_of_run(RunFolder(path)), flags)
+    config = read_config(path, folder, learn)
+    if config.ask.ledger and not on_server(config.ask.ledger):
+        place = folder if path is None else path.parent
+        config = replace(config, ask=replace(config.ask, ledger=str(place / config.ask.ledger)))
+    return _over(config, flags)
+
+
+def _settings_of_run(folder: RunFolder) -> Config:
+    """Return the settings of an earlier run and of its last fit; which column has gold is about its own data."""
+    if not folder.settings.exists():
+        raise ConfigError(f"{folder.path} is neither a settings file nor a run folder (it has no run.json)")
+    remedy = "name a settings file instead, such as pcs.toml"
+    with expecting(folder.settings, remedy):
+        config = config_from_dict(read_json(folder.settings, remedy)["config"])
+    learned = read_json(folder.model, remedy).get("learn", {}) if folder.model.exists() else {}
+    learn = replace(config.learn, **known_learn_settings(learned))
+    return replace(config, data=replace(config.data, gold_column=""), learn=learn)
+
+
+def flags_only(flags: Flags, learn: LearnSettings | None = None) -> Config:
+    """Return the settings of a command line without any file; see `read_settings`."""
+    return _over(Config(learn=learn or LearnSettings()), flags)
+
+
+def _over(config: Config, flags: Flags) -> Config:
+    given = {name: value for name, value in asdict(flags).items() if value not in (None, (), [])}
+    task = {"labels": "labels", "instruction": "instruction"}
+    data = {name: name for name in ("text_column", "id_column", "gold_column", *READING)}
+    ask = {name: name for name in ("models", "answers", "draws", "concurrency", "ledger", *EXECUTION, *LIMITS)}
+    relations = {"relations": "use", "rewriter": "rewriter"}
+    learn = {name: name for name in LEARN_FLAGS}
+
+    def over(section: Any, names: Mapping[str, str]) -> Any:
+        values = {names[name]: value for name, value in given.items() if name in names}
+        return replace(section, **{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+
+    return Config(
+        task=over(config.task, task),
+        data=over(config.data, data),
+        ask=_with_absolute_ledger(
+            replace(over(config.ask, ask), prices={**config.ask.prices, **own_prices(flags.prices)})
+        ),
+        relations=over(config.relations, relations),
+        learn=over(config.learn, learn),
+    )
+
+
+def _with_absolute_ledger(ask: AskSettings) -> AskSettings:
+    """Return the settings with a ledger that later commands find from any folder."""
+    return replace(ask, ledger=str(absolute_address(ask.ledger))) if ask.ledger else ask
+
+
+def own_prices(given: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, float]]:
+    """Return the prices of models as given with `--price`; each needs two numbers."""
+    wrong = next((name for name, price in given.items() if len(price) != 2), None)
+    if wrong is not None:
+        raise ConfigError(
+            f"--price {wrong}: write MODEL=IN,OUT, in US dollars per million tokens, such as {wrong}=0.15,0.6"
+        )
+    return {name: (price[0], price[1]) for name, price in given.items()}
+
+
+def budget_of(ask: AskSettings) -> Budget:
+    """Return what may be spent with these settings."""
+    return Budget(usd=ask.budget_usd, usd_per_day=ask.budget_per_day_usd, calls=ask.max_calls, tokens=ask.max_tokens)
+
+
+def columns_of(config: Config) -> Columns:
+    """Return the columns that settings name."""
+    data = config.data
+    return Columns(text=data.text_column or None, id=data.id_column or None, gold=data.gold_column or None)
+
+
+def reading_of(config: Config) -> Reading:
+    """Return how the data are to be read."""
+    return Reading(**{name: getattr(config.data, name) for name in READING})
+
+
+def resolve(config: Config, dataset: Dataset) -> Config:
+    """Return settings with labels and columns; relations that are not named stay open.
+
+    Raises:
+        ConfigError: No model is named.
+        LabelError: There are no labels, or a gold label is not one of them.
+    """
+    if not config.ask.models:
+        raise ConfigError("no model is named: add --model provider:model, for example --model embedded:smollm2")
+    if all(kind_of(model) for model in config.ask.models):
+        name = base_annotator(config.ask.models[0])
+        raise ConfigError(f"every model is also asked for its confidence: add one that is not, such as {name}")
+    labels = check_labels([label.strip() for label in config.task.labels] or labels_seen(dataset))
+    refuse_line_breaks(labels)
+    _refuse_other_gold(dataset, labels)
+    found = dataset.columns
+    return replace(
+        config,
+        task=replace(config.task, labels=labels),
+        data=replace(
+            config.data, text_column=found.text or "", id_column=found.id_setting, gold_column=found.gold or ""
+        ),
+    )
+
+
+def task_of(config: Config) -> Task:
+    """Return the task of complete settings."""
+    task = config.task
+    instruction = task.instruction or usual_instruction(task.labels)
+    return Task(instruction, task.labels, task.meanings, task.wordings, task.written_wording)
+
+
+def collect_settings_of(
+    config: Config, environment: Mapping[str, str] | None, own: OwnObjects | None = None
+) -> CollectSettings:
+    """Return how to ask with these settings; `own` has the objects that some of their names stand for."""
+    rewriter = config.relations.rewriter or None
+    return CollectSettings(
+        draws=config.ask.draws,
+        rewriter=rewriter,
+        in_flight=config.ask.concurrency or MAX_IN_FLIGHT,
+        patience=Patience(deadline=config.ask.timeout),
+        budget=budget_of(config.ask),
+        prices=config.ask.prices,
+        questions=config.ask.questions,
+        answers=config.ask.answers,
+        letters=config.ask.letters,
+        environment=environment,
+        choosing=relation_options_of(config.relations, rewriter=rewriter is not None),
+        max_per_second=config.ask.max_per_second,
+        cluster=cluster_of(config.ask),
+        own=own or OwnObjects(),
+    )
+
+
+def cluster_of(ask: AskSettings) -> ClusterSettings | None:
+    """Return which cluster asks with these settings; None if this machine does."""
+    return ClusterSettings(address=ask.ray_address, workers=ask.workers) if ask.executor == "ray" else None
+
+
+def labels_seen(dataset: Dataset) -> tuple[str, ...]:
+    """Return the labels of the gold column, sorted; of spellings that differ in case only, the most common one."""
+    spellings: dict[str, dict[str, int]] = {}
+    for value in dataset.gold:
+        if value is not None:
+            counts = spellings.setdefault(value.casefold(), {})
+            counts[value] = counts.get(value, 0) + 1
+    if not spellings:
+        raise LabelError(
+            f"no labels: name them with --labels a,b,c, or each with --label, or fill a column gold in {dataset.name}"
+        )
+    if len(spellings) > MOST_LABELS_TO_GUESS:
+        raise LabelError(
+            f"{dataset.name}: the column {dataset.columns.gold_source!r} has {len(spellings)} different values, too "
+            "many for labels: name the right column with --gold-column, or the labels with --labels"
+        )
+    rows = [f"{dataset.name}, id {item.id!r}, column {dataset.columns.gold_source}" for item in dataset.items]
+    refuse_doubtful(dataset.gold, rows, "name all labels with --labels, or each with --label")
+    return tuple(sorted(max(counts, key=lambda name: (counts[name], name)) for counts in spellings.values()))
+
+
+def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
+    """Raise for a gold label that is not in the label set, before anything is paid for."""
+    known = label_lookup(labels)
+    for row, value in enumerate(dataset.gold, 1):
+        if value is not None and value.casefold() not in known:
+            raise unknown_label(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
+    # a label that only one of several people gave is no gold label
+    coders_of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)
+
+
+def with_papers_relations(config: Config) -> Config:
+    """Return the settings with the paper's relations, if none are named.
+
+    Without a rewriter and a parser, rules that need no parser take their place.
+    """
+    usual = DEFAULT if config.relations.rewriter or Parser().available else WITHOUT_PARSER
+    return replace(config, relations=replace(config.relations, use=config.relations.use or (ORIGINAL, *usual)))

@@ -1,0 +1,296 @@
+"""Which row a person sees next: draws with known probabilities, leases, and double coding."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import islice
+
+import numpy as np
+
+from pcs_annotator.base.errors import TableError
+from pcs_annotator.core.arrays import Array, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.review import SEQUENCE, Draw, Queue, fixed_places, frame_hash
+from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
+from pcs_annotator.runs.review.record import Record, now
+from pcs_annotator.runs.review.rows import NO_LABEL, Rows
+from pcs_annotator.runs.review.values import QueueProgress, ReviewOptions
+
+QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "conflicts")
+
+
+@dataclass(slots=True)
+class Lease:
+    """A row in somebody's hands."""
+
+    reviewer: str
+    token: str
+    until: float
+
+
+@dataclass
+class Leases:
+    """Which rows are in whose hands, for some minutes; kept in memory only.
+
+    Attributes:
+        seconds: How long a row is kept.
+        clock: Seconds that never run backwards.
+    """
+
+    seconds: float
+    clock: Callable[[], float] = time.monotonic
+    _held: dict[int, list[Lease]] = field(default_factory=dict)
+
+    def others(self, place: int, reviewer: str) -> list[Lease]:
+        """Return the leases of other people on a row."""
+        return [one for one in self._live(place) if one.reviewer != reviewer]
+
+    def take(self, place: int, reviewer: str) -> Lease:
+        """Return this person's lease on a row, new or renewed; their tabs share it."""
+        live = self._live(place)
+        lease = next((one for one in live if one.reviewer == reviewer), None)
+        if lease is None:
+            lease = Lease(reviewer, secrets.token_urlsafe(9), 0.0)
+            live.append(lease)
+        lease.until = self.clock() + self.seconds
+        self._held[place] = live
+        return lease
+
+    def drop(self, place: int, reviewer: str) -> None:
+        """End this person's lease on a row."""
+        self._held[place] = self.others(place, reviewer)
+
+    def _live(self, place: int) -> list[Lease]:
+        moment = self.clock()
+        return [one for one in self._held.get(place, ()) if one.until > moment]
+
+
+@dataclass
+class _Sequence:
+    """The one sequence of draws from a frame: all rows without gold in the data.
+
+    Attributes:
+        order: The rows of the frame in their fixed random order.
+        frame: Its hash.
+        reached: How far the order has been walked.
+        outside: Which rows of the run are not in the frame.
+        closed: Which may not be drawn: those, and those that were drawn.
+    """
+
+    order: Integers
+    frame: str
+    reached: int
+    outside: Mask
+    closed: Mask
+
+    @classmethod
+    def of(cls, rows: Rows, order: Integers, draws: Iterable[Draw]) -> _Sequence:
+        outside, names, places = rows.data_gold != UNLABELLED, rows.ids, rows.places
+        ids = [names[place] for place in np.flatnonzero(~outside).tolist()]
+        found = cls(order[~outside[order]], frame_hash(ids), 0, outside, outside.copy())
+        for draw in draws:
+            if draw.queue in SEQUENCE and draw.frame == found.frame:
+                found.closed[places[draw.id]] = True
+                found.reached = draw.reached
+        return found
+
+    @property
+    def left(self) -> int:
+        """How many rows were not drawn yet."""
+        return int((~self.closed).sum())
+
+    def drawn(self, rows: Integers) -> Mask:
+        """Return which rows of the frame were drawn."""
+        return self.closed[rows] & ~self.outside[rows]
+
+    @property
+    def at_random(self) -> Integers:
+        """The rows that the order has reached: a simple random sample."""
+        return self.order[: self.reached]
+
+    def draw(self, queue: Queue, doubt: Integers, rng: np.random.Generator) -> Drawn | None:
+        """Draw a row, given all rows by how doubtful they are; None if none is left."""
+        if not self.left:
+            return None
+        if queue == "random":
+            drawn = draw_at_random(self.order, self.reached, self.closed, rng)
+        else:
+            drawn = draw_learning(self.order, self.reached, self.closed, doubt, rng)
+        self.closed[drawn.row], self.reached = True, drawn.reached
+        return drawn
+
+
+class Queues:
+    """The queues of a review."""
+
+    def __init__(self, rows: Rows, record: Record, options: ReviewOptions) -> None:
+        self.record = record
+        self.leases = Leases(options.lease_seconds)
+        self._rng = np.random.default_rng(options.seed)
+        self._order = fixed_places(rows.ids)
+        self._sequence = _Sequence.of(rows, self._order, record.draws)
+        self.wanted = _wanted(rows, options.double)
+        self.take_rows(rows)
+
+    def take_rows(self, rows: Rows) -> None:
+        """Go on with what a new model says."""
+        self.rows = rows
+        self._no_gold = rows.gold == UNLABELLED
+        self._audit_frame = ""
+        self._doubtful = np.argsort(rows.judgement.certainty, kind="stable")
+        self._by_queue: dict[Queue, dict[int, Draw]] = {queue: {} for queue in QUEUES}
+        for draw in self.record.draws:
+            if draw.queue in ("audit", "doubtful") or draw.frame == self._sequence.frame:
+                self._by_queue[draw.queue][rows.places[draw.id]] = draw
+
+    @property
+    def auditable(self) -> Mask:
+        """Which rows an audit is about: accepted ones without gold, also from people, unless that is the audit's."""
+        audited = self._places("audit")
+        taught = self.record.decided != NO_LABEL
+        taught[audited] = self._sequence.drawn(audited)
+        return self.rows.judgement.accepted & self._no_gold & ~taught
+
+    def draw_of(self, place: int, queue: Queue) -> Draw | None:
+        """Return how a row was drawn in a queue; None if it was not."""
+        for name in (queue, *(SEQUENCE if queue in SEQUENCE else ())):
+            if place in self._by_queue.get(name, {}):
+                return self._by_queue[name][place]
+        return None
+
+    def next(self, reviewer: str, queue: Queue) -> int | None:
+        """Return the next row for a person, drawn and stored if needed; None if the queue has none for them."""
+        for place in self._started(reviewer, queue):
+            if self.free(place, reviewer):
+                return place
+        if queue == "conflicts":
+            return None
+        return self._draw(reviewer, queue)
+
+    def batch(self, queue: Queue, rows: int) -> list[int]:
+        """Return several rows of a queue at once, for people who work elsewhere: open ones first, then new draws."""
+        found = list(islice(self._started("", queue), rows))
+        while len(found) < rows and (place := self._draw("", queue)) is not None:
+            found.append(place)
+        return found
+
+    def free(self, place: int, reviewer: str) -> bool:
+        """Return whether a person may have a row: fewer people have it or have judged it than are wanted."""
+        others = len(self.leases.others(place, reviewer))
+        return others < max(1, int(self.wanted[place]) - int(self.record.coders[place]))
+
+    def blind(self, place: int, reviewer: str) -> bool:
+        """Return whether a person must not see what others said: two people code the row, and they come second."""
+        return bool(self.record.coders[place] < self.wanted[place] > 1 and not self.record.by(reviewer)[place])
+
+    def progress(self) -> dict[Queue, QueueProgress]:
+        """Return how far every queue is."""
+        done, sequence = self.record.coders > 0, self._sequence
+        settled = sum(
+            any(one.queue == "conflicts" for one in given) for given in self.record.verdicts.values() if len(given) > 1
+        )
+        at_random, learned = int(done[sequence.at_random].sum()), done[self._places("learn")]
+        return {
+            "random": QueueProgress(at_random, len(sequence.order) - at_random),
+            "learn": QueueProgress(int(learned.sum()), sequence.left + int((~learned).sum())),
+            "audit": QueueProgress(int(done[self._places("audit")].sum()), int((self.auditable & ~done).sum())),
+            "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), int((self._no_gold & ~done).sum())),
+            "conflicts": QueueProgress(settled, int(self.record.conflict.sum())),
+        }
+
+    def _places(self, queue: Queue) -> Integers:
+        return np.fromiter(self._by_queue[queue], np.intp, len(self._by_queue[queue]))
+
+    def _started(self, reviewer: str, queue: Queue) -> Iterator[int]:
+        """Yield rows of a queue that were drawn and still need this person's verdict, in the order of drawing."""
+        if queue == "conflicts":
+            places: Array = np.flatnonzero(self.record.conflict)
+            yield from places.tolist()
+            return
+        places = self._places(queue)
+        if queue == "random":  # a row that the order has reached belongs to the random sample, whoever drew it
+            places = np.concatenate([self._sequence.at_random, places])
+        yield from dict.fromkeys(places[self._needed(reviewer)[places]].tolist())
+
+    def _needed(self, reviewer: str) -> Mask:
+        return np.asarray((self.record.coders < self.wanted) & ~self.record.by(reviewer))
+
+    def _draw(self, reviewer: str, queue: Queue) -> int | None:
+        draws: list[Draw] = []
+        needed = self._needed(reviewer)
+        found = None
+        for draw in self._draws(queue) if self._any_left(queue, needed) else ():
+            place = self.rows.places[draw.id]
+            draws.append(draw)
+            self._by_queue[queue][place] = draw
+            if needed[place] and self.free(place, reviewer):  # else it has a verdict already, which counts from now on
+                found = place
+                break
+        if draws:
+            try:
+                self.record.add(draws)
+            except TableError:  # then these draws did not happen
+                self._sequence = _Sequence.of(self.rows, self._order, self.record.draws)
+                self.take_rows(self.rows)
+                raise
+        return found
+
+    def _any_left(self, queue: Queue, needed: Mask) -> bool:
+        """Return whether drawing can end with a row that a person needs; else all rows would be drawn in vain."""
+        return queue not in SEQUENCE or bool((needed & ~self._sequence.closed).any())
+
+    def _draws(self, queue: Queue) -> Iterator[Draw]:
+        """Yield new draws of a queue, until it has no rows left."""
+        number = self.record.last
+        while True:
+            number += 1
+            draw = self._next_draw(queue, number)
+            if draw is None:
+                return
+            yield draw
+
+    def _next_draw(self, queue: Queue, number: int) -> Draw | None:
+        if queue in SEQUENCE:
+            drawn = self._sequence.draw(queue, self._doubtful, self._rng)
+            return drawn and self._noted(drawn, queue, number, self._sequence.frame)
+        among = self.auditable if queue == "audit" else self._no_gold & (self.record.coders == 0)
+        among[self._places(queue)] = False
+        if not among.any():
+            return None
+        if queue == "audit":
+            return self._noted(draw_for_audit(self._order[::-1], among), queue, number, self._frame_of_audit())
+        first = int(self._doubtful[among[self._doubtful]][0])
+        return replace(self._noted(Drawn(first, 1.0, int(among.sum()), 0), queue, number, ""), probability=None)
+
+    def _frame_of_audit(self) -> str:
+        """Return the hash of all rows that are accepted without gold; between two fits it is computed once."""
+        if not self._audit_frame:
+            accepted = np.flatnonzero(self.rows.judgement.accepted & self._no_gold).tolist()
+            self._audit_frame = frame_hash(self.rows.ids[place] for place in accepted)
+        return self._audit_frame
+
+    def _noted(self, drawn: Drawn, queue: Queue, number: int, frame: str) -> Draw:
+        return Draw(
+            number=number,
+            id=self.rows.ids[drawn.row],
+            text_hash=self.rows.text_hash(drawn.row),
+            queue=queue,
+            at=now(),
+            probability=drawn.probability,
+            pool=drawn.pool,
+            reached=drawn.reached,
+            frame=frame,
+        )
+
+
+def _wanted(rows: Rows, double: float) -> Array:
+    """Return how many people are to judge every row: one, or two for a share of them, chosen by hash of the ID."""
+    if not double:
+        return np.ones(len(rows), dtype=np.int16)
+    hashes = (blake2b(name.encode("utf-8", "replace"), digest_size=6, person=b"double").digest() for name in rows.ids)
+    places = np.array([int.from_bytes(one, "big") for one in hashes]) / 2**48
+    return np.where(places < double, 2, 1).astype(np.int16)

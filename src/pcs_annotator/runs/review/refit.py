@@ -1,0 +1,179 @@
+"""Fits in the background while people review: one process at a time, then the new model replaces the old one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.runs.certificate_text import promised
+from pcs_annotator.runs.review.rows import DECISIONS, Judgement, Rows
+from pcs_annotator.runs.review.values import FitNews
+
+DONE = (0, 1)
+"""Exit codes of a fit that ended well; 1 if some rows have no label."""
+LOWER_PRIORITY = 10
+SECONDS_TO_STOP = 5.0
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """A fit that ended: the rows with its model, or why there are none."""
+
+    rows: Rows | None
+    failed: str = ""
+
+
+class Refits:
+    """Learns from verdicts in the background.
+
+    Attributes:
+        every: Verdicts between two fits; 0 for no fits.
+        waiting: Verdicts that the model in force has not learned from.
+        command: What is run.
+
+    `since` tells how many rows people have changed since an event of the review.
+    """
+
+    def __init__(self, rows: Rows, every: int, since: Callable[[int], int]) -> None:
+        self.every, self._since = every, since
+        self.waiting = since(rows.judgement.learned_until)
+        self.command: Sequence[str] = (sys.executable, "-m", "pcs_annotator", "fit", str(rows.folder.path))
+        self._rows = rows
+        self._process: subprocess.Popen[str] | None = None
+        self._thread: threading.Thread | None = None
+        self._ended: _Ended | None = None
+        self._tried = 0  # how many of those waiting the last fit learns from
+        self._closed = False
+        self._news = FitNews()
+
+    @property
+    def running(self) -> bool:
+        """Whether a fit is under way, or has ended and was not taken yet."""
+        return self._thread is not None
+
+    def saw(self, verdicts: int) -> None:
+        """Note new verdicts, and start a fit if enough have come."""
+        self.waiting += verdicts
+        self._start_if_due()
+
+    def saw_undone(self, verdicts: int) -> None:
+        """Note verdicts that were taken back; a fit waits for the next one, because rows must not lose their labels."""
+        self.waiting += verdicts
+
+    def take(self) -> Rows | None:
+        """Return the rows with a new model, if a fit has ended well since the last call."""
+        if self._thread is None or self._ended is None:
+            return None
+        self._thread.join()
+        ended, self._thread, self._ended = self._ended, None, None
+        fits = self._news.fits + 1
+        if ended.rows is None:
+            # verdicts wait for the next fit, which starts when as many have come again: it may fail likewise
+            self._news = replace(self._news, fits=fits, failed=ended.failed, changed=())
+            return None
+        self.waiting, self._tried = self._since(ended.rows.judgement.learned_until), 0
+        changed = tuple(changes_between(self._rows.judgement, ended.rows.judgement))
+        self._rows = ended.rows
+        self._news = FitNews(fits=fits, changed=changed)
+        self._start_if_due()
+        return ended.rows
+
+    def news(self) -> FitNews:
+        """Return what the last fit found, and what is promised now."""
+        certificate = self._rows.judgement.model.certificate
+        found = replace(self._news, running=self.running, waiting=max(self.waiting, 0))
+        if certificate is None:
+            return found
+        return replace(
+            found,
+            holds=certificate.holds,
+            promise=promised(certificate).headline,
+            rows_to_go=rows_to_go(certificate),
+        )
+
+    def wait(self, seconds: float = 60.0) -> None:
+        """Wait until the fit under way has ended, for tests and for people who leave."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def close(self) -> None:
+        """Stop the fit under way; what it was writing is written whole or not at all."""
+        self._closed = True
+        if self._process is not None:
+            self._process.terminate()
+        if self._thread is not None:
+            self._thread.join(SECONDS_TO_STOP)
+            if self._process is not None and self._thread.is_alive():
+                self._process.kill()
+
+    def _start_if_due(self) -> None:
+        if not self.every or self._closed or self.running or self.waiting - self._tried < self.every:
+            return
+        self._tried = self.waiting
+        self._process = None
+        self._thread = threading.Thread(target=self._fit, args=(self._rows,), name="fit", daemon=True)
+        self._thread.start()
+
+    def _fit(self, rows: Rows) -> None:
+        try:
+            failed = self._run()
+            self._ended = _Ended(None, failed) if failed else _Ended(rows.refitted())
+        except Exception as error:  # else a thread would end in silence, and the page would wait for it
+            self._ended = _Ended(None, f"the fit in the background failed: {error}")
+
+    def _run(self) -> str:
+        """Run the fit, and return why it failed; empty if it did not."""
+        command = [*self.command, "--spare-looks", "--json"]
+        self._process = process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        if self._closed:  # meanwhile
+            process.terminate()
+        if hasattr(os, "setpriority"):
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, LOWER_PRIORITY)
+        _, said = process.communicate()
+        if process.returncode in DONE:
+            return ""
+        why = said.rpartition("error: ")[2].strip() or f"it ended with code {process.returncode}"
+        return f"the fit in the background failed: {why} (no verdict is lost)"
+
+
+def changes_between(before: Judgement, after: Judgement) -> Iterator[str]:
+    """Yield what a fit changed, in sentences."""
+    was, now = before.model.certificate, after.model.certificate
+    if before.model.calibrator is None and after.model.calibrator is not None:
+        yield "labels have a confidence now"
+    if now is not None and now.holds and not (was is not None and was.holds):
+        yield "promise reached"
+    if was is not None and was.holds and not (now is not None and now.holds):
+        yield "the promise does not hold any more"
+    review = DECISIONS.index("review")
+    fewer = int((before.decision == review).sum() - (after.decision == review).sum())
+    if fewer:
+        yield f"{_rows(abs(fewer), 'fewer' if fewer > 0 else 'more')} to review"
+    other = int((before.label != after.label).sum())
+    if other:
+        yield f"{_rows(other)} {'has' if other == 1 else 'have'} another label"
+    if now is not None and (to_go := rows_to_go(now)) is not None:
+        low, high = to_go
+        yield f"about {low if low == high else f'{low}–{high}'} more random rows to go until a promise"
+
+
+def rows_to_go(certificate: Certificate) -> tuple[int, int] | None:
+    """Return how many more random gold rows make the promise as likely as not, and likely; None if that is unknown."""
+    needed = certificate.rows_needed
+    if certificate.holds or needed is None:
+        return None
+    return max(needed.even_odds - certificate.gold_rows, 1), max(needed.likely - certificate.gold_rows, 1)
+
+
+def _rows(count: int, more: str = "") -> str:
+    which = f"{more} " if more else ""
+    return f"{count:,} {which}row{'' if count == 1 else 's'}"

@@ -1,0 +1,134 @@
+"""What a run is asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pcs_annotator.asking.ledger.lock import Say, warn_user
+from pcs_annotator.base.errors import PcsError
+from pcs_annotator.core.task import Item
+from pcs_annotator.runs import human_review, ledgers, resolve_config
+from pcs_annotator.runs.batch.batches import BatchSettings
+from pcs_annotator.runs.default_panel import DefaultPanel, Support
+from pcs_annotator.runs.files.config import Config
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.run_folder import started
+from pcs_annotator.tables import sources, tables
+from pcs_annotator.tables.table_files import AS_FOUND, Reading
+from pcs_annotator.tables.table_stream import Shard, TableStream
+from pcs_annotator.tables.tabular import table_stem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What to run.
+
+    Attributes:
+        data: The user's table: a path, a pattern or an address; or the table itself.
+        folder: The run folder.
+        config: Settings, including those of the command line.
+        limit: Maximum number of rows; None for all.
+        fresh: Whether to ask everything again; the ledger is kept under another name.
+        wait: Whether to wait while another process asks with the same ledger; otherwise that is an error.
+        progress: Whether to show progress.
+        to_label: How many rows to write for a person to label, as long as there is no promise.
+        spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
+        excel: Whether CSV files that the user names are written as Excel expects them on this computer.
+        format: Format of labels in a file without an extension, and on standard output: `csv`, `tsv` or `jsonl`.
+        replace: Whether to set aside what the folder has of other data, labels or instruction.
+        gold_wins: Whether to accept gold labels that contradict each other; those of people override the data's.
+        shard: Which part of the rows, such as `2/8`; empty for all.
+        ask: Whether models may be called; otherwise, only answers in the ledger are used.
+        environment: Keys and base URLs; None for those of the process and of `.env`.
+        own: The objects that some names of models and relations stand for.
+        announce: Called with the questions that were chosen, before they are asked.
+        say: Called with whom the run waits for, and where an earlier ledger is kept.
+    """
+
+    data: Path | str | pa.Table
+    folder: Path
+    config: Config
+    limit: int | None = None
+    fresh: bool = False
+    wait: bool = True
+    progress: bool = False
+    to_label: int = human_review.ROWS_TO_LABEL
+    spreadsheet_safe: bool = False
+    excel: bool = False
+    format: str = "csv"
+    replace: bool = False
+    gold_wins: bool = False
+    shard: str = ""
+    ask: bool = True
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    own: OwnObjects = field(default_factory=OwnObjects, repr=False)
+    announce: Callable[[DefaultPanel], None] | None = None
+    say: Say = warn_user
+
+    def batches(self, executor: str) -> BatchSettings | None:
+        """Return how to ask in batches; None if another executor asks."""
+        if executor != "batch":
+            return None
+        records = RunFolder(self.folder).batches
+        return BatchSettings(records=records, say=self.say, environment=self.environment)
+
+    @property
+    def data_name(self) -> str:
+        """What the run folder calls the data."""
+        return str(self.data) if isinstance(self.data, Path | str) else sources.name_in_memory(self.data)
+
+    def open_data(self) -> TableStream:
+        """Open the user's table, to be read in chunks."""
+        shard = Shard.parse(self.shard) if self.shard else None
+        columns = resolve_config.columns_of(self.config)
+        return sources.open_stream(self.data, columns, self.limit, shard, self.reading())
+
+    def reading(self) -> Reading:
+        """Return how to read the table: as the settings say; if they say nothing, as in an earlier run over it."""
+        given = resolve_config.reading_of(self.config)
+        if given == AS_FOUND:
+            with suppress(PcsError):  # there is no earlier run, or it is damaged
+                earlier, start = started(RunFolder(self.folder))
+                if start.get("data") == str(self.data):
+                    return resolve_config.reading_of(earlier)
+        return given
+
+    def read_data(self, stream: TableStream | None = None) -> tables.Dataset:
+        """Read all rows of the user's table."""
+        stream = stream or self.open_data()
+        return tables.dataset_of(stream.table(), stream.name, resolve_config.columns_of(self.config))
+
+    def support(self, config: Config, items: Sequence[Item]) -> Support:
+        """Return what tells which questions the models can answer about some texts."""
+        return Support(
+            task=resolve_config.task_of(config),
+            annotators=config.ask.models,
+            ledger=ledgers.ledger_of(RunFolder(self.folder), config),
+            settings=resolve_config.collect_settings_of(config, self.environment, self.own),
+            texts=[item.text for item in items],
+        )
+
+    def recorded_panel(self, config: Config) -> DefaultPanel | None:
+        """Return the questions of an earlier run in this folder, so that going on with it pays for nothing twice."""
+        folder = RunFolder(self.folder)
+        if self.fresh or not folder.settings.exists():
+            return None
+        earlier = started(folder)[0]
+        same = (earlier.ask.models, earlier.task.labels) == (config.ask.models, config.task.labels)
+        if not same or config.ask.answers not in ("auto", earlier.ask.answers) or not earlier.relations.use:
+            return None
+        reason = f"as in the earlier run in {self.folder}: {', '.join(earlier.relations.use)}"
+        return DefaultPanel(relations=earlier.relations.use, questions=earlier.ask.questions, reasons=(reason,))
+
+
+def default_folder(data: Path | str | pa.Table) -> Path:
+    """Return the run folder to use if none is given."""
+    return Path("runs") / (table_stem(data) if isinstance(data, Path | str) else "table")

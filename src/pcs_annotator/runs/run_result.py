@@ -1,0 +1,162 @@
+"""The result of a run: votes, what was learned, outcomes, counts and costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.base.display import Page, html_table
+from pcs_annotator.core.arrays import Mask
+from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.outcome import Counts, Outcome
+from pcs_annotator.core.variant import VariantCount
+from pcs_annotator.core.vote import ABSTAINED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.runs import human_review
+from pcs_annotator.runs.certificate_text import promised, without_gold
+from pcs_annotator.runs.files.config import Config
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.learn import Learned
+from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.verdicts import Verdicts
+from pcs_annotator.showing.findings.facts import Facts
+from pcs_annotator.tables import tables
+from pcs_annotator.tables.whole_table import WholeTable
+
+SILENCES = {
+    "not_applicable": "rewrites did not apply",
+    "rejected": "rewrites were rejected by a check",
+    "unreadable": "answers were unreadable",
+}
+"""Kinds of missing votes, as text."""
+NO_REASON = "an earlier version did not keep the reason"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """The result of a run.
+
+    Attributes:
+        folder: The run folder.
+        config: The complete settings.
+        dataset: The texts; its gold includes labels that people added after the run.
+        votes: The votes of annotators that were asked for a label only.
+        learned: The model, and its figures.
+        outcomes: A label for every row.
+        tally: Counts of calls, answers and failures.
+        bills: The cost of all calls that commands in this folder made, per model.
+        used: The cost of all answers behind the votes, also of those that others paid for in a shared ledger; empty if
+            an earlier version asked.
+        paid_elsewhere: That part of `used` which others paid for.
+        rewrites: How rewrites ended, per relation and reason.
+        unreadable: Reasons why answers have no label; empty if an earlier version asked.
+        cut: Annotator → texts that did not fit into its model's context.
+        hard: Reasons why answers without the probability of every label, which was asked for, count as hard votes.
+        bounded: Answers in which a label that the server did not list may have more than 1 %.
+        seconds: The duration of each step.
+        to_label: Rows written for a person to label; None when the run was only opened.
+        to_audit: Number of accepted rows written for a person to check.
+        verdicts: What people said in a review.
+        random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
+        assumed: Those that came with the data, so that this is only assumed; None for all.
+        whole: What is known about all rows of a large table; everything else is about a sample of it. None for a table
+            that is kept completely, and before all rows are labelled.
+        own: Models and relations that were given as objects.
+    """
+
+    folder: RunFolder
+    config: Config
+    dataset: tables.Dataset
+    votes: Votes
+    learned: Learned
+    outcomes: Sequence[Outcome]
+    tally: Tally
+    bills: Sequence[Bill]
+    used: Sequence[Bill] = ()
+    paid_elsewhere: Sequence[Bill] = ()
+    rewrites: Sequence[VariantCount] = ()
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+    cut: Mapping[str, int] = field(default_factory=dict)
+    hard: Mapping[str, int] = field(default_factory=dict)
+    bounded: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    to_label: human_review.HandedOut | None = None
+    to_audit: int = 0
+    verdicts: Verdicts = field(default_factory=Verdicts)
+    random_sample: Mask | None = None
+    assumed: Mask | None = None
+    whole: WholeTable | None = None
+    own: OwnObjects = field(default_factory=OwnObjects, repr=False)
+
+    @property
+    def model(self) -> Model:
+        """What was learned: weights, calibrator and certificate."""
+        return self.learned.model
+
+    @property
+    def weights(self) -> Weights:
+        """The weight of every annotator and every relation."""
+        return self.model.weights
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What is promised about accepted labels, or why nothing is; None if no promise was requested."""
+        return self.model.certificate
+
+    def report(self) -> Page:
+        """Return the page of the run, which a notebook shows."""
+        return Page(self.folder.report)
+
+    def __repr__(self) -> str:
+        counts = self.counts
+        return f"{type(self).__name__}({str(self.folder.path)!r}, {counts.rows:,} rows, {self._decided()})"
+
+    def _repr_html_(self) -> str:
+        counts = self.counts
+        promise = "no promise was requested" if self.certificate is None else promised(self.certificate).headline
+        rows = ((label, rows, rows / counts.rows) for label, rows in counts.labels.items())
+        note = f"{promise if self.dataset.gold else without_gold(counts).headline} · report: {self.folder.report}"
+        return html_table(f"{counts.rows:,} rows · {self._decided()}", ("label", "rows", "share"), rows, note)
+
+    def _decided(self) -> str:
+        parts = [f"{rows:,} {decision}" for decision, rows in self.counts.decisions.items()]
+        return " · ".join(parts) or "no decisions"
+
+    @property
+    def counts(self) -> Counts:
+        """How many rows have which label, of all rows."""
+        return self.whole.counts if self.whole is not None else Counts.of(self.outcomes, self.facts.texts or ())
+
+    @property
+    def unlabelled(self) -> int:
+        """Number of rows without a label."""
+        return self.counts.unlabelled
+
+    @property
+    def facts(self) -> Facts:
+        """What findings about the run are made from."""
+        return Facts(
+            votes=self.votes,
+            outcomes=self.outcomes,
+            gold=self.dataset.gold,
+            learned=self.learned,
+            rewrites=self.rewrites,
+            cut=self.cut,
+            texts=[item.text for item in self.dataset.items],
+            random_sample=self.random_sample,
+        )
+
+    @property
+    def silences(self) -> Mapping[str, Mapping[str, int]]:
+        """Why votes are missing: kind of silence → reason → how often."""
+        kinds: dict[str, Counter[str]] = {kind: Counter() for kind in SILENCES}
+        for one in self.rewrites:
+            if one.status in kinds:
+                kinds[one.status][f"{one.relation}: {one.reason}"] += one.times
+        unknown = +Counter({NO_REASON: int((self.votes.codes == ABSTAINED).sum())})
+        return {**kinds, "unreadable": self.unreadable or unknown}

@@ -1,0 +1,1 @@
+"""How a result looks: report, findings, tables, plots."""

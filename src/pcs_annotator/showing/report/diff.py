@@ -1,0 +1,105 @@
+"""A rewrite with its changes marked; long unchanged passages are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pcs_annotator.core.variant import Edit, edits_between
+from pcs_annotator.showing.report.markup import Child, Markup, joined, tag
+
+# Comparing word by word takes time quadratic in the length.
+LONGEST_COMPARED = 600
+CONTEXT = 80
+MOST_CHANGES = 6
+
+
+class _Frame(NamedTuple):
+    """How many characters two texts share at their beginnings and at their ends."""
+
+    head: int
+    tail: int
+
+
+def marked(before: str, after: str, room: int) -> Markup:
+    """Return the second text, with `<del>` and `<ins>` where it differs from the first, in about `room` characters."""
+    edits = _edits(before, after)
+    if max(len(before), len(after)) <= room:
+        return joined(*_pieces(before, edits))
+    place = max(room // 3, CONTEXT)
+    short = [(_middle(same, from_start=at == 0), edit) for at, (same, edit) in enumerate(_stretches(before, edits))]
+    rest = before[edits[-1].start + len(edits[-1].before) :] if edits else before
+    shown = [joined(same, *_change(edit, place)) for same, edit in short[:MOST_CHANGES]]
+    return joined(*shown, " …" if len(edits) > MOST_CHANGES else clipped(rest, CONTEXT))
+
+
+def clipped(text: str, room: int) -> str:
+    """Return the beginning of a text, with an ellipsis if it was cut.
+
+    >>> clipped("one two three", 9)
+    'one two …'
+    """
+    if len(text) <= room:
+        return text
+    return text[:room].rsplit(None, 1)[0] + " …" if " " in text[:room] else text[:room] + "…"
+
+
+def _edits(before: str, after: str) -> tuple[Edit, ...]:
+    frame = _frame(before, after)
+    old = before[frame.head : len(before) - frame.tail]
+    new = after[frame.head : len(after) - frame.tail]
+    if max(len(old), len(new)) > LONGEST_COMPARED:
+        return (Edit(frame.head, old, new),)
+    return tuple(edit._replace(start=edit.start + frame.head) for edit in edits_between(old, new))
+
+
+def _frame(before: str, after: str) -> _Frame:
+    """Return the lengths of the common beginning and end, in whole words."""
+    shorter = min(len(before), len(after))
+    head = next((at for at in range(shorter) if before[at] != after[at]), shorter)
+    while head and (_inside_word(before, head) or _inside_word(after, head)):
+        head -= 1
+    rest = shorter - head
+    tail = next((at for at in range(rest) if before[-1 - at] != after[-1 - at]), rest)
+    while tail and (_inside_word(before, len(before) - tail) or _inside_word(after, len(after) - tail)):
+        tail -= 1
+    return _Frame(head, tail)
+
+
+def _inside_word(text: str, at: int) -> bool:
+    return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
+
+
+def _pieces(before: str, edits: Sequence[Edit]) -> Iterator[Child]:
+    at = 0
+    for same, edit in _stretches(before, edits):
+        yield same
+        yield from _change(edit, LONGEST_COMPARED)
+        at = edit.start + len(edit.before)
+    yield before[at:]
+
+
+def _stretches(before: str, edits: Sequence[Edit]) -> Iterator[tuple[str, Edit]]:
+    """Yield each change with the unchanged text before it."""
+    at = 0
+    for edit in edits:
+        yield before[at : edit.start], edit
+        at = edit.start + len(edit.before)
+
+
+def _change(edit: Edit, room: int) -> Iterator[Child]:
+    yield tag("del", clipped(edit.before, room)) if edit.before else None
+    yield tag("ins", clipped(edit.after, room)) if edit.after else None
+
+
+def _middle(same: str, *, from_start: bool) -> str:
+    """Return unchanged text between two changes, with its middle left out if it is long."""
+    if from_start:
+        return same if len(same) <= CONTEXT else f"… {_end(same)}"
+    return same if len(same) <= 2 * CONTEXT else f"{same[:CONTEXT]} … {_end(same)}"
+
+
+def _end(same: str) -> str:
+    """Return the end of a long text, from the beginning of a word on."""
+    end = same[-CONTEXT:]
+    return end.partition(" ")[2] or end

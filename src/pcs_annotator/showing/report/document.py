@@ -1,0 +1,61 @@
+"""A page as one file: no network access, and only its own script may run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+
+from pcs_annotator.showing.report.markup import Markup, joined, tag
+
+STYLES = ("colours.css", "style.css", "charts.css")
+SCRIPT = "explore.js"
+
+
+def document(
+    name: str, header: Markup, sections: Sequence[tuple[str, str, Markup]], styles: Sequence[str] = STYLES
+) -> str:
+    """Return a whole page; each section has a name, a title for the navigation, and its contents."""
+    links = [tag("a", title, href=f"#{anchor}") for anchor, title, _ in sections]
+    anchors = [anchor for anchor, _, _ in sections]
+    skip = ("rows", "#rows") if "rows" in anchors else ("contents", f"#{anchors[0]}")
+    # the script is for a list of rows; user texts have no bare quotes
+    script = [_asset(SCRIPT)] if any('id="list"' in shown for _, _, shown in sections) else []
+    body = tag(
+        "body",
+        tag("a", f"Skip to the {skip[0]}", href=skip[1], class_="skip"),
+        header,
+        tag("nav", *links, aria_label="Sections"),
+        tag("main", *(shown for _, _, shown in sections)),
+        *(tag("script", one) for one in script),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', _head(name, styles, script), body, lang='en')}\n"
+
+
+def title_of(name: str) -> Markup:
+    """Return the title of a page, by which it is known later."""
+    return tag("title", f"{name} · perceived-confidence")
+
+
+def _head(name: str, styles: Sequence[str], scripts: Sequence[Markup]) -> Markup:
+    style = joined(*map(_asset, styles))
+    allowed = " ".join(map(_hash, scripts)) or "'none'"
+    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name_="color-scheme", content="light dark"),
+        title_of(name),
+        tag("style", style),
+    )
+
+
+def _asset(name: str) -> Markup:
+    return joined(Markup(files(__package__).joinpath(name).read_text(encoding="utf-8")))
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,71 @@
+"""The report of a run: which sections it has, and where it is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pcs_annotator.runs.files.runs import check_ending, make_way, refuse_existing, write_page
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing.report.document import document, title_of
+from pcs_annotator.showing.report.sections.agreement import agreement
+from pcs_annotator.showing.report.sections.answers import distribution, flips, silences
+from pcs_annotator.showing.report.sections.cost import cost, saved
+from pcs_annotator.showing.report.sections.curves import curves, plots
+from pcs_annotator.showing.report.sections.quality import quality, weights
+from pcs_annotator.showing.report.sections.relations import relations
+from pcs_annotator.showing.report.sections.rows import rows
+from pcs_annotator.showing.report.sections.settings import settings
+from pcs_annotator.showing.report.sections.summary import headline, look_at, promise
+from pcs_annotator.showing.report.view import view_of
+
+SECTIONS = (
+    ("look-at", "What to look at", look_at),
+    ("promise", "Promise", promise),
+    ("quality", "Quality", quality),
+    ("agreement", "Agreement", agreement),
+    ("curves", "Curves", curves),
+    ("labels", "Labels", distribution),
+    ("weights", "Weights", weights),
+    ("relations", "Relations", relations),
+    ("flips", "Flips", flips),
+    ("silences", "Missing answers", silences),
+    ("saved", "Calls saved", saved),
+    ("cost", "Cost", cost),
+    ("settings", "Settings", settings),
+    ("rows", "Rows", rows),  # the longest by far
+)
+
+
+def write_report(result: RunResult, path: Path | None = None, *, replace: bool = False) -> Path:
+    """Write the page of a run atomically, by default into the run folder, and return its path.
+
+    A file that is no report on these data is an error; with `replace`, it is kept under a dated name.
+    """
+    path = path or result.folder.report
+    check_ending(path, (".html", ".htm"))
+    page = render(result)
+    if path.exists() and path.resolve() != result.folder.report.resolve() and not _is_report(path, result):
+        refuse_existing(path, replace=replace)
+        make_way(path)
+    write_page(path, page)
+    return path
+
+
+def _is_report(path: Path, result: RunResult) -> bool:
+    return str(title_of(view_of(result).data_name)).encode("utf-8", "replace") in path.read_bytes()
+
+
+def write_figures(result: RunResult, folder: Path) -> list[Path]:
+    """Write each chart of the page to a separate file and return the paths; none without gold labels."""
+    paths = []
+    for plot in plots(view_of(result)):
+        path = folder / f"{plot.name}.svg"
+        write_page(path, plot.file())
+        paths.append(path)
+    return paths
+
+
+def render(result: RunResult) -> str:
+    """Return the page of a run; the same run gives the same page."""
+    view = view_of(result)
+    return document(view.data_name, headline(view), [(name, title, show(view)) for name, title, show in SECTIONS])

@@ -1,0 +1,229 @@
+"""Charts on held-out gold rows: reliability, risk against coverage, and ROC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pcs_annotator.judging.evaluation.curves import Curves
+from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.showing.report.formats import count, counted, interval, number, percent, span
+from pcs_annotator.showing.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
+from pcs_annotator.showing.report.plot import Axes, Axis, LegendEntry, Plot, dot, nice_ticks, path, segment, short
+from pcs_annotator.showing.report.view import View
+
+MOST_LISTED = 10
+MIN_ROWS = 10
+"""The risk axis fits the errors among at least this many rows; among fewer, one wrong label makes a spike."""
+RELIABILITY = Axes(Axis(title="confidence or score"), Axis(title="share of correct labels"))
+COVERAGE = Axis(title="coverage: share of rows, most confident first", percent=True)
+ROC = Axes(Axis(title="false positive rate"), Axis(title="true positive rate"))
+
+
+def plots(view: View) -> list[Plot]:
+    """Return the charts; none without gold labels."""
+    curves = view.result.learned.curves
+    if curves is None:
+        return []
+    certificate = view.result.learned.model.certificate
+    return [reliability_diagram(curves), risk_chart(curves, certificate), roc_chart(curves)]
+
+
+def curves(view: View) -> Markup:
+    """Return the charts and the class AUROC per label; or what is missing for them."""
+    found = view.result.learned.curves
+    if found is None:
+        why = tag("div", sentence(tag("strong", "No charts yet.")), sentence(_missing(view)), class_="callout")
+        return section("curves", "Calibration, risk and ROC", why)
+    reliability, risk, roc = plots(view)
+    return section(
+        "curves",
+        "Calibration, risk and ROC",
+        sentence(f"From {counted(found.rows, 'gold row')}, each scored by a fit that did not see it."),
+        tag(
+            "div",
+            figure("Does the confidence match the accuracy?", reliability.inline(), _reliability_table(found)),
+            figure(
+                "How many of the most confident labels are wrong?",
+                risk.inline(),
+                sentence(_risk_note(found), kind="note"),
+            ),
+            figure("How well is each label separated from the others?", roc.inline()),
+            figure("Class AUROC per label", _ranking(found)),
+            class_="charts",
+        ),
+    )
+
+
+def _missing(view: View) -> str:
+    learned = view.result.learned
+    if learned.figures:
+        return "This run was fitted by an earlier version or on too few rows; pcs fit FOLDER adds the charts if it can."
+    have = counted(view.gold_rows, "row has one", "rows have one") if view.gold_rows else "no row has one"
+    return f"Reliability, risk and ROC need gold labels on at least 10 rows, from two classes; {have}."
+
+
+def _risk_note(curves: Curves) -> str:
+    return (
+        "The most confident rows are on the left, all rows on the right. A line that rises late means that wrong "
+        "labels have low confidence."
+        if curves.risk.risk[-1] > 0
+        else "No held-out label was wrong."
+    )
+
+
+def _reliability_table(curves: Curves) -> Markup:
+    rows: list[list[Child]] = [
+        [name, number(one.confidence), number(one.accuracy), interval(one.interval), str(one.rows)]
+        for name, bins in (("confidence", curves.calibrated), ("raw PCS", curves.raw))
+        for one in bins
+    ]
+    columns = [("Measure", ""), *((title, "number") for title in ("mean", "correct", "95 %", "n"))]
+    return tag("details", tag("summary", "The numbers"), table(columns, rows), class_="numbers")
+
+
+def _ranking(curves: Curves) -> Markup:
+    """Return each label's AUROC with its interval, the rarest labels folded away."""
+    low = max(0.0, min(roc.auroc.interval.low for roc in curves.roc) - 0.02)
+    columns = [
+        ("Label", ""),
+        ("AUROC", "number"),
+        (f"{number(low)} to 1", "chart axis"),
+        ("95 %", "number quiet"),
+        ("n", "number"),
+    ]
+    rows: list[list[Child]] = [
+        [
+            user_text(roc.label),
+            number(roc.auroc.value),
+            span(roc.auroc.value, roc.auroc.interval, low=low, high=1.0),
+            interval(roc.auroc.interval),
+            count(roc.auroc.n),
+        ]
+        for roc in curves.roc
+    ]
+    rest = rows[MOST_LISTED:]
+    return joined(
+        table(columns, rows[:MOST_LISTED]),
+        tag("details", tag("summary", counted(len(rest), "rarer label")), table(columns, rest), class_="numbers")
+        if rest
+        else None,
+        sentence(
+            "Each label against all others; 0.5 is chance, 1 is perfect. The class AUROC is their mean.", kind="note"
+        ),
+    )
+
+
+def reliability_diagram(curves: Curves) -> Plot:
+    """Return the share of correct labels by confidence, if there is one, and by raw score."""
+    least, most = (end(one.rows for one in (*curves.raw, *curves.calibrated)) for end in (min, max))
+    rows = f"{least}" if least == most else f"{least} to {most}"
+    whiskers = f"95 % interval, {rows} rows per point"
+    confidence = [LegendEntry(kind="dot c1", shape="dot", text="confidence")] if curves.calibrated else []
+    return Plot(
+        name="reliability",
+        title="Reliability diagram",
+        description=f"{counted(curves.rows, 'held-out gold row')}, in groups. "
+        + "; ".join(_bin_text(one, bool(curves.calibrated)) for one in curves.calibrated or curves.raw),
+        axes=RELIABILITY,
+        parts=[
+            segment(RELIABILITY.at(0, 0), RELIABILITY.at(1, 1), "ideal"),
+            *_points(curves.raw, calibrated=False),
+            *_points(curves.calibrated, calibrated=True),
+        ],
+        legend=[
+            *confidence,
+            LegendEntry(kind="dot c2", shape="dot", text="raw Perceived Confidence Score"),
+            LegendEntry(kind="reach c1" if confidence else "reach c2", text=whiskers),
+            LegendEntry(kind="ideal", text="perfect calibration"),
+        ],
+    )
+
+
+def _bin_text(one: Any, calibrated: bool) -> str:
+    value = f"{'confidence' if calibrated else 'score'} {number(one.confidence)}"
+    return f"{value}, correct {number(one.accuracy)} {interval(one.interval)}, n {one.rows}"
+
+
+def _points(bins: Sequence[Any], *, calibrated: bool) -> list[Markup]:
+    colour = "c1" if calibrated else "c2"
+    parts = []
+    for one in bins:
+        low, middle, high = (
+            RELIABILITY.at(one.confidence, y) for y in (one.interval.low, one.accuracy, one.interval.high)
+        )
+        parts += [segment(low, high, f"reach {colour}"), dot(middle, f"dot {colour}", _bin_text(one, calibrated))]
+    return parts
+
+
+def roc_chart(curves: Curves) -> Plot:
+    """Return a curve for each of the most frequent labels, each against all others."""
+    drawn = [(roc, f"{number(roc.auroc.value)} {interval(roc.auroc.interval)}") for roc in curves.roc if roc.hits]
+    return Plot(
+        name="roc",
+        title="ROC, one label against the rest",
+        description=f"On {counted(curves.rows, 'held-out gold row')}. "
+        + "; ".join(f"{roc.label}: AUROC {auroc}, n {roc.auroc.n}" for roc, auroc in drawn),
+        axes=ROC,
+        parts=[
+            segment(ROC.at(0, 0), ROC.at(1, 1), "ideal"),
+            *(
+                path(map(ROC.at, roc.false_alarms, roc.hits), f"curve c{place}")
+                for place, (roc, _) in enumerate(drawn, 1)
+            ),
+        ],
+        legend=[
+            *(
+                LegendEntry(kind=f"curve c{place}", text=f"{short(roc.label)} AUROC {auroc}")
+                for place, (roc, auroc) in enumerate(drawn, 1)
+            ),
+            LegendEntry(kind="ideal", text=f"chance ({counted(curves.rows, 'gold row')}; brackets: 95 % intervals)"),
+        ],
+    )
+
+
+def risk_chart(curves: Curves, certificate: Certificate | None) -> Plot:
+    """Return the error among the most confident rows, with the error limit and the accepted share if there are any."""
+    risk = curves.risk
+    settled = [wrong for taken, wrong in zip(risk.coverage, risk.risk, strict=True) if taken * curves.rows >= MIN_ROWS]
+    allowed = certificate.promise.max_error if certificate is not None else 0.0
+    ticks = nice_ticks(1.2 * max(*settled, allowed, 0.0))
+    errors = Axis(title="risk: share of these that are wrong", high=ticks[-1], ticks=ticks, percent=True)
+    axes = Axes(COVERAGE, errors)
+    lows, highs, curve = (list(map(axes.at, risk.coverage, ends)) for ends in (risk.low, risk.high, risk.risk))
+    marks, legend = _marks(certificate, axes)
+    return Plot(
+        name="risk-coverage",
+        title="Risk against coverage",
+        description=f"On {counted(curves.rows, 'held-out gold row')}: of all labels {percent(risk.risk[-1], 1)} are "
+        f"wrong, of the most confident half {percent(_at(curves, 0.5), 1)}.",
+        axes=axes,
+        parts=[path([*lows, *reversed(highs)], "band", closed=True), *marks, path(curve, "curve c1")],
+        legend=[
+            LegendEntry(kind="curve c1", text=f"share wrong, on {counted(curves.rows, 'gold row')}"),
+            LegendEntry(kind="band", shape="area", text="95 % interval at each coverage"),
+            *legend,
+        ],
+    )
+
+
+def _at(curves: Curves, coverage: float) -> float:
+    return min(zip(curves.risk.coverage, curves.risk.risk, strict=True), key=lambda pair: abs(pair[0] - coverage))[1]
+
+
+def _marks(certificate: Certificate | None, axes: Axes) -> tuple[list[Markup], list[LegendEntry]]:
+    if certificate is None:
+        return [], []
+    allowed = certificate.promise.max_error
+    if certificate.promise.kind == "accepted-and-wrong":
+        limit = [axes.at(place / 50, 50 * allowed / place) for place in range(1, 51)]
+        text = f"limit: at most {percent(allowed, 1)} of all rows accepted and wrong"
+    else:
+        limit = [axes.at(share, allowed) for share in (0.0, 1.0)]
+        text = f"limit: at most {percent(allowed, 1)} wrong"
+    marks, legend = [path(limit, "limit")], [LegendEntry(kind="limit", text=text)]
+    if certificate.holds:
+        share = certificate.accepted_share
+        marks.append(segment(axes.at(share, 0), axes.at(share, axes.y.high), "accepted"))
+        legend.append(LegendEntry(kind="accepted", text=f"accepted: {percent(share, 1)} of all rows in the file"))
+    return marks, legend

@@ -1,0 +1,66 @@
+"""Everything needed to repeat the run: settings, seeds, version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pcs_annotator.runs.files.config import config_to_dict
+from pcs_annotator.showing.report.formats import DASH, count
+from pcs_annotator.showing.report.markup import Markup, section, sentence, tag, user_text
+from pcs_annotator.showing.report.view import View
+
+LONGEST = 400
+_PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
+
+
+def settings(view: View) -> Markup:
+    """Return the settings of the run, one list per part."""
+    parts = [_part("run", {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)})]
+    if view.graded_answers is not None:
+        parts.append(_part("answers", _answers(view.graded_answers)))
+    parts += [_part(name, values) for name, values in config_to_dict(view.result.config).items()]
+    return section(
+        "settings",
+        "Settings",
+        tag("div", *parts, class_="settings"),
+        sentence("pcs report FOLDER rebuilds this page from the run folder.", kind="note"),
+    )
+
+
+def _answers(graded: Mapping[str, int]) -> dict[str, Any]:
+    """Return which models gave log-probabilities, with the number of such answers, and which gave labels only."""
+    return {
+        "graded": [f"{name} ({count(times)} with log-probabilities)" for name, times in graded.items() if times],
+        "hard": [name for name, times in graded.items() if not times],
+    }
+
+
+def _part(name: str, values: Mapping[str, Any]) -> Markup:
+    entries = [
+        tag("div", tag("dt", key.replace("_", " ")), tag("dd", user_text(setting_text(value))))
+        for key, value in flat_settings(values)
+    ]
+    return tag("div", tag("h3", name), tag("dl", *entries))
+
+
+def flat_settings(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the name and the value of every setting, those of nested tables included."""
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from flat_settings(value, f"{prefix}{key} · ")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def setting_text(value: Any) -> str:
+    """Return a setting as it is shown, without passwords; a dash if it is not set."""
+    if value is None or value == "" or (isinstance(value, Mapping | Sequence) and not value):
+        return DASH
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(setting_text, value))
+    text = _PASSWORD.sub("", str(value))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -1,0 +1,229 @@
+"""The data behind the page: what the sections share, and the rows to list."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.review import Reviewed
+from pcs_annotator.core.task import Item, Task, label_lookup
+from pcs_annotator.core.variant import Variant, VariantCount
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.runs.files.runs import Origin, read_origin
+from pcs_annotator.runs.resolve_config import task_of
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.tables.vote_files import read_variants
+
+MOST_ROWS = 500
+# Keeps the page of 1,000 rows below 3 MB, however long the texts are and however many models voted.
+MOST_CELLS = 14_000
+MOST_BYTES = 700_000
+GRADED_CELL = 2
+"""A graded vote takes the room of so many hard ones."""
+LEAST_ROOM, MOST_ROOM = 160, 1_500
+CERTAIN_SHARE = 0.3
+LOW = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What the sections show.
+
+    Attributes:
+        result: The run.
+        task: The question and its labels.
+        origin: Version and data file of the run.
+        gold: The gold label of every row, spelled as in the task; None where unknown.
+        rewrites: Rewrites counted by relation, status and reason.
+        question_relations: Relations that change the question and leave every text as it is.
+    """
+
+    result: RunResult
+    task: Task
+    origin: Origin
+    gold: tuple[str | None, ...]
+    rewrites: tuple[VariantCount, ...]
+    question_relations: frozenset[str]
+
+    @property
+    def data_name(self) -> str:
+        """Name of the data file."""
+        return self.origin.data or self.result.dataset.name
+
+    @property
+    def gold_rows(self) -> int:
+        """Number of rows with a gold label."""
+        return sum(label is not None for label in self.gold)
+
+    @property
+    def graded_answers(self) -> dict[str, int] | None:
+        """Model → number of answers with log-probabilities; None if all votes are hard."""
+        votes = self.result.votes
+        if votes.grades is None:
+            return None
+        given = (~np.isnan(votes.grades).any(axis=-1)).sum(axis=(0, 2, 3))
+        return dict(zip(votes.annotators, given.tolist(), strict=True))
+
+    @property
+    def decided(self) -> bool:
+        """Whether there are decisions at all."""
+        return bool(self.result.learned.model.decided_by)
+
+    @property
+    def decisions(self) -> Counter[str]:
+        """How many rows have each decision (`accept`, `agree`, `review`), or no label (`none`)."""
+        counts = self.result.counts
+        # a row without a label is always for review
+        return Counter(counts.decisions) - Counter(review=counts.unlabelled) + Counter(none=counts.unlabelled)
+
+    @property
+    def confident(self) -> bool:
+        """Whether labels have a confidence, not just a score."""
+        return any(outcome.confidence is not None for outcome in self.result.outcomes)
+
+
+def decision_on(outcome: Outcome) -> str:
+    """Return the decision or, for a row without a label, `none`; empty if no decisions were requested."""
+    return "none" if outcome.label is None else outcome.decision or ""
+
+
+def view_of(result: RunResult) -> View:
+    """Return everything that the sections need from a run."""
+    labels = tuple(result.votes.labels)
+    lookup = label_lookup(labels)
+    given = result.dataset.gold or (None,) * len(result.outcomes)
+    return View(
+        result=result,
+        task=task_of(result.config),
+        origin=read_origin(result.folder),
+        gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
+        rewrites=tuple(one for one in result.rewrites if one.status != "original"),
+        question_relations=frozenset(one.relation for one in result.rewrites if one.status == "original"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One listed row.
+
+    Attributes:
+        item: Its text.
+        outcome: Its label, confidence and decision.
+        gold: Its gold label, if known.
+        reviewed: What people said about it in a review; None if nobody has.
+        codes: Its votes, `[annotator, relation, draw]`.
+        grades: The probability that each model gave to each label, `[annotator, relation, label]`, mean over draws; nan
+            where votes are hard, None if all are.
+        variants: Relation → variant.
+        certainty: Confidence, or the score if there is none; -1 without a label.
+        marks: The filters that it matches.
+    """
+
+    item: Item
+    outcome: Outcome
+    gold: str | None
+    reviewed: Reviewed | None
+    codes: Codes
+    grades: Floats | None
+    variants: Mapping[str, Variant]
+    certainty: float
+    marks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The listed rows, in file order, and the number of characters to show of each text."""
+
+    rows: tuple[Row, ...]
+    room: int
+
+    def marked(self, mark: str) -> int:
+        """Return how many of the listed rows match a filter."""
+        return sum(mark in row.marks for row in self.rows)
+
+
+def select(view: View) -> Selection:
+    """Return all rows or, if there are too many, the least certain ones, with some others among them."""
+    result = view.result
+    cells = len(result.votes.annotators) * len(result.votes.relations)
+    cells *= 1 if result.votes.grades is None else GRADED_CELL
+    most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)))
+    sure = [certainty(outcome) for outcome in result.outcomes]
+    chosen = _chosen(sure, [outcome.decision in ("accept", "agree") for outcome in result.outcomes], most)
+    return rows_at(view, chosen)
+
+
+def rows_at(view: View, chosen: Sequence[int]) -> Selection:
+    """Return the rows at these positions, with their variants and votes."""
+    result = view.result
+    variants = read_variants(result.folder.variants, [result.dataset.items[at].id for at in chosen])
+    rows = tuple(_row(view, at, certainty(result.outcomes[at]), variants) for at in chosen)
+    return Selection(rows=rows, room=_room(rows, texts=len(rows) * (len(result.votes.relations) + 1)))
+
+
+def _chosen(sure: Sequence[float], certain: Sequence[bool], most: int) -> list[int]:
+    """Return the positions of the least certain rows; some places are reserved for those accepted or agreed on."""
+    order = sorted(range(len(sure)), key=sure.__getitem__)
+    kept = [at for at in order if certain[at]][: int(CERTAIN_SHARE * most)] if len(order) > most else []
+    listed = set(kept)
+    others = [at for at in order if at not in listed]
+    return sorted([*kept, *others[: most - len(kept)]])
+
+
+def _room(rows: tuple[Row, ...], texts: int) -> int:
+    """Return how many characters of each text fit; a Chinese character takes three bytes, an English one takes one."""
+    written = "".join(row.item.text[:MOST_ROOM] for row in rows)
+    width = len(written.encode("utf-8", "replace")) / max(len(written), 1)
+    return min(max(int(MOST_BYTES / max(texts * width, 1)), LEAST_ROOM), MOST_ROOM)
+
+
+def certainty(outcome: Outcome) -> float:
+    """Return the confidence of a label, or its score if it has none; -1 without a label."""
+    if outcome.label is None:
+        return -1.0
+    return outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence
+
+
+def _row(view: View, at: int, sure: float, variants: Mapping[tuple[str, str], Variant]) -> Row:
+    result = view.result
+    item, outcome, gold = result.dataset.items[at], result.outcomes[at], view.gold[at]
+    own = {name: variants[item.id, name] for name in result.votes.relations if (item.id, name) in variants}
+    return Row(
+        item=item,
+        outcome=outcome,
+        gold=gold,
+        reviewed=result.verdicts.by_row.get(at),
+        codes=result.votes.codes[at],
+        grades=_grades(result.votes, at),
+        variants=own,
+        certainty=sure,
+        marks=(*_marks(outcome, gold, sure), *_reviewed(result, at)),
+    )
+
+
+def _reviewed(result: RunResult, at: int) -> list[str]:
+    """Return whether people or only models have labelled a row; nothing if nobody has reviewed the run."""
+    return ["reviewed" if at in result.verdicts.by_row else "models"] if result.verdicts.by_row else []
+
+
+def _grades(votes: Votes, at: int) -> Floats | None:
+    if votes.grades is None:
+        return None
+    given = votes.grades[at]
+    graded = (~np.isnan(given)).sum(axis=2)
+    total = np.nansum(given, axis=2, dtype=np.float64)
+    return np.where(graded > 0, total / np.maximum(graded, 1), np.nan)
+
+
+def _marks(outcome: Outcome, gold: str | None, sure: float) -> tuple[str, ...]:
+    found = {
+        "wrong": gold is not None and outcome.label is not None and outcome.label != gold,
+        "low": outcome.label is not None and sure < LOW,
+    }
+    decision = decision_on(outcome)
+    return (*(name for name, applies in found.items() if applies), *([decision] if decision else ()))

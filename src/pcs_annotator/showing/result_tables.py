@@ -1,0 +1,173 @@
+"""Tables of results as Markdown, CSV and LaTeX.
+
+Cells are escaped: bars, angle brackets, LaTeX special characters, quotes, line breaks and spreadsheet formulas have no
+effect. A value that could not be computed is a dash, in CSV an empty cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+
+from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
+from pcs_annotator.tables.cells import safe_cell
+
+DASH = "–"
+CSV_DECIMALS = 6
+
+_PACKAGES = r"% needs \usepackage{booktabs,graphicx}"
+_NO_WIDER_THAN_THE_LINE = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+_MARKDOWN = re.compile(r"([\\`*_\[\]|])")
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"\textbar{}",
+    '"': r"\textquotedbl{}", "–": "--", "−": "$-$", "≥": r"$\ge$", "≤": r"$\le$", "×": r"$\times$", "…": r"\dots{}",
+    "α": r"$\alpha$", "δ": r"$\delta$", "ε": r"$\epsilon$", "κ": r"$\kappa$",
+}  # fmt: skip
+
+
+def to_markdown(table: ResultTable) -> str:
+    """Return the table as Markdown: a heading, the rows, then the notes as a list."""
+    numeric = _numeric(table)
+    rule = ["---:" if right else "---" for right in numeric]
+    lines = [f"### {_markdown(table.title)}", "", _row(map(_markdown, table.columns)), _row(rule)]
+    for place, row in enumerate(table.rows):
+        cells = [_markdown(_shown(table, column, cell)) for column, cell in enumerate(row)]
+        lines.append(_row(f"**{cell}**" if (place, at) in table.best else cell for at, cell in enumerate(cells)))
+    width = len(table.columns)
+    lines += [_row([_markdown(name), _markdown(value), *[""] * (width - 2)]) for name, value in table.summary]
+    lines += ["", *(f"- {_markdown(note)}" for note in table.notes), ""]
+    return "\n".join(lines)
+
+
+def to_csv(table: ResultTable) -> str:
+    """Return the table as CSV; a figure with an interval takes three columns, numbers keep their decimals."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    heading, rows = without_intervals(table)
+    writer.writerow([_harmless(name) for name in heading])
+    writer.writerows([_plain(cell) for cell in row] for row in rows)
+    for name, value in table.summary:
+        writer.writerow([_harmless(name), value, *[""] * (len(heading) - 2)])
+    return out.getvalue()
+
+
+def without_intervals(table: ResultTable) -> tuple[list[str], list[list[Content]]]:
+    """Return the headings and rows of a table in which the ends of intervals have columns of their own."""
+    spread = [_has_intervals(table, column) for column in range(len(table.columns))]
+    heading = [
+        [name, f"{name} low", f"{name} high"] if wide else [name]
+        for name, wide in zip(table.columns, spread, strict=True)
+    ]
+    rows = [[part for cell, wide in zip(row, spread, strict=True) for part in _parts(cell, wide)] for row in table.rows]
+    return [name for names in heading for name in names], rows
+
+
+def to_latex(table: ResultTable, *, intervals: bool = False) -> str:
+    """Return the table as LaTeX for booktabs: rules between groups of rows, the best in bold."""
+    layout = "".join("r" if right else "l" for right in _numeric(table))
+    heading = " & ".join(f"\\textbf{{{latex(name)}}}" for name in table.columns)
+    lines = [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", heading + r" \\"]
+    starts = _group_starts(table)
+    for place, row in enumerate(table.rows):
+        first = place in starts
+        if place == 0 or (first and len(starts) < len(table.rows)):
+            lines.append(r"\midrule")
+        cells = [_latex_cell(table, place, at, cell, intervals=intervals) for at, cell in enumerate(row)]
+        lines.append(" & ".join([cells[0] if first else "", *cells[1:]]) + r" \\")
+    if table.summary:
+        lines.append(r"\midrule")
+    left = max(len(table.columns) - 1, 1)
+    for name, value in table.summary:
+        lines.append(rf"\multicolumn{{{left}}}{{l}}{{{latex(name)}}} & {latex(value)} \\")
+    lines = [_NO_WIDER_THAN_THE_LINE, *lines, r"\bottomrule", r"\end{tabular}", "}"]
+    caption = rf"\caption{{{latex(table.title)}}}"
+    notes = [rf"\par\footnotesize {latex(' '.join(table.notes))}"] if table.notes else []
+    parts = [r"\begin{table}[t]", r"\centering", caption, rf"\label{{tab:{_label(table.name)}}}", *lines, *notes]
+    return "\n".join([_PACKAGES, *parts, r"\end{table}", ""])
+
+
+def _has_intervals(table: ResultTable, column: int) -> bool:
+    cells = (row[column] for row in table.rows)
+    return any(isinstance(cell, Figure) and cell.interval is not None for cell in cells)
+
+
+def _group_starts(table: ResultTable) -> set[int]:
+    """Return the rows whose first cell differs from the one above."""
+    firsts = [row[0] for row in table.rows]
+    return {place for place, cell in enumerate(firsts) if place == 0 or cell != firsts[place - 1]}
+
+
+def _numeric(table: ResultTable) -> list[bool]:
+    """Return for every column whether it holds numbers, which are then right-aligned."""
+    columns = range(len(table.columns))
+    return [any(number_of(row[at]) is not None for row in table.rows) for at in columns]
+
+
+def _shown(table: ResultTable, column: int, cell: Content, *, intervals: bool = True) -> str:
+    if isinstance(cell, str):
+        return _one_line(cell)
+    value = number_of(cell)
+    if value is None:
+        return DASH
+    if isinstance(cell, int):
+        return f"{cell:d}"
+    digits = table.digits.get(table.columns[column], 2)
+    shown = _number(value, digits)
+    if intervals and isinstance(cell, Figure) and cell.interval:
+        low, high = cell.interval.rounded(digits)
+        shown += f" [{_number(low, digits)}, {_number(high, digits)}]"
+    return shown
+
+
+def _number(value: float, digits: int) -> str:
+    shown = f"{value:.{digits}f}"
+    return shown.lstrip("-") if float(shown) == 0 else shown
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown(text: str) -> str:
+    escaped = _MARKDOWN.sub(r"\\\1", _one_line(text).replace("&", "&amp;"))
+    return escaped.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def latex(text: str) -> str:
+    """Return text in one line with every special character escaped."""
+    return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
+
+
+def _latex_cell(table: ResultTable, row: int, column: int, cell: Content, *, intervals: bool) -> str:
+    shown = latex(_shown(table, column, cell, intervals=intervals))
+    return rf"\textbf{{{shown}}}" if (row, column) in table.best else shown
+
+
+def _label(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9:-]+", "-", name)
+
+
+def _parts(cell: Content, wide: bool) -> list[Content]:
+    value, interval = cell if isinstance(cell, Figure) else (cell, None)
+    return [value, *(interval or (None, None))] if wide else [value]
+
+
+def _plain(cell: Content) -> str:
+    if isinstance(cell, str):
+        return _harmless(cell)
+    value = number_of(cell)
+    if value is None:
+        return ""
+    return f"{cell:d}" if isinstance(cell, int) else f"{round(value, CSV_DECIMALS):g}"
+
+
+def _harmless(text: str) -> str:
+    """Return the text as a safe cell, with line feeds alone: only some readers end a row at a carriage return."""
+    return str(safe_cell(text.replace("\r\n", "\n").replace("\r", "\n")))

@@ -1,0 +1,1 @@
+"""Questions about runs: comparisons, estimates, the paper's experiments."""

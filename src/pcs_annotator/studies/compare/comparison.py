@@ -1,0 +1,299 @@
+"""Two sides compared: where their labels differ, who is right more often, and what each costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.result_table import number_of
+from pcs_annotator.judging.evaluation.pair import Contender, PairFigures, compare_pair
+from pcs_annotator.judging.metrics.agreement import Agreement, cohens_kappa
+from pcs_annotator.judging.weighing.fitting import in_canonical_order
+from pcs_annotator.runs.files.config import config_to_dict
+from pcs_annotator.runs.learn import about_copies, counted_once, one_thread
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing.report.sections.settings import flat_settings, setting_text
+from pcs_annotator.showing.report.view import certainty
+from pcs_annotator.studies.compare.costs import SideCost, cost_of
+from pcs_annotator.studies.compare.sides import Matched, Side, open_sides
+from pcs_annotator.verbs.evaluate import Splitting, figure_json, test_json
+
+SURE = 0.8
+NOT_COMPARED = ("ask · ledger", "task · written wording")
+
+
+class Example(NamedTuple):
+    """A row on which two sides differ.
+
+    Attributes:
+        rows: Its position in each run.
+        outcomes: What each side says.
+        gold: Its gold label; None if unknown.
+    """
+
+    rows: tuple[int, int]
+    outcomes: tuple[Outcome, Outcome]
+    gold: str | None
+
+    @property
+    def certainty(self) -> float:
+        """How sure the less certain side is: its confidence, or its score if it has none."""
+        return min(map(certainty, self.outcomes))
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The filters that it matches."""
+        found = ["sure"] if self.certainty >= SURE else []
+        if self.gold is not None:
+            right = [one.label == self.gold for one in self.outcomes]
+            found.append("a-right" if right[0] else "b-right" if right[1] else "none-right")
+        return tuple(found)
+
+
+class Setting(NamedTuple):
+    """A setting that differs, as text."""
+
+    name: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two runs, or parts of runs, on the same rows.
+
+    Attributes:
+        a: The first.
+        b: The second.
+        matched: Which rows are in both, and the IDs of the others.
+        labels: The labels; those of the two sides have the same names.
+        table: Number of rows by the label of A and of B, `[label of A, label of B]`; the last row and column are rows
+            without a label.
+        kappa: Cohen's κ between the two, on rows that both have labelled.
+        examples: The rows on which they differ, those first on which both are sure.
+        gold_rows: How many rows have gold, in either folder.
+        contradictory: IDs of rows that have different gold labels in the two folders; these are not counted.
+        figures: Held-out figures of both, and paired tests; None with too little gold.
+        no_figures: Why there are none.
+        costs: What each side costs per 1,000 rows.
+        settings: The settings that differ.
+        notes: What readers need to know.
+    """
+
+    a: Side
+    b: Side
+    matched: Matched
+    labels: Sequence[str]
+    table: Integers
+    kappa: Agreement
+    examples: Sequence[Example]
+    gold_rows: int
+    contradictory: Sequence[str]
+    figures: PairFigures | None
+    no_figures: str
+    costs: tuple[SideCost, SideCost]
+    settings: Sequence[Setting]
+    notes: Sequence[str]
+
+    @property
+    def rows(self) -> int:
+        """How many rows are compared."""
+        return len(self.matched.first)
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Both sides."""
+        return self.a, self.b
+
+    @property
+    def differing(self) -> int:
+        """On how many rows the labels differ."""
+        return len(self.examples)
+
+    def accepted(self, side: Side) -> int:
+        """Return how many of the compared rows a side accepts."""
+        rows = self.matched.first if side is self.a else self.matched.second
+        return sum(side.result.outcomes[row].decision == "accept" for row in rows)
+
+
+def compare(first: str, second: str, splitting: Splitting | None = None) -> Comparison:
+    """Compare two runs, or parts of runs, on the rows that they have in common; no model is called.
+
+    Args:
+        first: A run folder, or a part of its votes such as `runs/news:model=openai:gpt-4o`; see `Selection`.
+        second: The same; without a folder, as in `:model=NAME`, a part of the first one.
+        splitting: How gold rows are split and resampled.
+    """
+    a, b = open_sides(first, second)
+    matched = Matched.of(a, b)
+    votes, known = [], []
+    for side, rows in ((a, matched.first), (b, matched.second)):
+        part = side.result.votes.take(np.array(rows, dtype=np.intp))
+        ours, gold = in_canonical_order(part, _gold(side.result)[rows])
+        votes.append(ours)
+        known.append(gold)
+    gold, wrong = _united(*known)
+    places = {name: place for place, name in enumerate(votes[0].ids)}
+    order = [places[a.ids[row]] for row in matched.first]
+    notes, labels = _notes(a, b, matched), votes[0].labels
+    ids = [votes[0].ids[place] for place in np.flatnonzero(wrong).tolist()]
+    if ids:
+        named = listed(map(repr, ids), len(ids))
+        notes.append(f"{len(ids):,} rows have other gold labels in the two folders and count for neither: {named}.")
+    codes = [_codes(side, rows, labels) for side, rows in ((a, matched.first), (b, matched.second))]
+    texts = dict(zip(a.ids, (item.text for item in a.result.dataset.items), strict=True))
+    once = counted_once(votes[0], gold, [texts[name] for name in votes[0].ids])
+    notes += [f"{flag.detail}." for flag in about_copies(once, votes[0])]
+    judged = np.where(once.distinct, gold, UNLABELLED).astype(np.int8)
+    figures, why = _figures([a, b], votes, judged, splitting or Splitting())
+    return Comparison(
+        a=a,
+        b=b,
+        matched=matched,
+        labels=labels,
+        table=_table(codes, len(labels)),
+        kappa=cohens_kappa(codes[0], codes[1]),
+        examples=_examples(a, b, matched, [None if code < 0 else labels[code] for code in gold[order].tolist()]),
+        gold_rows=int((gold != UNLABELLED).sum()),
+        contradictory=ids,
+        figures=figures,
+        no_figures=why,
+        costs=(cost_of(a.run, votes[0]), cost_of(b.run, votes[1])),
+        settings=_settings(a.result, b.result),
+        notes=notes,
+    )
+
+
+def _gold(result: RunResult) -> Codes:
+    return gold_codes(result.votes, result.dataset.gold or [None] * len(result.votes))
+
+
+def _united(ours: Codes, theirs: Codes) -> tuple[Codes, np.ndarray]:
+    """Return the gold of either folder, and where the two contradict each other."""
+    wrong = (ours != UNLABELLED) & (theirs != UNLABELLED) & (ours != theirs)
+    either = np.where(ours != UNLABELLED, ours, theirs)
+    return np.where(wrong, UNLABELLED, either).astype(np.int8), wrong
+
+
+def _codes(side: Side, rows: Sequence[int], labels: Sequence[str]) -> Codes:
+    """Return the label of every compared row as a position; `UNLABELLED` if it has none."""
+    codes = {label: code for code, label in enumerate(labels)}
+    given = (side.result.outcomes[row].label for row in rows)
+    return np.array([UNLABELLED if label is None else codes[label] for label in given], dtype=np.int8)
+
+
+def _table(codes: Sequence[Codes], labels: int) -> Integers:
+    table = np.zeros((labels + 1, labels + 1), dtype=np.intp)
+    np.add.at(table, tuple(codes), 1)  # -1, for no label, is the last place
+    return table
+
+
+def _figures(
+    sides: Sequence[Side], votes: Sequence[Any], gold: Codes, splitting: Splitting
+) -> tuple[PairFigures | None, str]:
+    learn = [side.result.config.learn for side in sides]
+    contenders = [Contender(one, how.optimiser, how.calibration) for one, how in zip(votes, learn, strict=True)]
+    if (gold == UNLABELLED).all():
+        return None, "no compared row has a gold label"
+    try:
+        with one_thread():
+            return compare_pair(contenders, gold, splitting.how(frozenset())), ""
+    except UndefinedMetric as error:
+        return None, str(error)
+
+
+def _examples(a: Side, b: Side, matched: Matched, gold: Sequence[str | None]) -> list[Example]:
+    rows = zip(matched.first, matched.second, gold, strict=True)
+    found = [Example((i, j), (a.result.outcomes[i], b.result.outcomes[j]), truth) for i, j, truth in rows]
+    return sorted((one for one in found if _differ(one)), key=lambda one: -one.certainty)
+
+
+def _differ(one: Example) -> bool:
+    first, second = one.outcomes
+    return first.label != second.label
+
+
+def _settings(ours: RunResult, theirs: RunResult) -> list[Setting]:
+    """Return the settings that differ; names of relations and models among them."""
+    flat = [
+        {name.replace("_", " "): setting_text(value) for name, value in flat_settings(config_to_dict(one.config))}
+        for one in (ours, theirs)
+    ]
+    names = dict.fromkeys([*flat[0], *flat[1]])
+    pairs = [Setting(name, *(one.get(name, setting_text(None)) for one in flat)) for name in names]
+    return [one for one in pairs if one.first != one.second and one.name not in NOT_COMPARED]
+
+
+def _notes(a: Side, b: Side, matched: Matched) -> list[str]:
+    notes = []
+    for side, ids in ((a, matched.only_first), (b, matched.only_second)):
+        if ids:
+            rows = "1 row is" if len(ids) == 1 else f"{len(ids):,} rows are"
+            notes.append(f"{rows} only in {side.name}, and not compared: {listed(map(repr, ids), len(ids))}.")
+        if side.run.counts.rows > len(side.run.votes):
+            rows = f"{side.run.counts.rows:,} rows, of which the folder keeps a sample of {len(side.run.votes):,}"
+            notes.append(f"{side.name} has {rows}: only those are compared.")
+    return notes
+
+
+def comparison_json(found: Comparison) -> dict[str, Any]:
+    """Return a comparison as plain values."""
+    figures = found.figures
+    return {
+        "a": found.a.name,
+        "b": found.b.name,
+        "rows": found.rows,
+        "only_a": list(found.matched.only_first),
+        "only_b": list(found.matched.only_second),
+        "labels": [*found.labels, None],
+        "table": found.table.tolist(),
+        "differing": found.differing,
+        "kappa": found.kappa.value,
+        "gold_rows": found.gold_rows,
+        "contradictory_gold": list(found.contradictory),
+        "figures": None if figures is None else _figures_json(figures),
+        "no_figures": found.no_figures,
+        "accepted": [found.accepted(side) for side in found.sides],
+        "cost_per_1000_rows": [
+            {
+                "calls": one.calls,
+                "tokens": list(one.tokens),
+                "usd": one.usd,
+                "models": [asdict(bill) for bill in one.bills],
+            }
+            for one in found.costs
+        ],
+        "settings": [one._asdict() for one in found.settings],
+        "examples": [_example_json(one) for one in found.examples],
+        "notes": list(found.notes),
+    }
+
+
+def _figures_json(figures: PairFigures) -> dict[str, Any]:
+    tests = {"accuracy": figures.accuracy, "auroc": figures.auroc}
+    return {
+        "n": figures.n,
+        "folds": figures.how.folds,
+        "seeds": list(figures.how.seeds),
+        "resamples": figures.how.resamples,
+        **{
+            name: {key: figure_json(one) for key, one in side.items()}
+            for name, side in zip("ab", figures.figures, strict=True)
+        },
+        "difference": {name: test_json(test) for name, test in tests.items()},
+        "delong_p": None if figures.delong is None else number_of(figures.delong.p_value),
+        "right": figures.right._asdict(),
+        "mcnemar_p": figures.mcnemar,
+    }
+
+
+def _example_json(one: Example) -> dict[str, Any]:
+    sides = [{"label": side.label, "confidence": side.confidence, "decision": side.decision} for side in one.outcomes]
+    return {"id": one.outcomes[0].id, "a": sides[0], "b": sides[1], "gold": one.gold}

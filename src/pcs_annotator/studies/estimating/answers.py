@@ -1,0 +1,191 @@
+"""What can be asked about the labels of a run, and the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.core.result_table import Figure
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.estimating.corrected import Estimate, Study
+from pcs_annotator.judging.estimating.formula import parse_formula
+from pcs_annotator.judging.estimating.regression import LabelRegression
+from pcs_annotator.judging.metrics.significance import holm
+
+TAIL = 0.025
+MOST_BY = 2
+METHODS = ("corrected", "gold_only", "naive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What to estimate.
+
+    Attributes:
+        of: Labels whose share is wanted, each one label or several joined by `+`; all labels if empty.
+        values: Label → number, for the mean of a numeric code instead of shares.
+        by: A column of groups, or two, whose combinations are the groups; empty for all rows together.
+        every: With a column of dates among them: `year`, `month` or `day`.
+        formula: A regression such as `hateful ~ party + log(followers)`; empty for shares.
+        link: `linear`, `logistic` or `multinomial`; empty for what suits the outcome.
+        cluster: A column; rows with the same text there may have errors in common.
+        probability: A column with the probability that a row was drawn for a gold label.
+        larger: Whether the rows are a random sample of something larger; otherwise, shares are those of these rows.
+    """
+
+    of: Sequence[str] = ()
+    values: Mapping[str, float] | None = None
+    by: str | Sequence[str] = ()
+    every: str = ""
+    formula: str = ""
+    link: str = ""
+    cluster: str = ""
+    probability: str = ""
+    larger: bool = False
+
+    @property
+    def columns_of_groups(self) -> Sequence[str]:
+        """The columns of groups, each once."""
+        found = [*dict.fromkeys([self.by] if isinstance(self.by, str) else self.by)]
+        if len(found) > MOST_BY:
+            raise ConfigError(f"--by is given for {len(found)} columns ({', '.join(found)}), {MOST_BY} are possible")
+        return [name for name in found if name]
+
+    @property
+    def columns(self) -> set[str]:
+        """The names in it that may be columns of the user's table."""
+        formula = parse_formula(self.formula) if self.formula else None
+        return {*self.columns_of_groups, self.cluster, *(formula.names if formula else ())} - {""}
+
+
+class Line(NamedTuple):
+    """One quantity, estimated in three ways.
+
+    Attributes:
+        name: What is estimated: a label, an expression of labels, or a column of a formula.
+        group: Of which rows, or which two groups are compared; empty for all.
+        corrected: From machine and gold labels.
+        gold_only: From gold labels alone.
+        naive: From machine labels as if they were true; biased.
+        gold_rows: How many gold rows it is based on.
+        tuning: How much machine labels count in the corrected estimate, 0 to 1.
+        p_value: Of the hypothesis that the quantity is 0; None for shares and means.
+        adjusted: The same, adjusted for all such hypotheses of the table (Holm, 1979).
+    """
+
+    name: str
+    group: str
+    corrected: Figure
+    gold_only: Figure
+    naive: Figure
+    gold_rows: int
+    tuning: float
+    p_value: float | None = None
+    adjusted: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        figures = {name: plain(getattr(self, name)) for name in METHODS}
+        rest = {"gold_rows": self.gold_rows, "tuning": self.tuning, "p_value": self.p_value, "p_holm": self.adjusted}
+        return {"name": self.name, "group": self.group, **figures, **rest}
+
+
+class Missing(NamedTuple):
+    """A group that is not estimated.
+
+    Attributes:
+        group: Its name.
+        gold_rows: How many gold rows it has.
+        reason: Why not; the end of a sentence.
+    """
+
+    group: str
+    gold_rows: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimated:
+    """Answers to a question.
+
+    Attributes:
+        kind: `share`, `mean` or `regression`.
+        lines: The estimates.
+        differences: Between groups.
+        missing: Groups with too little gold to be estimated.
+        rows: How many rows they are about.
+        labels: All labels.
+        notes: What was left out or assumed.
+    """
+
+    kind: str
+    lines: Sequence[Line]
+    differences: Sequence[Line] = ()
+    missing: Sequence[Missing] = ()
+    rows: int = 0
+    labels: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "kind": self.kind,
+            "rows": self.rows,
+            "estimates": [line.to_dict() for line in self.lines],
+            "differences": [line.to_dict() for line in self.differences],
+            "not_estimated": [one._asdict() for one in self.missing],
+            "notes": list(self.notes),
+        }
+
+
+def plain(figure: Figure) -> dict[str, float | None]:
+    """Return a figure and its interval for JSON."""
+    low, high = figure.interval or (None, None)
+    return {"value": figure.value, "low": low, "high": high}
+
+
+def in_three_ways(study: Study, target: LabelRegression, tuning: float | None = None) -> dict[str, Estimate]:
+    """Return method → its estimate; `tuning` is chosen for the corrected one if it is None."""
+    return {
+        "corrected": study.corrected(target, tuning),
+        "gold_only": study.gold_only(target),
+        "naive": study.naive(target),
+    }
+
+
+def line_of(  # one argument for each part
+    name: str, group: str, found: Mapping[str, Estimate], rows: int, *, bounded: bool = False, test: bool = False
+) -> Line:
+    """Return estimates of one quantity with intervals; `bounded` if it is a share, `test` for a p-value against 0."""
+    corrected, gold_only, naive = (_figure(found[method], bounded=bounded) for method in METHODS)
+    p_value = _p_value(found["corrected"]) if test else None
+    return Line(name, group, corrected, gold_only, naive, rows, found["corrected"].tuning, p_value)
+
+
+def adjusted(lines: Sequence[Line]) -> list[Line]:
+    """Return lines that are all tested, with p-values adjusted for their number."""
+    found = holm([line.p_value for line in lines if line.p_value is not None])
+    return [line._replace(adjusted=one) for line, one in zip(lines, found, strict=True)]
+
+
+def _figure(one: Estimate, *, bounded: bool) -> Figure:
+    """Return a figure with its 95 % interval; a share and its interval stay within 0 and 1."""
+    from scipy.special import stdtrit
+
+    value, error = one.value.item(), float(np.sqrt(one.covariance.item()))
+    reach = float(stdtrit(one.freedom, 1 - TAIL)) * error
+    ends = value, value + one.shift - reach, value + one.shift + reach
+    value, low, high = (min(max(end, 0.0), 1.0) for end in ends) if bounded else ends
+    return Figure(value, Interval(low, high))
+
+
+def _p_value(one: Estimate) -> float:
+    """Return the p-value of 0, below .05 if and only if the interval is without 0."""
+    from scipy.special import stdtr
+
+    middle, error = one.value.item() + one.shift, float(np.sqrt(one.covariance.item()))
+    return float(2 * stdtr(one.freedom, -abs(middle) / error)) if error else float(middle == 0)

@@ -1,0 +1,340 @@
+"""What is known about the labels of a run: probabilities for all rows, gold for some, and how those were drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import GoldError, TableError
+from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
+from pcs_annotator.core.copies import same_texts
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
+from pcs_annotator.core.result_names import probability_name
+from pcs_annotator.judging.estimating.corrected import Study
+from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn
+from pcs_annotator.judging.promising.review_design import AT_RANDOM
+from pcs_annotator.runs.expected import expected_labels
+from pcs_annotator.runs.files.human_files import Drawn
+from pcs_annotator.runs.human_review import drawn_before
+from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.studies.estimating.cells import Encoded, cells_of, encoded_column, numbers_of, read_columns
+from pcs_annotator.tables.tabular import text_column
+from pcs_annotator.tables.whole_table import read_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEAST_GOLD = 30
+"""Fewer gold rows give intervals that cannot be trusted."""
+LEAST_CLUSTERS = 20
+"""The same for clusters of rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """What is known about the labels of a run.
+
+    Attributes:
+        labels: All labels.
+        table: The user's rows; of a large table with those columns only that were asked for.
+        columns: The names of all columns of the user's rows.
+        expected: Probability of every label, `[row, label]`.
+        held_out: The same for the rows of the sample, from fits that did not see them.
+        sample: Gold rows whose design is known.
+        notes: What was left out or assumed, as sentences.
+    """
+
+    labels: tuple[str, ...]
+    table: pa.Table
+    columns: Sequence[str]
+    expected: Floats
+    held_out: Floats
+    sample: Sample
+    notes: Sequence[str] = ()
+
+    def column(self, name: str) -> Encoded:
+        """Return a column as texts, empty where nothing is known."""
+        return encoded_column(self.table, name, among=self.columns)
+
+    def numbers_or_texts(self, name: str) -> Array:
+        """Return a column as numbers if all its cells are, nan where nothing is known; otherwise as texts."""
+        numbers = numbers_of(self.table, name)
+        return self.column(name).cells if numbers is None else numbers
+
+
+def evidence_of(
+    recorded: Recorded, probability_column: str | None = None, columns: Collection[str] | None = None
+) -> Evidence:
+    """Return what is known about the labels of a run.
+
+    Args:
+        recorded: The run.
+        probability_column: A column with the probability that a row was drawn for a gold label, if the user drew them.
+        columns: Those of a large table that will be needed; None for all.
+    """
+    votes, folder = recorded.votes, recorded.folder
+    gold = gold_with_copies(recorded)
+    _refuse_one_label(gold, votes.labels)
+    known = expected_labels(votes, gold, recorded.settings, recorded.texts)
+    if known is None:
+        raise GoldError(
+            f"{folder.path} has {int((gold != UNLABELLED).sum())} gold rows, too few to learn from: draw "
+            f"{LEAST_GOLD} or more with pcs gold"
+        )
+    if recorded.sampled:
+        whole = _whole_table(recorded, columns)
+    else:
+        table = recorded.dataset.table
+        whole = _Whole(table, table.column_names, known.fitted, np.arange(len(votes)))
+    if probability_column is None:
+        chosen = _drawn(recorded, gold, len(whole.expected))
+    else:
+        chosen = _designed(recorded, gold, probability_column)
+    rows = chosen.sample.rows
+    return Evidence(
+        labels=tuple(votes.labels),
+        table=whole.table,
+        columns=whole.columns,
+        expected=whole.expected,
+        held_out=known.held_out[rows],
+        sample=replace(chosen.sample, rows=whole.places[rows]),
+        notes=chosen.notes,
+    )
+
+
+def gold_with_copies(recorded: Recorded) -> Codes:
+    """Return the gold label of every row; a row that was drawn has that of its text, which people label once."""
+    gold = gold_codes(recorded.votes, recorded.gold.labels)
+    draws = with_probability(recorded)
+    if not draws:
+        return gold
+    same = same_texts(recorded.texts)
+    known = dict(zip(same[gold != UNLABELLED].tolist(), gold[gold != UNLABELLED].tolist(), strict=True))
+    for row in draws:
+        if gold[row] == UNLABELLED:
+            gold[row] = known.get(int(same[row]), UNLABELLED)
+    return gold
+
+
+class _Whole(NamedTuple):
+    """All rows of a large table: the table, the names of the user's columns, probabilities, places of the sample."""
+
+    table: pa.Table
+    columns: Sequence[str]
+    expected: Floats
+    places: Integers
+
+
+def _whole_table(recorded: Recorded, columns: Collection[str] | None) -> _Whole:
+    """Return all rows of a large table, with some of the user's columns or all."""
+    folder, labels, of_ids = recorded.folder, recorded.votes.labels, recorded.dataset.columns.id
+    whole = read_whole(folder)
+    if whole is None:
+        raise TableError(f"{folder.path}: only a sample of the rows has been labelled; pcs run labels all of them")
+    names = [_written_name(probability_name(label), whole.columns) for label in labels]
+    wanted = {*whole.columns} if columns is None else {*columns, of_ids}
+    table = read_columns(folder.labels, {*wanted, *names})
+    found = {name: numbers_of(table, name) for name in names if name in table.column_names}
+    if len(found) < len(names):
+        raise TableError(f"{folder.labels} has no probabilities of labels: fit the run again with pcs fit")
+    expected = np.stack([np.full(len(table), np.nan) if one is None else one for one in found.values()], axis=1)
+    silent = np.isnan(expected).any(axis=1)
+    expected[silent] = expected[~silent].mean(axis=0)
+    table = table.drop_columns(names)
+    return _Whole(table, whole.columns, expected, _places(table, of_ids, recorded.votes.ids))
+
+
+def _written_name(name: str, users: Collection[str]) -> str:
+    """Return the name of a column of ours; until version 0.3, one that the user had taken got `pcs_` in front."""
+    while name in users:
+        name = f"pcs_{name}"
+    return name
+
+
+def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers:
+    """Return where rows with these ids are in a table; without a column of ids, these are the numbers of rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if of_ids is None or of_ids not in table.column_names:
+        return np.array(ids).astype(np.intp) - 1
+    found = pc.index_in(text_column(of_ids, table[of_ids]), pa.array(ids, pa.string())).to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(~np.isnan(found))
+    places = np.empty(len(ids), dtype=np.intp)
+    places[found[rows].astype(np.intp)] = rows
+    return places
+
+
+class _Chosen(NamedTuple):
+    """Gold rows with a known design; `rows` of the sample are those of the run."""
+
+    sample: Sample
+    notes: Sequence[str]
+
+
+def _drawn(recorded: Recorded, gold: Codes, population: int) -> _Chosen:
+    """Return the gold rows whose probability is known: drawn by us, or assumed to be a random sample of the data."""
+    known = gold != UNLABELLED
+    rounds, seen = list[Round](), set[int]()
+    strata = dict[tuple[int, str], int]()
+    for part in _parts(recorded, known, population):
+        new = [one for one in part.draws if known[one.row] and one.row not in seen]
+        if new:
+            seen |= {one.row for one in new}
+            stratum = [strata.setdefault((part.number, one.stratum), len(strata)) for one in new]
+            rows, chances = [one.row for one in new], [one.probability for one in new]
+            rounds.append(Round(rows, gold[rows].tolist(), chances, stratum, part.weight * len(new)))
+    notes = []
+    if assumed := int((known & recorded.gold.random_sample & recorded.gold.assumed).sum()):
+        notes.append(f"{assumed:,} gold rows came with the data: they are assumed to be a random sample of its rows")
+    if learned := len(seen & {*recorded.gold.verdicts.sequence}):
+        notes.append(f"{learned:,} verdicts of a review count with the probabilities of their draws")
+    if left_out := int(known.sum()) - len(seen):
+        notes.append(f"{left_out:,} gold rows are left out, because the probability of drawing them is unknown")
+    _refuse_few(len(seen), left_out)
+    return _Chosen(Sample.in_rounds(rounds), notes)
+
+
+class _Place(NamedTuple):
+    """A row that was drawn, and how."""
+
+    row: int
+    probability: float
+    stratum: str = ""
+
+
+class _Part(NamedTuple):
+    """Rows that were drawn at once; `weight` is how much each counts. Parts with one number vary about one mean."""
+
+    number: int
+    draws: Sequence[_Place]
+    weight: float = 1.0
+
+
+def _parts(recorded: Recorded, known: Mask, population: int) -> Iterator[_Part]:
+    """Yield what was drawn, each from the rows not drawn before: with the data, in a review, and by `pcs gold`.
+
+    Rows of a file to label are counted with those of the data if there was no review, and after it if there was: they
+    were drawn from rows without a label.
+    """
+    sequence = recorded.gold.verdicts.sequence
+    simple = known & recorded.gold.random_sample
+    simple[[*sequence]] = False
+    first = simple & recorded.gold.assumed if sequence else simple
+    yield _Part(-1, _equally(first, population))
+    learns = np.array([draw.queue == "learn" for draw in sequence.values()])
+    counts = counts_in_turn(np.where(learns, AT_RANDOM, 1.0), population - int(first.sum()))
+    for (row, draw), count in zip(sequence.items(), counts.tolist(), strict=True):
+        # of a large table, only a random sample can be drawn from
+        chance = (draw.probability or 0.0) * draw.pool / (draw.pool + population - len(known))
+        yield _Part(-2 - (draw.queue == "learn"), [_Place(row, chance)], count)
+    yield _Part(-4, _equally(simple & ~first, population - int(first.sum()) - len(sequence)))
+    draws = with_probability(recorded)
+    for number in sorted({one.round for one in draws.values()}):
+        yield _Part(number, _of_round({row: one for row, one in draws.items() if one.round == number}, known))
+
+
+def _equally(rows: Mask, among: int) -> list[_Place]:
+    return [_Place(row, int(rows.sum()) / among) for row in np.flatnonzero(rows).tolist()]
+
+
+def _of_round(draws: Mapping[int, Drawn], known: Mask) -> list[_Place]:
+    """Return the rows of a round; those that people left empty are taken for a random part of their stratum."""
+    drawn = Counter(one.stratum for one in draws.values())
+    labelled = Counter(one.stratum for row, one in draws.items() if known[row])
+    return [
+        _Place(row, (one.probability or 0.0) * labelled[one.stratum] / drawn[one.stratum], one.stratum)
+        for row, one in draws.items()
+    ]
+
+
+def with_probability(recorded: Recorded) -> dict[int, Drawn]:
+    """Return row → its draw, of rows drawn with a probability of their own."""
+    places = {(item.id, text_hash(item.text)): row for row, item in enumerate(recorded.dataset.items)}
+    found = {}
+    for one in drawn_before(recorded.folder):
+        row = places.get((one.id, one.text_hash))
+        if row is not None and one.probability is not None:
+            found[row] = one
+    return found
+
+
+def _designed(recorded: Recorded, gold: Codes, column: str) -> _Chosen:
+    """Return all gold rows, with the probabilities in a column of the user's."""
+    rows = np.flatnonzero(gold != UNLABELLED)
+    cells = cells_of(recorded.dataset.table, column, " of probabilities")
+    probability = np.array([_probability(cells[row], row, column) for row in rows.tolist()])
+    _refuse_few(len(rows), 0)
+    nothing = np.zeros(len(rows), dtype=np.intp)
+    sample = Sample(rows=rows, truth=gold[rows], probability=probability, stratum=nothing, round=nothing)
+    return _Chosen(sample, [f"the probability of gold rows is that in column {column!r}"])
+
+
+def _probability(cell: str, row: int, column: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise TableError(
+            f"row {row + 1}, column {column!r}: {cell!r} is not a probability above 0 and up to 1: every gold "
+            "row needs the probability with which it was drawn"
+        )
+    return value
+
+
+def _refuse_one_label(gold: Codes, labels: Sequence[str]) -> None:
+    known = gold[gold != UNLABELLED]
+    if len(known) and (known == known[0]).all():
+        raise GoldError(
+            f"all {len(known):,} gold rows are {labels[known[0]]!r}, so that nothing is known about other labels: draw "
+            "more with pcs gold --draw stratified"
+        )
+
+
+def _refuse_few(rows: int, left_out: int) -> None:
+    if rows < LEAST_GOLD:
+        others = f" ({left_out:,} more were not drawn at random and cannot be used)" if left_out else ""
+        raise GoldError(
+            f"there are {rows} gold rows drawn at random{others}, and an estimate needs {LEAST_GOLD}: draw rows to "
+            "label with pcs gold"
+        )
+
+
+def study_of(evidence: Evidence, *, larger: bool, cluster: str) -> Study:
+    """Return what to estimate from; see `Question`."""
+    clusters = None
+    if cluster:
+        clusters = evidence.column(cluster).codes.astype(np.intp)
+        _refuse_few_clusters(len({*clusters[evidence.sample.rows].tolist()}), cluster)
+    return Study(
+        expected=evidence.expected,
+        held_out=evidence.held_out,
+        sample=evidence.sample,
+        whole=not larger,
+        clusters=clusters,
+    )
+
+
+def _refuse_few_clusters(count: int, column: str) -> None:
+    if count < LEAST_CLUSTERS:
+        raise GoldError(
+            f"the gold rows are from {count} groups of {column!r}, and errors that rows have in common need "
+            f"{LEAST_CLUSTERS}: draw more with pcs gold, or put the column into a formula instead of --cluster"
+        )
+
+
+def restricted(study: Study, rows: Mask) -> Study:
+    """Return what is known about some of the rows."""
+    inside = rows[study.sample.rows]
+    return replace(
+        study,
+        expected=study.expected[rows],
+        held_out=study.held_out[inside],
+        sample=study.sample.take(inside, rows.cumsum() - 1),
+        clusters=None if study.clusters is None else study.clusters[rows],
+    )

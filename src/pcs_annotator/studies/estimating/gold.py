@@ -1,0 +1,252 @@
+"""`pcs gold`: how many gold rows a conclusion needs, and drawing them with known probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
+from pcs_annotator.judging.estimating.planning import Design, Foretold
+from pcs_annotator.judging.estimating.sampling import allocate, by_confidence, draw_with
+from pcs_annotator.runs import human_review
+from pcs_annotator.runs.files.human_files import Drawn
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.studies.estimating.cells import cells_of
+from pcs_annotator.studies.estimating.evidence import gold_with_copies, with_probability
+from pcs_annotator.studies.estimating.shares import label_values
+from pcs_annotator.tables.whole_table import read_whole
+
+Drawing = Literal["simple", "stratified", "confidence"]
+DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
+STEP = 50
+MOST_STEPS = 10
+NORMAL = 1.959964
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What gold rows are for.
+
+    Attributes:
+        of: The label, or labels joined by `+`, whose share is wanted; the first label if empty.
+        width: Half the width of its 95 % interval, such as .03 for ±3 percentage points; None for none.
+        by: A column of groups.
+        difference: The smallest difference between the two largest groups of `by` that must be found; None for none.
+        power: How probable it should be that such a difference is found.
+    """
+
+    of: str = ""
+    width: float | None = None
+    by: str = ""
+    difference: float | None = None
+    power: float = 0.8
+
+
+class Outlook(NamedTuple):
+    """What to expect from so many gold rows in all.
+
+    Attributes:
+        rows: Number of gold rows.
+        widths: Way of drawing them → half the width of the 95 % interval of the share; `gold only` is without machine
+            labels.
+    """
+
+    rows: int
+    widths: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldPlan:
+    """How many gold rows are needed.
+
+    Attributes:
+        of: The share that it is about.
+        share: What it probably is.
+        gold_rows: How many gold rows there are.
+        outlook: What more of them would bring.
+        for_width: Way of drawing → rows for the width that was asked for; None if all rows would not be enough.
+        for_difference: The same for a difference.
+        for_promise: Rows with which the promise is made in four cases out of five; None if unknown or made already.
+        guessed: Whether there is no calibrated confidence yet, so that machine labels are not counted on.
+    """
+
+    of: str
+    share: float
+    gold_rows: int
+    outlook: Sequence[Outlook]
+    for_width: dict[str, int | None]
+    for_difference: dict[str, int | None]
+    for_promise: int | None = None
+    guessed: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "of": self.of,
+            "share": self.share,
+            "gold_rows": self.gold_rows,
+            "outlook": [{"rows": one.rows, **one.widths} for one in self.outlook],
+            "for_width": self.for_width,
+            "for_difference": self.for_difference,
+            "for_promise": self.for_promise,
+            "guessed": self.guessed,
+        }
+
+
+def plan_gold(path: Path, wish: Wish) -> GoldPlan:
+    """Return how many gold rows are needed, foretold from the probabilities of labels."""
+    recorded = Recorded.read(RunFolder(path))
+    labels, known = recorded.votes.labels, gold_codes(recorded.votes, recorded.gold.labels) != UNLABELLED
+    expected = _probabilities(recorded)
+    guessed = expected is None
+    if expected is None:  # nothing is known, so the worst is assumed: a share of one half
+        expected = np.tile([0.5, 0.5, *[0.0] * (len(labels) - 2)], (len(known), 1))
+    of = wish.of or labels[0]
+    values = label_values(of, labels)
+    foretold = Foretold(expected, values, len(known) / _all_rows(recorded))
+    ways: Sequence[Design] = ("gold only",) if guessed else ("gold only", *DRAWINGS)
+    for_width: dict[str, int | None] = {}
+    for_difference: dict[str, int | None] = {}
+    if wish.width is not None:
+        for_width = {way: foretold.rows_for(wish.width / NORMAL, way) for way in ways}
+    if wish.difference is not None:
+        error, groups = wish.difference / (NORMAL + _quantile(wish.power)), _two_groups(recorded, wish.by)
+        for_difference = {way: foretold.rows_for_difference(error, way, groups) for way in ways}
+    steps = range(STEP, min(len(known), STEP * MOST_STEPS) + 1, STEP)
+    outlook = [Outlook(rows, {way: NORMAL * foretold.error(rows, way) for way in ways}) for rows in steps]
+    return GoldPlan(
+        of=of,
+        share=float((expected @ values).mean()),
+        gold_rows=int(known.sum()),
+        outlook=outlook,
+        for_width=for_width,
+        for_difference=for_difference,
+        for_promise=_for_promise(recorded),
+        guessed=guessed,
+    )
+
+
+class ToLabel(NamedTuple):
+    """How many rows a person has to label, and the file to fill in; rows whose text has gold are not in it."""
+
+    rows: int
+    file: Path
+
+
+def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
+    """Draw rows, note their probabilities, and write those for a person to label whose text has no gold label.
+
+    Args:
+        path: The run folder.
+        rows: How many.
+        drawing: `simple`: all rows are equally probable. `stratified`: equally many of every machine label, or of every
+            group of `by`. `confidence`: doubtful rows are more probable.
+        by: A column of groups.
+    """
+    folder = RunFolder(path)
+    recorded = Recorded.read(folder)
+    before, items = human_review.drawn_before(folder), recorded.dataset.items
+    known = gold_with_copies(recorded) != UNLABELLED
+    # a row that a person chose may be drawn, too: if it never were, other rows could not speak for it
+    drawn_so = [*with_probability(recorded), *recorded.gold.verdicts.sequence]
+    counted = recorded.gold.random_sample | np.isin(np.arange(len(items)), drawn_so)
+    open_rows = np.flatnonzero(~(known & counted))
+    if len(open_rows) < rows:
+        raise GoldError(f"{len(open_rows):,} rows have not been drawn yet, and {rows:,} are wanted: ask for fewer")
+    rng = np.random.default_rng(len(before) + int(known.sum()))
+    chosen, chances, strata = _draw(recorded, open_rows, rows, (drawing, by), rng)
+    # of a large table, only a random sample can be drawn from
+    chances = chances * len(open_rows) / (len(open_rows) + _all_rows(recorded) - len(items))
+    turn = 1 + max((one.round for one in before), default=0)
+    drawn = [
+        Drawn(items[row].id, "with probability", text_hash(items[row].text), float(chance), stratum, turn)
+        for row, chance, stratum in zip(chosen, chances, strata, strict=True)
+    ]
+    written = human_review.write_to_label(folder, items, recorded.gold, drawn)
+    return ToLabel(written, folder.to_label)
+
+
+def _draw(
+    recorded: Recorded, open_rows: Integers, rows: int, how: tuple[Drawing, str], rng: np.random.Generator
+) -> tuple[Integers, Floats, Sequence[str]]:
+    """Return the rows drawn, their probabilities, and from which stratum each is."""
+    drawing, by = how
+    if drawing == "simple":
+        chosen = np.sort(rng.choice(open_rows, rows, replace=False))
+        return chosen, np.full(rows, rows / len(open_rows)), [""] * rows
+    if drawing == "stratified":
+        return _draw_stratified(
+            cells_of(recorded.dataset.table, by) if by else _machine_labels(recorded), open_rows, rows, rng
+        )
+    expected = _probabilities(recorded)
+    if expected is None:
+        raise GoldError("there is no calibrated confidence to draw by: draw a simple sample first")
+    chances = by_confidence(expected[open_rows].max(axis=1), rows)
+    places = draw_with(chances, rng)
+    return open_rows[places], chances[places], [""] * len(places)
+
+
+def _draw_stratified(
+    cells: Array, open_rows: Integers, rows: int, rng: np.random.Generator
+) -> tuple[Integers, Floats, Sequence[str]]:
+    members = {name: open_rows[cells[open_rows] == name] for name in sorted({*cells[open_rows].tolist()})}
+    counts = allocate([len(one) for one in members.values()], rows)
+    parts = [
+        (name, np.sort(rng.choice(one, count, replace=False)), count / len(one))
+        for (name, one), count in zip(members.items(), counts, strict=True)
+        if count
+    ]
+    chosen = np.concatenate([rows for _, rows, _ in parts])
+    chances = np.concatenate([np.full(len(rows), chance) for _, rows, chance in parts])
+    return chosen, chances, [name for name, rows, _ in parts for _ in rows]
+
+
+def _all_rows(recorded: Recorded) -> int:
+    """Return how many rows there are; the folder of a large table keeps a sample of them."""
+    whole = read_whole(recorded.folder) if recorded.sampled else None
+    return len(recorded.dataset.items) if whole is None else whole.counts.rows
+
+
+def _probabilities(recorded: Recorded) -> Floats | None:
+    if not recorded.folder.model.exists():
+        return None
+    return recorded.model_in_force().judged(recorded.votes).probabilities
+
+
+def _machine_labels(recorded: Recorded) -> Array:
+    best = recorded.model_in_force().judged(recorded.votes).best
+    return np.array(recorded.votes.labels, dtype=object)[best]
+
+
+def _two_groups(recorded: Recorded, by: str) -> tuple[Mask, Mask]:
+    if not by:
+        raise ConfigError("a difference is one between groups: name their column with --by")
+    cells = cells_of(recorded.dataset.table, by)
+    names, counts = np.unique(cells[cells != ""].astype(str), return_counts=True)
+    if len(names) < 2:
+        raise ConfigError(f"column {by!r} has {len(names)} groups, and a difference needs two")
+    first, second = names[np.argsort(-counts, kind="stable")[:2]].tolist()
+    return cells == first, cells == second
+
+
+def _for_promise(recorded: Recorded) -> int | None:
+    if not recorded.folder.model.exists():
+        return None
+    certificate = recorded.model_in_force().certificate
+    needed = None if certificate is None or certificate.holds else certificate.rows_needed
+    return None if needed is None else needed.likely
+
+
+def _quantile(power: float) -> float:
+    from scipy.special import ndtri
+
+    if not 0.5 <= power < 1:
+        raise ConfigError(f"the power is {power:g}, must be at least .5 and below 1")
+    return float(ndtri(power))

@@ -1,0 +1,27 @@
+"""The paper's research questions, answered from recorded votes.
+
+Every figure is cross-validated, so no row is judged by weights that saw it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pcs_annotator.core.result_table import Experiment
+from pcs_annotator.studies.paper.baselines import published_baselines
+from pcs_annotator.studies.paper.each_relation import each_relation
+from pcs_annotator.studies.paper.learning import gold_size, optimiser_choice
+from pcs_annotator.studies.paper.models import several_models, single_models, temperatures
+from pcs_annotator.studies.paper.study import Settings, Study
+
+EXPERIMENTS: dict[str, Callable[[Study], Experiment]] = {
+    "rq1": single_models,
+    "rq2": published_baselines,
+    "rq3": several_models,
+    "rq4": each_relation,
+    "size": gold_size,
+    "optimisers": optimiser_choice,
+    "temperature": temperatures,
+}
+
+__all__ = ["EXPERIMENTS", "Settings", "Study"]

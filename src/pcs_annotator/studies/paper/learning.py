@@ -1,0 +1,165 @@
+"""How weights are learned: which optimiser, and how many gold rows it needs (the paper's figure)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.core.arrays import Floats, Integers
+from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable, best_in_groups
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
+from pcs_annotator.judging.evaluation.methods import ABOUT_ECE, Method, OnCells
+from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.metrics.significance import p_value_text
+from pcs_annotator.judging.weighing.crossfit import stratified_folds
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
+from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
+from pcs_annotator.judging.weighing.scoring import score
+from pcs_annotator.studies.evaluation_tables import figure_of
+from pcs_annotator.studies.paper.study import ExperimentBench, Study
+from pcs_annotator.studies.published import published_key
+
+OPTIMISER_COLUMNS = (
+    "Dataset", "Optimiser", "Class AUROC", "Class AUROC hard", "Confidence AUROC", "Accuracy", "ECE score",
+    "ECE calibrated", "p (Holm)",
+)  # fmt: skip
+SHOWN = ("auroc", "auroc_hard", "auroc_confidence", "accuracy", "ece_score", "ece_confidence")
+MOST_ROWS = 1000
+SMALL_GA = {"population": 40, "generations": 40}
+
+SIZE_COLUMNS = ("Dataset", "Method", "Gold rows", "Class AUROC")
+HELD_OUT = 0.25
+"""Share of the rows held out for testing, the same for every size, so that sizes can be compared."""
+STABLE_WITHIN = 0.005
+BAND = (0.1, 0.9)
+PAPER_STABLE = {"sentiment": 50, "gossipcop": 245, "politifact": 30}
+EQUAL = "equal weights"
+
+
+def optimiser_choice(study: Study) -> Experiment:
+    """Return the figures of every optimiser, and the test of the first against each of the others."""
+    rows: list[list[Content]] = []
+    first = next(iter(study.settings.optimisers), "")
+    notes = [
+        *study.trouble(),
+        f"p (Holm): paired bootstrap on class AUROC of {first} against each, adjusted for their number.",
+        ABOUT_ECE,
+        f"ga searches with {SMALL_GA['population']} candidates over {SMALL_GA['generations']} generations.",
+    ]
+    for bench in study.benches:
+        evaluation = _evaluation(study, bench, notes)
+        for found in evaluation.methods:
+            figures = [figure_of(found, name) for name in SHOWN]
+            p_value = None if found.against is None else p_value_text(found.against.holm)
+            rows.append([bench.dataset, found.method, *figures, p_value])
+        notes += [f"{name}: {reason}." for name, reason in evaluation.missing.items()]
+        notes.append(f"{bench.dataset}: {evaluation.notes[1]}")
+    table = ResultTable(
+        name="optimisers",
+        title="Optimisers on the same votes and splits",
+        columns=OPTIMISER_COLUMNS,
+        rows=[*rows, *study.refused_rows(len(OPTIMISER_COLUMNS))],
+        notes=list(dict.fromkeys(notes)),
+        best=best_in_groups(rows, column=2, by=1, digits=3),
+        digits=dict.fromkeys(OPTIMISER_COLUMNS[2:8], 3),
+    )
+    return Experiment(name="optimisers", tables=[table])
+
+
+def _evaluation(study: Study, bench: ExperimentBench, notes: list[str]) -> Evaluation:
+    votes, gold = bench.plain.select(draws=1), bench.gold
+    if len(gold) > MOST_ROWS:
+        seed = study.settings.how.seed
+        rows = np.sort(np.random.default_rng(seed).choice(len(gold), MOST_ROWS, replace=False))
+        votes, gold = votes.take(rows), gold[rows]
+        notes.append(f"{bench.dataset}: {MOST_ROWS} of {len(bench.gold)} rows at random (seed {seed}), to save time.")
+    methods: list[Method] = [
+        OnCells(name="ga", optimiser=GeneticAlgorithm(**SMALL_GA)) if name == "ga" else name  # type: ignore[arg-type]  # counts, not the objective
+        for name in study.settings.optimisers
+    ]
+    how = replace(study.settings.how, rewritten=frozenset())
+    return evaluate(votes, gold, methods, how)
+
+
+def gold_size(study: Study) -> Experiment:
+    """Return the class AUROC on held-out rows for growing numbers of gold rows, beside equal weights."""
+    curves: list[Curve] = []
+    notes = [
+        f"Each of {study.settings.draws} random draws (seeds {study.settings.how.seed} and on) holds out a quarter of "
+        f"the rows for class AUROC; weights by {study.settings.optimiser} on growing parts of the rest. Means over "
+        "draws; intervals and bands are the central 80 % of them.",
+        *study.trouble(),
+    ]
+    summary = []
+    for bench in study.benches:
+        sizes = [size for size in study.settings.sizes if size <= (1 - HELD_OUT) * len(bench.gold)]
+        if not sizes:
+            notes.append(f"{bench.dataset}: {len(bench.gold)} rows are too few for a learning curve.")
+            continue
+        try:
+            curves += _curves(study, bench, sizes)
+        except UndefinedMetric:
+            notes.append(f"{bench.dataset}: too few rows of the rarer class for a learning curve.")
+            continue
+        key = published_key(bench.dataset, bench.plain.annotators)
+        paper = f"; paper: about {PAPER_STABLE[key[0]]}" if key else ""
+        stable = f"from {_stable_from(curves[-2])} gold rows{paper}"
+        summary.append((f"{bench.dataset}: within {STABLE_WITHIN} of its last point", stable))
+    table = ResultTable(
+        name="size",
+        title="Class AUROC against the number of gold rows learned from",
+        columns=SIZE_COLUMNS,
+        rows=[row for curve in curves for row in _rows(curve)] + study.refused_rows(len(SIZE_COLUMNS)),
+        summary=summary,
+        notes=notes,
+        digits={"Class AUROC": 3},
+    )
+    return Experiment(name="size", tables=[table], curves=curves)
+
+
+def _curves(study: Study, bench: ExperimentBench, sizes: Sequence[int]) -> list[Curve]:
+    """Return the curve of the optimiser and that of equal weights, on the same rows."""
+    votes = bench.plain.select(draws=1)
+    chosen = optimisers.create(study.settings.optimiser)
+    equal = score(votes, optimisers.create("uniform").fit(votes, bench.gold, 0))
+    found = np.empty((2, len(sizes), study.settings.draws))
+    for draw in range(study.settings.draws):
+        seed = study.settings.how.seed + draw
+        held, rest = _split(bench, seed)
+        found[1, :, draw] = auroc(equal[held], bench.gold[held])
+        for place, size in enumerate(sizes):
+            weights = fit_optimiser(chosen, votes.take(rest[:size]), bench.gold[rest[:size]], seed)
+            found[0, place, draw] = auroc(score(votes.take(held), weights), bench.gold[held])
+    return [
+        _curve(bench.dataset, name, sizes, found[row]) for row, name in enumerate((study.settings.optimiser, EQUAL))
+    ]
+
+
+def _split(bench: ExperimentBench, seed: int) -> tuple[Integers, Integers]:
+    """Return rows to test on, with their share of every class, and rows to learn from in random order."""
+    held = stratified_folds(bench.gold, round(1 / HELD_OUT), seed) == 0
+    return np.flatnonzero(held), np.random.default_rng(seed).permutation(np.flatnonzero(~held))
+
+
+def _curve(dataset: str, method: str, sizes: Sequence[int], found: Floats) -> Curve:
+    low, high = np.quantile(found, BAND, axis=1)
+    mean = found.mean(axis=1)
+    return Curve(dataset, method, tuple(map(float, sizes)), tuple(mean), tuple(low), tuple(high))
+
+
+def _rows(curve: Curve) -> list[list[Content]]:
+    points = zip(curve.x, curve.y, curve.low, curve.high, strict=True)
+    return [
+        [curve.dataset, curve.method, int(x), Figure(float(y), Interval(float(low), float(high)))]
+        for x, y, low, high in points
+    ]
+
+
+def _stable_from(curve: Curve) -> int:
+    """Return the smallest size from which the mean stays close to its last value."""
+    far = [place for place, value in enumerate(curve.y) if abs(value - curve.y[-1]) > STABLE_WITHIN]
+    return int(curve.x[max(far, default=-1) + 1])

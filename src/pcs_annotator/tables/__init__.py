@@ -1,0 +1,1 @@
+"""Any table in and out: files, frames, spreadsheets, standard input."""

@@ -1,0 +1,317 @@
+"""The encoding of a text file: its byte order mark, what the user says, UTF-8 if it fits, else a guess."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from pcs_annotator.base.errors import TableError
+
+UTF8 = "utf-8"
+BLOCK = 1024**2
+SAMPLE = 16 * 1024
+"""How many bytes a guess is made from: lines with other letters than ASCII, from the whole file."""
+_BOMS = (
+    (codecs.BOM_UTF8, UTF8),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins like the next one
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_MARKS = "‘’‚“”„«»‹›–—…€£§°•®©™·¡¿\xa0"
+_GERMAN, _FRENCH, _SPANISH, _PORTUGUESE = (
+    "äöüßÄÖÜé",
+    "éèêëàâçîïôùûœÉÈÊÀÇÎÔ",
+    "áéíóúñüÁÉÍÓÚÑªº",
+    "ãõáàâçéêíóôúÃÕÁÀÂÇÉÊÍÓÔÚ",
+)
+_WESTERN = (_GERMAN, _FRENCH, _SPANISH, _PORTUGUESE, "àèéìòùÀÈÉÌÒÙ", "åäöæøéÅÄÖÆØÉ", "áðéíóúýþæöÁÐÉÍÓÚÝÞÆÖ")
+_CENTRAL = (
+    "ąćęłńóśźżĄĆĘŁŃÓŚŹŻ",
+    "áčďéěíňóřšťúůýžľĺôäÁČĎÉĚÍŇÓŘŠŤÚŮÝŽĽ",
+    "áéíóöőúüűÁÉÍÓÖŐÚÜŰ",
+    "čćđšžČĆĐŠŽ",
+    "ăâîşţĂÂÎŞŢ",
+)
+_CYRILLIC = ("абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґў",)
+_LATIN: Mapping[str, Sequence[str]] = {
+    "cp1252": _WESTERN,
+    "cp1250": _CENTRAL,
+    "iso8859-2": _CENTRAL,
+    "cp1254": ("çğıöşüâîûÇĞİÖŞÜ",),
+    "cp1257": ("āčēģīķļņšūžĀČĒĢĪĶĻŅŠŪŽ", "ąčęėįšųūžĄČĘĖĮŠŲŪŽ", "äõöüšžÄÕÖÜŠŽ"),
+    "mac-roman": _WESTERN,
+    "cp850": _WESTERN,
+}
+"""Encoding of one byte per letter → the letters of languages for which it is used; the likeliest first."""
+_OTHER: Mapping[str, Sequence[str]] = {
+    "cp1255": ("אבגדהוזחטיכךלמםנןסעפףצץקרשת",),
+    "cp1251": _CYRILLIC,
+    "koi8-r": _CYRILLIC,
+    "cp866": _CYRILLIC,
+    "iso8859-5": _CYRILLIC,
+    "cp1253": ("αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώϊϋ",),
+    "cp1256": ("ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي،؛؟",),
+}
+"""The same for languages that are not written in Latin letters."""
+_JAPANESE = ("cp932", "euc_jp")
+_KANA = "[\u3041-\u30fe]"
+_ASIAN = ("gb18030", "big5", "cp932", "euc_jp", "cp949", "tis_620")
+_NAMES: Mapping[str, str] = {
+    **{f"cp125{number}": f"Windows-125{number}" for number in range(9)},
+    "cp932": "Shift-JIS",
+    "cp949": "EUC-KR",
+}
+
+
+class Encoding(NamedTuple):
+    """The encoding of a file.
+
+    Attributes:
+        name: As Python calls it.
+        bom: Whether the file begins with a byte order mark.
+        guessed: Whether neither the file nor the user says it.
+    """
+
+    name: str = UTF8
+    bom: bool = False
+    guessed: bool = False
+
+    @property
+    def shown(self) -> str:
+        """What people call it; `--encoding` takes that, too."""
+        return _NAMES.get(self.name, self.name.upper().replace("_", "-"))
+
+
+class NotText(ValueError):
+    """The bytes are no text in any encoding."""
+
+
+def find_encoding(open: Callable[[], Any], file: str, wanted: str = "", most: int | None = None) -> Encoding:
+    """Return the encoding of a file after a look at all of it, or at its first `most` bytes.
+
+    Raises:
+        TableError: The encoding that the user wants is unknown or does not fit, or none can be guessed.
+        NotText: These are not the bytes of a text.
+    """
+    with open() as stream:
+        head = stream.read(BLOCK)
+    marked = next((name for bom, name in _BOMS if head.startswith(bom)), "")
+    if wanted:
+        return _as_wanted(open, file, wanted, marked, most)
+    if marked:
+        _refuse_misfit(open, file, marked, f"begins like {Encoding(marked).shown}, but is not", most)
+        return Encoding(marked, bom=True)
+    if b"\0" in head:
+        name = _two_bytes(head)
+        _refuse_misfit(open, file, name, f"looks like {Encoding(name).shown}, but is not", most)
+        return Encoding(name, guessed=True)
+    if _misfit(open, UTF8, most) is None:
+        return Encoding()
+    return _guess(open, file, most)
+
+
+def _as_wanted(open: Callable[[], Any], file: str, wanted: str, marked: str, most: int | None) -> Encoding:
+    try:
+        found = codecs.lookup(wanted)
+        "".encode(wanted)  # `hex` and the like are no encodings of texts
+    except LookupError:
+        raise TableError(
+            f"there is no encoding {wanted!r} (--encoding): use one such as utf-8, windows-1252, latin-1 or shift-jis"
+        ) from None
+    name = found.name.removesuffix("-sig")
+    if marked and not marked.startswith(name):
+        raise TableError(
+            f"{file} begins with the mark of {Encoding(marked).shown}, not of {wanted}: leave --encoding out"
+        )
+    name = marked or name
+    _refuse_misfit(open, file, name, f"is not in {wanted}", most)
+    return Encoding(name, bom=bool(marked))
+
+
+def _refuse_misfit(open: Callable[[], Any], file: str, name: str, problem: str, most: int | None) -> None:
+    line = _misfit(open, name, most)
+    if line is not None:
+        raise TableError(
+            f"{file} {problem} (line {line:,}): name another encoding with --encoding, or save the file as UTF-8"
+        )
+
+
+def _misfit(open: Callable[[], Any], name: str, most: int | None) -> int | None:
+    """Return the first line that is not in an encoding; None if all are."""
+    decoder = codecs.getincrementaldecoder(name)()
+    lines, pending = 1, False
+    for block in _blocks(open, most):
+        if name == UTF8 and not pending and block.isascii():
+            lines += block.count(b"\n")  # much faster
+            continue
+        try:
+            text = decoder.decode(block)
+        except UnicodeDecodeError as error:
+            return lines + error.object[: error.start].count(b"\n")
+        if "\0" in text:
+            return lines + text[: text.index("\0")].count("\n")
+        lines += text.count("\n")
+        pending = bool(decoder.getstate()[0])
+    try:
+        decoder.decode(b"", final=most is None)
+    except UnicodeDecodeError:
+        return lines
+    return None
+
+
+def _blocks(open: Callable[[], Any], most: int | None) -> Iterator[bytes]:
+    left = most
+    with closing(open()) as stream:
+        while block := stream.read(BLOCK if left is None else min(BLOCK, left)):
+            yield block
+            left = None if left is None else left - len(block)
+
+
+def _two_bytes(head: bytes) -> str:
+    """Return which of the encodings with two bytes per letter a text without a byte order mark is in."""
+    whole = head[: len(head) // 2 * 2]
+    for name in ("utf-16-le", "utf-16-be"):
+        text = codecs.getincrementaldecoder(name)("replace").decode(whole)
+        strange = sum(unicodedata.category(one) in ("Cc", "Cn", "Co", "Cs") for one in text if one not in "\t\r\n")
+        if "\ufffd" not in text and not strange and re.search(r"[\r\n]", text):
+            return name
+    raise NotText
+
+
+def _guess(open: Callable[[], Any], file: str, most: int | None) -> Encoding:
+    """Return the likeliest encoding of a text that is not UTF-8."""
+    sample = _sample(open, most)
+    name = _likeliest(b"\n".join(sample.other))
+    if name:
+        # in a text with one byte per letter, lines that are UTF-8 by chance are rare
+        if len(sample.utf8) > (0 if name in (*_LATIN, *_OTHER) else 0.1 * len(sample.other)):
+            line = _misfit(open, UTF8, most)
+            raise TableError(
+                f"{file}: some lines are UTF-8 and others are not (line {line:,}): save it again in one encoding, or "
+                "force one with --encoding"
+            )
+        if _misfit(open, name, most) is None:
+            return Encoding(name, guessed=True)
+    raise TableError(
+        f"{file} is not UTF-8, and its encoding cannot be guessed: name it with --encoding, or save the file as UTF-8"
+    )
+
+
+class _Sample(NamedTuple):
+    """Lines that have other letters than ASCII: those that are UTF-8, and those that are not."""
+
+    utf8: Sequence[bytes]
+    other: Sequence[bytes]
+
+
+def _sample(open: Callable[[], Any], most: int | None) -> _Sample:
+    found = _Sample([], [])
+    size, rest = 0, b""
+    for block in _blocks(open, most):
+        *lines, rest = re.split(rb"[\r\n]+", rest + block)
+        rest = rest[-SAMPLE:]
+        for line in lines:
+            size += _sort_in(line, found)
+            if size > SAMPLE:
+                return found
+    _sort_in(rest, found)
+    return found
+
+
+def _sort_in(line: bytes, found: Any) -> int:
+    if line.isascii():
+        return 0
+    line = line[:SAMPLE]
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        found.other.append(line)
+    else:
+        found.utf8.append(line)
+    return len(line)
+
+
+def _likeliest(sample: bytes) -> str:
+    """Return the encoding in which most letters are usual ones; empty if there is none."""
+    ascii_letters = len(re.findall(rb"[A-Za-z]", sample))
+    latin = ascii_letters > len(re.findall(rb"[\x80-\xff]", sample))
+    scores = {name: _usual(sample, name, languages) for name, languages in (_LATIN if latin else _OTHER).items()}
+    best = max(scores, key=scores.__getitem__)
+    if scores[best] >= (0.6 if latin else 0.8):
+        return best
+    for name in _JAPANESE:
+        if _share(sample, name, _KANA) > 0.2:  # no other language has them
+            return name
+    from charset_normalizer import from_bytes
+
+    found = from_bytes(sample, cp_isolation=list(_ASIAN)).best()
+    return "" if found is None else found.encoding
+
+
+def _share(sample: bytes, name: str, letters: str) -> float:
+    """Return the share of letters beyond ASCII that are some of these."""
+    try:
+        text = re.sub(r"[\x00-\x7f]", "", sample.decode(name))
+    except UnicodeDecodeError:
+        return 0
+    return len(re.findall(letters, text)) / len(text)
+
+
+def _usual(sample: bytes, name: str, languages: Sequence[str]) -> float:
+    """Return the share of letters beyond ASCII that are usual in a language, where they are usual."""
+    try:
+        text = sample.decode(name)
+    except UnicodeDecodeError:
+        return 0
+    around = zip(f" {text}", text, f"{text[1:]} ", strict=False)
+    found = Counter("\0" if _misplaced(before, one, after) else one for before, one, after in around if one > "\x7f")
+    marks = sum(found[mark] for mark in _MARKS)
+    shares = [(marks + sum(found[letter] for letter in language)) / found.total() for language in languages]
+    several = sum(found[letter] for letter in {*_MARKS, *"".join(languages)}) / found.total()
+    return max(*shares, 0.95 * several)
+
+
+def _misplaced(before: str, one: str, after: str) -> bool:
+    """Return whether a capital follows a small letter, or a mark other than an apostrophe is inside a word."""
+    if one.isalpha():
+        return one.isupper() and before.islower()
+    return one != "’" and before.isalpha() and after.isalpha() and one in _MARKS
+
+
+class Utf8Stream(io.RawIOBase):
+    """A stream of bytes in another encoding as UTF-8, without the byte order mark."""
+
+    def __init__(self, stream: Any, encoding: str) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready = b""
+        self._begun = False
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer, as far as there is something."""
+        while not self._ready:
+            block = self._stream.read(BLOCK)
+            text = self._decoder.decode(block, final=not block)
+            if text and not self._begun:
+                text, self._begun = text.removeprefix("\ufeff"), True
+            self._ready = text.encode(UTF8, "replace")
+            if not block:
+                break
+        size = min(len(buffer), len(self._ready))
+        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
+
+    def close(self) -> None:
+        """Close the stream below, too."""
+        self._stream.close()
+        super().close()

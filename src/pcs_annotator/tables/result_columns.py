@@ -1,0 +1,168 @@
+"""Results as columns that are added to the user's table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator.core import result_names
+from pcs_annotator.core.arrays import Floats
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.review import Reviewed
+from pcs_annotator.tables.tabular import as_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCORE_DECIMALS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Results:
+    """The results of some rows.
+
+    Attributes:
+        labels: The label set.
+        label: The label of every row; null where there is none.
+        decision: The decision about every row.
+        reason: Why.
+        confidence: Probability that the label is right; nan where there is none.
+        scores: The score of every label, `[row, label]`.
+        probabilities: The probability of every label, likewise, with nan where there is none; None if nothing has one.
+        sets: The labels that cannot be ruled out, separated by `|`; None if such sets were not requested.
+    """
+
+    labels: Sequence[str]
+    label: pa.Array
+    decision: Sequence[str | None]
+    reason: Sequence[str]
+    confidence: Floats
+    scores: Floats
+    probabilities: Floats | None = None
+    sets: pa.Array | None = None
+
+    def columns(self) -> dict[str, pa.Array]:
+        """Return name → values of the columns."""
+        import pyarrow as pa
+
+        found = {
+            result_names.LABEL: self.label,
+            result_names.CONFIDENCE: _numbers(self.confidence),
+            result_names.DECISION: pa.array(self.decision, pa.string()),
+            result_names.REASON: pa.array(self.reason, pa.string()),
+        }
+        if self.sets is not None:
+            found[result_names.LABEL_SET] = self.sets
+        found |= {result_names.score_name(one): _numbers(self.scores[:, at]) for at, one in enumerate(self.labels)}
+        if (sure := self.probabilities) is not None:
+            found |= {result_names.probability_name(one): _numbers(sure[:, at]) for at, one in enumerate(self.labels)}
+        return found
+
+
+def _numbers(values: Floats) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(values.round(SCORE_DECIMALS), pa.float64(), from_pandas=True)  # nan becomes null
+
+
+def result_schema(labels: Sequence[str], *, probable: bool, sets: bool) -> pa.Schema:
+    """Return the schema of `Results.columns`: with probabilities, with sets, or without."""
+    import pyarrow as pa
+
+    nothing, texts = np.empty((0, len(labels))), pa.array([], pa.string())
+    columns = Results(
+        labels=labels,
+        label=texts,
+        decision=(),
+        reason=(),
+        confidence=nothing[:, 0],
+        scores=nothing,
+        probabilities=nothing if probable else None,
+        sets=texts if sets else None,
+    ).columns()
+    return pa.schema([(name, column.type) for name, column in columns.items()])
+
+
+def with_outcomes(
+    table: object,
+    outcomes: Iterable[Outcome],
+    labels: Sequence[str],
+    people: Sequence[Reviewed | None] = (),
+    gold: Sequence[str | None] = (),
+) -> pa.Table:
+    """Return the user's columns, then those of `Results`, and what `people` who have reviewed rows decided.
+
+    A table with several rows per item is replaced by one with only an `id` column.
+    """
+    import pyarrow as pa
+
+    given = list(outcomes)
+    arrow = as_arrow(table)
+    if len(arrow) != len(given):
+        arrow = pa.table({"id": pa.array([outcome.id for outcome in given])})
+    probable = any(one.probabilities for one in given)
+    sets = pa.array(["|".join(one.label_set) for one in given], pa.string())
+    columns = Results(
+        labels=labels,
+        label=pa.array([one.label for one in given], pa.string()),
+        decision=[one.decision for one in given],
+        reason=[one.reason for one in given],
+        confidence=np.array([np.nan if one.confidence is None else one.confidence for one in given]),
+        scores=_by_label([one.scores for one in given], labels),
+        probabilities=_by_label([one.probabilities for one in given], labels) if probable else None,
+        sets=sets if any(one.label_set for one in given) else None,
+    ).columns()
+    if people:
+        columns |= people_columns(people, gold, [outcome.label for outcome in given], labels)
+    return with_columns(arrow, columns, labels)
+
+
+def _by_label(rows: Sequence[Mapping[str, float]], labels: Sequence[str]) -> Floats:
+    return np.array([[row.get(label, np.nan) for label in labels] for row in rows]).reshape(len(rows), len(labels))
+
+
+def people_columns(
+    people: Sequence[Reviewed | None],
+    gold: Sequence[str | None],
+    found: Sequence[str | None],
+    labels: Sequence[str],
+) -> dict[str, pa.Array]:
+    """Return verdict, reviewer and final label of rows that people reviewed.
+
+    Args:
+        people: What people said about every row.
+        gold: The gold label of every row; nothing if none has one.
+        found: The models' label of every row.
+        labels: The label set.
+    """
+    import pyarrow as pa
+
+    spelled = {label.casefold(): label for label in labels}
+    known = [one and spelled.get(one.casefold()) for one in gold] or [None] * len(found)
+    deciding = [one and one.deciding for one in people]
+    verdicts = [one and one.label for one in deciding]
+    named = {
+        result_names.VERDICT: verdicts,
+        result_names.REVIEWER: [one and one.reviewer for one in deciding],
+        result_names.FINAL_LABEL: [
+            verdict or label or machine for verdict, label, machine in zip(verdicts, known, found, strict=True)
+        ],
+    }
+    return {name: pa.array(values, pa.string()) for name, values in named.items()}
+
+
+def with_columns(table: pa.Table, columns: Mapping[str, pa.Array], labels: Sequence[str]) -> pa.Table:
+    """Return a table with columns of results; the user's columns with names of ours get others, with a warning."""
+    names = result_names.input_names(table.column_names, result_names.result_names(labels))
+    if renamed := [f"{old!r} is now {new!r}" for old, new in names.items() if new != old]:
+        message = f"columns of the data have names that results have, so in the results {', '.join(renamed)}"
+        warnings.warn(message, PcsWarning, stacklevel=3)
+    table = table.rename_columns(list(names.values()))
+    for name, column in columns.items():
+        table = table.append_column(name, column)
+    return table

@@ -1,0 +1,264 @@
+"""What all files of tables have in common: their names, how they are opened, and what can be wrong with them."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+import zlib
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.tables.file_signatures import HEAD, kind_of, other_kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PARQUET = (".parquet", ".pq")
+JSON_LINES = (".jsonl", ".ndjson")
+TEXTS = (".csv", ".tsv", ".tab", ".txt", ".json", *JSON_LINES)
+ARROW = (".arrow", ".feather", ".ipc")
+WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
+ENDINGS = (*TEXTS, *PARQUET, *ARROW, *WORKBOOKS)
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+STDIO = PurePath("-")
+"""Standard input or output instead of a file."""
+MOST_COLUMNS = 10_000
+MOST_ROWS = 100_000_000
+MOST_BYTES_UNPACKED = 2 * 1024**3
+"""A small file can hold terabytes when it is compressed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How a CSV file is written, so that labels can be written alike.
+
+    Attributes:
+        delimiter: What stands between two cells.
+        encoding: Its encoding, as Python calls it; without the byte order mark (`utf-8`, never `utf-8-sig`).
+        bom: Whether it begins with a byte order mark.
+        line_end: What ends a row.
+        quote_all: Whether all cells are in quotes, rather than those that need them.
+        decimal: The decimal sign of the numbers that are written.
+    """
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    bom: bool = False
+    line_end: str = "\n"
+    quote_all: bool = False
+    decimal: str = "."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How a user's table is to be read, where it does not show that itself.
+
+    Attributes:
+        encoding: The encoding of its texts, such as `windows-1252`; empty to guess it.
+        sheet: The sheet of a workbook, by name or by number from 1; empty for the first with a header and rows.
+    """
+
+    encoding: str = ""
+    sheet: str = ""
+
+
+AS_FOUND = Reading()
+"""Nothing is prescribed."""
+
+
+class Contents(NamedTuple):
+    """What can be known about a file before its rows are read.
+
+    Attributes:
+        schema: Names and types of its columns.
+        rows: Number of its rows; None if only reading them tells.
+        dialect: How it is written, if it is a CSV file.
+        note: What was guessed about it, such as "is read as Windows-1252"; empty if nothing was.
+    """
+
+    schema: pa.Schema
+    rows: int | None
+    dialect: Dialect | None = None
+    note: str = ""
+
+
+class FileName(NamedTuple):
+    """The name of a file, in two parts."""
+
+    stem: str
+    ending: str
+
+
+def split_name(path: PurePath) -> FileName:
+    """Return the name of a file without its extension, and the extension with that of its compression.
+
+    >>> split_name(PurePath("news.train.csv.gz"))
+    FileName(stem='news.train', ending='.csv.gz')
+    """
+    packed = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
+    inner = path.with_suffix("") if packed else path
+    return FileName(inner.stem, inner.suffix + packed)
+
+
+class Ending(NamedTuple):
+    """The extension of a table's file, in lower case, without that of its compression; and how it is compressed."""
+
+    kind: str
+    compression: str | None
+
+
+def ending_of(name: str) -> Ending:
+    """Return what the name of a file says about it.
+
+    >>> ending_of("news.train.CSV.gz")
+    Ending(kind='.csv', compression='gzip')
+    """
+    path = PurePosixPath(name)
+    compression = COMPRESSIONS.get(path.suffix.lower())
+    return Ending((path.with_suffix("") if compression else path).suffix.lower(), compression)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFile(ABC):
+    """A file of a table, wherever it is.
+
+    Attributes:
+        name: Its name in messages.
+        size: Its size in bytes.
+        open: Opens it as a pyarrow file.
+        compression: How it is compressed; None if it is not, or if its format has its own.
+        remote: Whether it is on another machine.
+        reading: How it is to be read.
+        path: Where it is on this machine; None if it is on another.
+    """
+
+    name: str
+    size: int
+    open: Callable[[], Any]
+    compression: str | None = None
+    remote: bool = False
+    reading: Reading = AS_FOUND
+    path: Path | None = None
+
+    @property
+    def packed(self) -> bool:
+        """Whether it can be much larger when it is read."""
+        return self.compression is not None
+
+    @abstractmethod
+    def contents(self, limit: int | None = None) -> Contents:
+        """Return columns and, where known, the number of rows; `limit` is the number of rows that will be read."""
+
+    @abstractmethod
+    def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
+        """Yield its rows in order, with exactly these columns."""
+
+    def _refuse_empty(self) -> None:
+        if self.size == 0:
+            raise TableError(f"{self.name} is empty: it needs a header line and at least one row")
+
+    def _read_all(self) -> bytes:
+        with self._explained(), self._stream() as stream:
+            found: bytes = stream.read(MOST_BYTES_UNPACKED + 1)
+        if len(found) > MOST_BYTES_UNPACKED:
+            raise too_large(self.name)
+        return found
+
+    def _stream(self) -> Any:
+        import pyarrow as pa
+
+        raw = self.open()
+        return raw if self.compression is None else pa.CompressedInputStream(raw, self.compression)
+
+    def _seekable(self) -> Any:
+        """Open it to be read in any order."""
+        import pyarrow as pa
+
+        return self.open() if self.compression is None else pa.BufferReader(self._read_all())
+
+    def _refuse_other_kind(self) -> None:
+        """Raise if the first bytes show that this is a file of another kind than its extension says."""
+        with self._stream() as stream:
+            other = other_kind(kind_of(stream.read(HEAD)), ending_of(self.name).kind)
+        if other:
+            raise TableError(f"{self.name} is {other}")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what goes wrong while reading into an error that names the file and the remedy."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise TableError(f"{self.name} is no longer there: restore it, and start again") from error
+        except (OSError, EOFError, UnicodeError, csv.Error, zlib.error, pa.ArrowException) as error:
+            with suppress(OSError, EOFError, pa.ArrowException):  # the first error is the one to report
+                self._refuse_other_kind()
+            reason = first_line(error)
+            if "UTF8" in reason:
+                raise TableError(
+                    f"{self.name} is not UTF-8 text ({reason}): name its encoding with --encoding, or save it as UTF-8"
+                ) from error
+            raise TableError(f"{self.name} cannot be read ({reason}): save it again as CSV or Parquet") from error
+
+
+def say_notes(notes: Mapping[str, str]) -> None:
+    """Warn of what was guessed about files, given by name; once if it is the same about several."""
+    for note in dict.fromkeys(filter(None, notes.values())):
+        names = [name for name, one in notes.items() if one == note]
+        more = f" (and so are {len(names) - 1} more files)" if len(names) > 1 else ""
+        warnings.warn(f"{names[0]} {note}{more}", PcsWarning, stacklevel=3)
+
+
+def gathered(tables: Iterable[pa.Table], schema: pa.Schema, name: str, *, packed: bool) -> pa.Table:
+    """Return all rows as one table; what was compressed and turns out too large for memory is an error."""
+    import pyarrow as pa
+
+    found, rows, size = list[pa.Table](), 0, 0
+    for table in tables:
+        found.append(table)
+        rows, size = rows + len(table), size + table.nbytes
+        if packed and (rows > MOST_ROWS or size > MOST_BYTES_UNPACKED):
+            raise too_large(name)
+    # pyarrow loads pandas for an empty table, which takes a third of a second
+    return pa.concat_tables(found) if found else schema.empty_table()
+
+
+def too_large(name: str) -> TableError:
+    """Return the error for a file that is too large for memory."""
+    size = f"{MOST_BYTES_UNPACKED / 1024**3:g} GiB"
+    return TableError(f"{name} is larger than {size} when unpacked: split it, or save it as CSV without compression")
+
+
+def refuse_repeated(names: Sequence[str], table: str) -> None:
+    """Raise if a table has two columns of the same name."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise TableError(f"{table} has more than one column called {repeated[0]!r}: rename one of them")
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def refuse_too_many(columns: int, name: str) -> None:
+    """Raise if a table has more columns than any table of texts."""
+    if columns > MOST_COLUMNS:
+        raise TableError(
+            f"{name} has {columns:,} columns, at most {MOST_COLUMNS:,} are read: one row per text is needed"
+        )
+
+
+def schema_of_texts(names: Sequence[str]) -> pa.Schema:
+    """Return the schema of a table all of whose cells are texts."""
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.string()) for name in names])

@@ -1,0 +1,310 @@
+"""Formats of tables, read in batches: JSON Lines, JSON, Parquet and Arrow; and which class reads which file."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.tables.delimited import CsvFile
+from pcs_annotator.tables.file_signatures import HEAD, kind_of
+from pcs_annotator.tables.table_files import (
+    ARROW,
+    AS_FOUND,
+    JSON_LINES,
+    PARQUET,
+    TEXTS,
+    WORKBOOKS,
+    Contents,
+    Reading,
+    TableFile,
+    ending_of,
+    first_line,
+    refuse_repeated,
+    refuse_too_many,
+    schema_of_texts,
+)
+from pcs_annotator.tables.text_files import TextFile
+from pcs_annotator.tables.workbooks import WorkbookFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 10_000
+PAGE_BUFFER = 256 * 1024
+"""How many bytes of a column of a Parquet file are read at a time."""
+BLOCK = 64 * 1024**2
+"""The most bytes of a row."""
+USUAL_BLOCK = 1 * 1024**2
+"""How much of a file is in memory at a time, unless a row is longer."""
+
+
+def table_file(
+    name: str,
+    size: int,
+    open: Callable[[], Any],
+    *,
+    remote: bool = False,
+    reading: Reading = AS_FOUND,
+    path: Path | None = None,
+) -> TableFile:
+    """Return a file of a table; its extension says how to read it, or its first bytes if that is unknown."""
+    ending = ending_of(name)
+    kind = _KINDS.get(ending.kind)
+    if kind is None:
+        with open() as raw:
+            kind = _KINDS.get(kind_of(raw.read(HEAD)), CsvFile)
+    for option, value, kinds, what in (
+        ("--encoding", reading.encoding, TextFile, "is not a text file"),
+        ("--sheet", reading.sheet, WorkbookFile, "has no sheets"),
+    ):
+        if value and not issubclass(kind, kinds):
+            raise TableError(f"{name} {what}: leave {option} out, or the setting of that name in pcs.toml")
+    return kind(
+        name=name, size=size, open=open, compression=ending.compression, remote=remote, reading=reading, path=path
+    )
+
+
+def local_file(path: Path, name: str = "", reading: Reading = AS_FOUND) -> TableFile:
+    """Return a file on this machine, called `name` in messages; one that cannot be a table is an error."""
+    import pyarrow as pa
+
+    # os.path accepts a name that is too long for any file; Path raises an error
+    if os.path.isdir(path):
+        raise TableError(f"{path} is a folder: name a CSV, Excel, JSON or Parquet file in it")
+    if not os.path.exists(path):
+        raise TableError(f"there is no file {path}: check the name and the folder")
+    if not os.path.isfile(path):
+        raise TableError(f"{path} is not a regular file: save the table to a file first, or give it as - on stdin")
+    size, name = path.stat().st_size, name or path.name
+    return table_file(name, size, lambda: pa.OSFile(os.fspath(path)), reading=reading, path=path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonLinesFile(TextFile):
+    """One object per line; values are read as texts, as a CSV file would hold them."""
+
+    def contents(self, limit: int | None = None) -> Contents:
+        """Return the columns of all rows: one may have a key that none before it had."""
+        names: dict[str, None] = {}
+        rows = 0
+        with self._explained():
+            self._encoding(limit)
+        for row, _ in islice(self._rows(_parsed_quickly), limit):
+            rows += 1
+            if not row.keys() <= names.keys():
+                names.update(dict.fromkeys(row))
+        refuse_too_many(len(names), self.name)
+        return Contents(schema_of_texts(list(names)), rows, note=self._note())
+
+    def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
+        """Yield the rows, about as many at a time as fit into a block."""
+        batch: list[dict[str, Any]] = []
+        size = 0
+        for row, length in self._rows(json.loads):
+            batch.append(row)
+            size += length
+            if len(batch) == BATCH_ROWS or size > USUAL_BLOCK:
+                yield _table_of(batch, schema, self.name)
+                batch, size = [], 0
+        if batch:
+            yield _table_of(batch, schema, self.name)
+
+    def _rows(self, parse: Callable[[str], Any]) -> Iterator[tuple[dict[str, Any], int]]:
+        """Yield every row with the length of its line."""
+        row = 0
+        with self._explained(), io.TextIOWrapper(self._utf8(), encoding="utf-8-sig") as lines:
+            for number, line in enumerate(iter(partial(lines.readline, BLOCK), ""), 1):
+                if line.isspace():
+                    continue
+                row += 1
+                try:
+                    found = parse(line)
+                except (ValueError, RecursionError) as error:
+                    if number == 1:
+                        self._refuse_other_kind()
+                    raise _not_json(error, f"{self.name}, line {number}") from None
+                if row == 1 and isinstance(found, list):
+                    self._refuse_other_kind()
+                yield _as_row(found, row, self.name, line), len(line)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonFile(TextFile):
+    """A list of objects; read at once."""
+
+    def contents(self, limit: int | None = None) -> Contents:
+        """Return the columns of all rows."""
+        rows = self._rows()
+        names = list(dict.fromkeys(key for row in rows for key in row))
+        refuse_too_many(len(names), self.name)
+        return Contents(schema_of_texts(names), len(rows), note=self._note())
+
+    def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
+        """Yield all rows."""
+        yield _table_of(self._rows(), schema, self.name)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        self._refuse_empty()
+        with self._explained():
+            text = self._read_all().decode(self._encoding().name).removeprefix("\ufeff")
+        try:
+            rows = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            self._refuse_other_kind()
+            raise _not_json(error, self.name) from None
+        if not isinstance(rows, list):
+            raise TableError(f"{self.name} holds a {type(rows).__name__}: it must be a list of objects, one per row")
+        return [_as_row(row, number, self.name, text) for number, row in enumerate(rows, 1)]
+
+
+def _not_json(error: Exception, where: str) -> TableError:
+    if isinstance(error, RecursionError):
+        return TableError(f"{where} is nested too deeply: use one object per row")
+    # also a number of thousands of digits
+    return TableError(f"{where} is not valid JSON ({first_line(error)}): correct it")
+
+
+def _parsed_quickly(text: str) -> Any:
+    """Return a row with its keys; large numbers among its values are rounded."""
+    import orjson
+
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:  # it is stricter, such as about halves of characters
+        return json.loads(text)
+
+
+def _as_row(row: Any, number: int, name: str, source: str) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise TableError(f'{name}, row {number} is {row!r:.60}: every row must be an object such as {{"text": "…"}}')
+    return {_without_surrogates(key): value for key, value in row.items()} if _ESCAPED_HALF.search(source) else row
+
+
+_ESCAPED_HALF = re.compile(r"\\u[dD]")
+"""What may be half of a character."""
+
+
+def _table_of(rows: Sequence[dict[str, Any]], schema: pa.Schema, name: str) -> pa.Table:
+    import pyarrow as pa
+
+    columns = [[_as_cell(row.get(key)) for row in rows] for key in schema.names]
+    try:
+        return pa.table(columns, schema=schema)
+    except UnicodeEncodeError:
+        warnings.warn(
+            f"{name} has lone surrogates, which are halves of characters: they are replaced by U+FFFD",
+            PcsWarning,
+            stacklevel=6,
+        )
+    return pa.table([[cell and _without_surrogates(cell) for cell in column] for column in columns], schema=schema)
+
+
+def _without_surrogates(text: str) -> str:
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def _as_cell(value: Any) -> str | None:
+    """Return a JSON value as text, as a CSV file would hold it."""
+    if value is None or isinstance(value, str):
+        return value
+    return str(value) if type(value) is int else _JSON.encode(value)
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetFile(TableFile):
+    """A Parquet file, read a few rows at a time, however large its row groups are."""
+
+    @property
+    def packed(self) -> bool:
+        """It has its own compression."""
+        return True
+
+    def contents(self, limit: int | None = None) -> Contents:
+        """Return what its footer says."""
+        from pyarrow import parquet
+
+        self._refuse_empty()
+        with self._explained(), self._seekable() as raw:
+            file = parquet.ParquetFile(raw)
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+        refuse_repeated(schema.names, self.name)
+        return Contents(schema, rows)
+
+    def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
+        """Yield the rows, about as many at a time as fit into a block."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        with self._explained(), self._seekable() as raw:
+            # at an address, each read is a request: few large ones are better
+            buffer = 0 if self.remote else PAGE_BUFFER
+            file = parquet.ParquetFile(raw, buffer_size=buffer, pre_buffer=self.remote, page_checksum_verification=True)
+            about = file.metadata
+            size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
+            rows = max(1, min(BATCH_ROWS, about.num_rows * USUAL_BLOCK // max(size, 1)))
+            for group in range(about.num_row_groups):  # one after the other, in case that a later one is damaged
+                for batch in file.iter_batches(rows, [group], schema.names, use_threads=False):
+                    table = pa.Table.from_batches([batch]).select(schema.names)
+                    yield table if table.schema == schema else table.cast(schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrowFile(TableFile):
+    """An Arrow file, also called Feather, or an Arrow stream; read as it was written, a batch at a time."""
+
+    @property
+    def packed(self) -> bool:
+        """It has its own compression."""
+        return True
+
+    def contents(self, limit: int | None = None) -> Contents:
+        """Return what its header says."""
+        self._refuse_empty()
+        with self._explained(), self._seekable() as raw:
+            schema = _arrow_reader(raw).schema
+        refuse_repeated(schema.names, self.name)
+        return Contents(schema, None)
+
+    def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
+        """Yield the rows."""
+        import pyarrow as pa
+
+        with self._explained(), self._seekable() as raw:
+            reader = _arrow_reader(raw)
+            one_by_one = (
+                map(reader.get_batch, range(reader.num_record_batches)) if hasattr(reader, "get_batch") else reader
+            )
+            for batch in one_by_one:
+                table = pa.Table.from_batches([batch]).select(schema.names)
+                yield table if table.schema == schema else table.cast(schema)
+
+
+def _arrow_reader(raw: Any) -> Any:
+    import pyarrow as pa
+
+    magic = raw.read(6)
+    raw.seek(0)
+    return pa.ipc.open_file(raw) if magic == b"ARROW1" else pa.ipc.open_stream(raw)
+
+
+_KINDS: dict[str, type[TableFile]] = {
+    **dict.fromkeys(TEXTS, CsvFile),
+    **dict.fromkeys(JSON_LINES, JsonLinesFile),
+    ".json": JsonFile,
+    **dict.fromkeys(PARQUET, ParquetFile),
+    **dict.fromkeys(ARROW, ArrowFile),
+    **dict.fromkeys(WORKBOOKS, WorkbookFile),
+}

@@ -1,0 +1,237 @@
+"""A table of any size, read in chunks: its rows in order, with memory that does not grow with them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.tables.table_files import Dialect, gathered
+from pcs_annotator.tables.tables import Columns, Dataset, chunk_of, item_ids, refuse_header_row, same_id
+from pcs_annotator.tables.tabular import text_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CHUNK_ROWS = 5_000
+CHUNK_BYTES = 32 * 1024**2
+"""Long texts make chunks of fewer rows."""
+SHARD_ROWS = 1_000
+MOST_SUSPECTS = 1_000
+
+
+class Shard(NamedTuple):
+    """One of several equal parts of a table: every `of`-th block of 1,000 rows, so that all parts are alike.
+
+    Attributes:
+        number: Which, from 1.
+        of: How many there are.
+    """
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """Return the shard that a text such as `2/8` names.
+
+        >>> Shard.parse("2/8")
+        Shard(number=2, of=8)
+        """
+        found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+            raise ConfigError(f"--shard {text}: write I/N with I from 1 to N, such as 1/4, 2/4, 3/4 and 4/4")
+        return cls(int(found[1]), int(found[2]))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def row(self, position: int) -> int:
+        """Return the number of the row, from 1, that comes after `position` others of this shard."""
+        block, within = divmod(position, SHARD_ROWS)
+        return (block * self.of + self.number - 1) * SHARD_ROWS + within + 1
+
+    def rows(self, total: int) -> int:
+        """Return how many of the rows of a table are in this shard."""
+        blocks, rest = divmod(total, SHARD_ROWS)
+        mine, more = divmod(blocks, self.of)
+        return (mine + (self.number <= more)) * SHARD_ROWS + (rest if self.number == more + 1 else 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStream:
+    """A table that can be read in chunks, any number of times.
+
+    Attributes:
+        name: Its name in messages.
+        columns: Where texts, ids and gold labels are.
+        schema: All its columns.
+        total: Number of rows of the whole table; None if only reading them tells.
+        batches: Reads some of its columns anew, a few rows at a time.
+        versions: Returns, for every file, what changes whenever the file does.
+        packed: Whether it can be much larger in memory than in its files.
+        parquet: Whether its files are Parquet.
+        dialect: How its first file is written, if that is a CSV file.
+        limit: Maximum number of rows; None for all.
+        shard: Which of these rows; None for all.
+    """
+
+    name: str
+    columns: Columns
+    schema: pa.Schema
+    total: int | None
+    batches: Callable[[pa.Schema], Iterator[pa.Table]]
+    versions: Callable[[], Iterable[str]]
+    packed: bool = False
+    parquet: bool = False
+    dialect: Dialect | None = None
+    limit: int | None = None
+    shard: Shard | None = None
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows; None if only reading them tells."""
+        if self.total is None:
+            return None
+        total = self.total if self.limit is None else min(self.total, self.limit)
+        return total if self.shard is None else self.shard.rows(total)
+
+    def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Dataset]:
+        """Yield all rows in order, at most so many at a time; rows without an id are numbered through the table."""
+        found = False
+        for numbers, table in self._numbered(self.schema, rows):
+            if numbers[0] == 1:
+                refuse_header_row(table, self.name)
+            found = True
+            yield chunk_of(table, self.name, self.columns, numbers)
+        if not found:
+            raise self._no_rows()
+
+    def table(self) -> pa.Table:
+        """Return all rows; a compressed table that is too large for memory is an error."""
+        tables = (table for _, table in self._numbered(self.schema, CHUNK_ROWS))
+        return gathered(tables, self.schema, self.name, packed=self.packed)
+
+    def check_ids(self) -> int:
+        """Return the number of rows, after a look at the ids alone; two rows with the same id are an error."""
+        check = IdCheck()
+        for _, ids in self._ids():
+            check.add(ids)
+        if not check.rows:
+            raise self._no_rows()
+        check.refuse_twins(self)
+        return check.rows
+
+    def fingerprint(self) -> str:
+        """Return what changes whenever the rows do: a hash of the bytes of local files, and what servers report."""
+        hashed = hashlib.sha256()
+        for version in (*self.versions(), str(self.limit), str(self.shard)):
+            hashed.update(f"{version}\n".encode())
+        return hashed.hexdigest()
+
+    def refuse_twins(self, suspects: set[int]) -> None:
+        """Raise if two rows have the same id; only ids with one of these hashes are compared."""
+        seen: dict[str, int] = {}
+        for numbers, ids in self._ids():
+            for row, name in zip(numbers, ids, strict=True):
+                if hash(name) in suspects and seen.setdefault(name, row) != row:
+                    raise same_id(self.name, seen[name], row, self.columns.id, name)
+
+    def _ids(self) -> Iterator[tuple[Sequence[int], Sequence[str]]]:
+        import pyarrow as pa
+
+        column = self.columns.id or self.columns.text or ""
+        for numbers, table in self._numbered(pa.schema([self.schema.field(column)]), CHUNK_ROWS):
+            names = text_column(column, table[column]).to_pylist() if self.columns.id else [None] * len(table)
+            yield numbers, item_ids(names, numbers)
+
+    def _numbered(self, schema: pa.Schema, rows: int) -> Iterator[tuple[Sequence[int], pa.Table]]:
+        tables = self.batches(schema)
+        if self.limit is not None:
+            tables = _first(tables, self.limit)
+        shard = self.shard
+        if shard is not None:
+            blocks = zip(count(), rechunked(tables, SHARD_ROWS), strict=False)
+            tables = (table for number, table in blocks if number % shard.of == shard.number - 1)
+        position = 0
+        for table in rechunked(tables, rows, CHUNK_BYTES):
+            numbers = range(position + 1, position + len(table) + 1)
+            yield numbers if shard is None else [shard.row(number - 1) for number in numbers], table
+            position += len(table)
+
+    def _no_rows(self) -> TableError:
+        if self.shard is not None:
+            return TableError(
+                f"shard {self.shard} of {self.name} has no rows, because rows are shared out in blocks of "
+                f"{SHARD_ROWS:,}: use fewer shards"
+            )
+        return TableError(f"{self.name} has a header but no rows: add texts to label")
+
+
+class IdCheck:
+    """Finds ids that occur twice in a table of any size, with 8 bytes per row, and 16 at the end."""
+
+    def __init__(self) -> None:
+        self._hashes = array("q")
+
+    @property
+    def rows(self) -> int:
+        """Number of ids so far."""
+        return len(self._hashes)
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Remember the ids of further rows."""
+        self._hashes.extend(map(hash, ids))
+
+    def refuse_twins(self, stream: TableStream) -> None:
+        """Raise if two rows have the same id. Where two hashes are the same, the table is read again to be sure."""
+        ordered = np.sort(np.frombuffer(self._hashes, np.int64))
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        if len(twice):
+            stream.refuse_twins(set(twice[:MOST_SUSPECTS].tolist()))
+
+
+def _first(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """Yield the first rows of tables."""
+    for table in tables:
+        yield table.slice(0, rows)
+        rows -= len(table)
+        if rows <= 0:
+            return
+
+
+def rechunked(tables: Iterable[pa.Table], rows: int, most_bytes: float = math.inf) -> Iterator[pa.Table]:
+    """Yield the rows of tables in tables of `rows` rows, except for the last; of fewer if they are large.
+
+    If reading fails, the rows before that come first, and then the error.
+    """
+    import pyarrow as pa
+
+    waiting: list[pa.Table] = []
+    failure: TableError | None = None
+    try:
+        for table in tables:
+            waiting.append(table)
+            large = sum(one.nbytes for one in waiting) >= most_bytes
+            if not large and sum(map(len, waiting)) < rows:
+                continue
+            whole = pa.concat_tables(waiting)
+            end = len(whole) if large else len(whole) // rows * rows
+            for start in range(0, end, rows):
+                yield whole.slice(start, min(rows, end - start))
+            waiting = [whole.slice(end)]
+    except TableError as error:
+        failure = error
+    rest = pa.concat_tables(waiting) if waiting else []
+    if len(rest):
+        yield rest
+    if failure is not None:
+        raise failure

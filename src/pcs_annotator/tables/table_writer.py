@@ -1,0 +1,317 @@
+"""Writing tables, at once or in pieces: CSV and JSON Lines (also compressed), Parquet, Feather and Excel workbooks."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import errno
+import io
+import os
+import sys
+import tempfile
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path, PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.core.result_names import DECISION
+from pcs_annotator.runs.files.runs import atomic_path, check_ending
+from pcs_annotator.tables import remote
+from pcs_annotator.tables.cells import safe_cell
+from pcs_annotator.tables.table_files import COMPRESSIONS, JSON_LINES, PARQUET, STDIO, Dialect, ending_of, split_name
+from pcs_annotator.tables.tabular import is_address
+from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, OpenSheet, Sheet, number_cells
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TEXTS = (".csv", ".tsv", ".jsonl")
+FEATHER = ".feather"
+WRITTEN = (
+    *_TEXTS,
+    *PARQUET,
+    FEATHER,
+    WORKBOOK,
+    *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS),
+)
+"""Extensions of the tables that we write."""
+BOM = "\ufeff"
+GROUP_ROWS = 50_000
+GROUP_BYTES = 32 * 1024**2
+"""How much of a Parquet file is written at a time: many small groups of rows would be slow to read."""
+
+
+class TableWriter(ABC):
+    """A table that is being written; all tables that it gets must have the columns of the first."""
+
+    @abstractmethod
+    def write(self, table: pa.Table) -> None:
+        """Add rows."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what is left to be written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStyle:
+    """How tables are written for people.
+
+    Attributes:
+        dialect: How CSV files are written; a `.tsv` file always has tabs.
+        spreadsheet_safe: Whether cells of CSV files that look like formulas get an apostrophe; see `safe_cell`.
+        about: What the second sheet of a workbook explains: names, and what they mean.
+        kind: The format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`.
+    """
+
+    dialect: Dialect = field(default_factory=Dialect)
+    spreadsheet_safe: bool = False
+    about: Sequence[tuple[str, str]] = ()
+    kind: str = "csv"
+
+
+PLAIN = TableStyle()
+"""For programs: UTF-8, with commas."""
+
+
+@contextmanager
+def writing_table(place: Path | str, style: TableStyle = PLAIN) -> Iterator[TableWriter]:
+    """Yield what adds rows to a new file, which replaces an earlier one at the end; if there is an error, it does not.
+
+    The extension says how the table is written. A file for an address is written on this machine (`TMPDIR`) first.
+    On standard output, rows appear as they come.
+    """
+    name = PurePosixPath(place).name
+    with _opened(place) as file, _closing(_writer(file, name, style)) as writer:
+        yield writer
+
+
+@contextmanager
+def _opened(place: Path | str) -> Iterator[BinaryIO]:
+    if place == STDIO:
+        with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as file:
+            yield file
+    else:
+        with _temporary(place) as temporary, temporary.open("wb") as file:
+            yield file
+
+
+@contextmanager
+def _closing(writer: TableWriter) -> Iterator[TableWriter]:
+    try:
+        yield writer
+    except BaseException:
+        with suppress(Exception):  # the first error is the one to report
+            writer.close()
+        raise
+    writer.close()
+
+
+def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
+    import pyarrow as pa
+
+    ending = ending_of(name if split_name(PurePath(name)).ending else f"{name}.{style.kind}")
+    if ending.kind in PARQUET:
+        return _ParquetWriter(file)
+    if ending.kind == FEATHER:
+        return _FeatherWriter(file)
+    if ending.kind == WORKBOOK:
+        return _WorkbookWriter(Book(file, name), style.about)
+    packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
+    if ending.kind in JSON_LINES:
+        return _JsonLinesWriter(packed)
+    dialect = replace(style.dialect, delimiter="\t") if ending.kind == ".tsv" else style.dialect
+    return _CsvWriter(packed, name, dialect, spreadsheet_safe=style.spreadsheet_safe)
+
+
+@contextmanager
+def _temporary(place: Path | str) -> Iterator[Path]:
+    if not is_address(place):
+        check_ending(Path(place), WRITTEN)
+        with atomic_path(Path(place)) as temporary:
+            yield temporary
+        return
+    address = str(place)
+    if address.startswith(remote.WEB):
+        raise TableError(
+            f"{remote.shown_address(address)} cannot be written: name a file, or an address such as s3://…"
+        )
+    check_ending(address, WRITTEN)
+    system, path = remote.file_system(address)
+    with tempfile.TemporaryDirectory(prefix="pcs-") as folder:
+        temporary = Path(folder) / PurePosixPath(address).name
+        try:
+            yield temporary
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            raise TableError(
+                f"{address} was not written, because {folder} is full: make room, or set TMPDIR to another folder"
+            ) from error
+        _upload(system, temporary, path, address)
+
+
+def _upload(system: Any, temporary: Path, path: str, address: str) -> None:
+    """Store a file under another name first, so that there is never half a file at the address."""
+    unfinished = f"{path}.{os.getpid()}.part"
+    try:
+        with remote.explained(address):
+            system.put_file(os.fspath(temporary), unfinished)
+            system.mv(unfinished, path)
+    except TableError:
+        with suppress(Exception):  # whatever the file system raises: the first error is the one to report
+            system.rm(unfinished)
+        raise
+
+
+class _CsvWriter(TableWriter):
+    def __init__(self, file: Any, name: str, dialect: Dialect, *, spreadsheet_safe: bool) -> None:
+        self._file, self._name, self._dialect = file, name, dialect
+        # whether an encoding has all characters is known at the end
+        self._waiting = None if dialect.encoding == "utf-8" else tempfile.TemporaryFile()  # noqa: SIM115
+        self._text = io.TextIOWrapper(self._waiting or file, encoding="utf-8", newline="")
+        if self._waiting is None and dialect.bom:
+            self._text.write(BOM)
+        # pyarrow would quote every text
+        self._writer = csv.writer(
+            self._text,
+            delimiter=dialect.delimiter,
+            lineterminator=dialect.line_end,
+            quoting=csv.QUOTE_ALL if dialect.quote_all else csv.QUOTE_MINIMAL,
+        )
+        self._safe = partial(map, safe_cell) if spreadsheet_safe else iter
+        self._begun = False
+
+    def write(self, table: pa.Table) -> None:
+        if not self._begun:
+            self._writer.writerow(self._safe(table.column_names))
+            self._begun = True
+        for batch in table.to_batches():
+            rows = zip(*(self._cells(column) for column in batch.columns), strict=True)
+            self._writer.writerows(map(self._safe, rows))
+
+    def _cells(self, column: pa.Array) -> list[Any]:
+        import pyarrow as pa
+
+        cells: list[Any] = column.to_pylist()
+        if self._dialect.decimal == "." or not pa.types.is_floating(column.type):
+            return cells
+        return [None if cell is None else str(cell).replace(".", self._dialect.decimal) for cell in cells]
+
+    def close(self) -> None:
+        if self._waiting is not None:
+            self._text.flush()
+            self._encode(self._waiting)
+            self._file.close()
+        self._text.close()
+
+    def _encode(self, waiting: BinaryIO) -> None:
+        """Copy all rows in the encoding of the dialect; in UTF-8, with a warning, if that lacks a character."""
+        encoding, bom = self._dialect.encoding, self._dialect.bom
+        try:
+            for text in _pieces(waiting):
+                text.encode(encoding)
+        except UnicodeEncodeError as error:
+            warnings.warn(
+                f"{self._name} is written in UTF-8, because {encoding} has no {error.object[error.start]!r}",
+                PcsWarning,
+                stacklevel=5,
+            )
+            encoding, bom = "utf-8", True
+        self._file.write((BOM if bom else "").encode(encoding))
+        for text in _pieces(waiting):
+            self._file.write(text.encode(encoding))
+
+
+def _pieces(file: BinaryIO) -> Iterator[str]:
+    """Yield a text in UTF-8 in pieces, from its beginning."""
+    file.seek(0)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    while data := file.read(1 << 20):
+        yield decoder.decode(data)
+
+
+class _WorkbookWriter(TableWriter):
+    def __init__(self, book: Book, about: Sequence[tuple[str, str]]) -> None:
+        self._book, self._about = book, about
+        self._sheet: OpenSheet | None = None
+
+    def write(self, table: pa.Table) -> None:
+        if self._sheet is None:
+            names = table.column_names
+            place = names.index(DECISION) if DECISION in names else None
+            colour = None if place is None else lambda row: DECISION_COLOURS.get(row[place], "")
+            self._sheet = self._book.open_sheet(Sheet(name="rows", header=names, colour=colour))
+        columns = [number_cells(column.to_pylist()) for column in table.columns]
+        self._sheet.write(zip(*columns, strict=True))
+
+    def close(self) -> None:
+        if self._about:
+            about = Sheet(name="about", header=["name", "meaning"], colour=lambda row: DECISION_COLOURS.get(row[0], ""))
+            self._book.open_sheet(about).write(self._about)
+        self._book.close()
+
+
+class _JsonLinesWriter(TableWriter):
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, table: pa.Table) -> None:
+        import orjson
+
+        for batch in table.to_batches():
+            lines = (orjson.dumps(row, default=str, option=orjson.OPT_APPEND_NEWLINE) for row in batch.to_pylist())
+            self._file.write(b"".join(lines))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _ParquetWriter(TableWriter):
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._writer: Any = None
+        self._waiting: list[pa.Table] = []
+
+    def write(self, table: pa.Table) -> None:
+        from pyarrow import parquet
+
+        if self._writer is None:
+            self._writer = parquet.ParquetWriter(self._file, table.schema)
+        self._waiting.append(table)
+        if sum(map(len, self._waiting)) >= GROUP_ROWS or sum(one.nbytes for one in self._waiting) >= GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        group, self._waiting = pa.concat_tables(self._waiting), []
+        self._writer.write_table(group)
+
+    def close(self) -> None:
+        if self._waiting:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+
+class _FeatherWriter(TableWriter):
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._writer: Any = None
+
+    def write(self, table: pa.Table) -> None:
+        import pyarrow as pa
+
+        if self._writer is None:
+            self._writer = pa.ipc.new_file(self._file, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()

@@ -1,0 +1,195 @@
+"""The user's tables: reading texts from them, and writing them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pcs_annotator.base.errors import TableError
+from pcs_annotator.core.task import Item
+from pcs_annotator.tables.coder_columns import coder_columns, coder_of, majority_labels
+from pcs_annotator.tables.table_writer import PLAIN, TableStyle, writing_table
+from pcs_annotator.tables.tabular import as_arrow, columns_of, text_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+GOLD_NAMES = ("gold", "label", "labels")
+TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
+
+
+ROW_NUMBERS = "row"
+"""Instead of the name of an ID column: rows are numbered, whatever columns there are, unless one has this name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Names of columns; None to look for the usual names.
+
+    Attributes:
+        text: The column of texts.
+        id: The column of ids, or `row` to number the rows.
+        gold: The column of gold labels; None also if they are the majority of the coders.
+        numbered: Whether the user wants rows to be numbered, even if there is a column of ids.
+        coders: The columns `gold_<name>`, with the labels of one person each.
+    """
+
+    text: str | None = None
+    id: str | None = None
+    gold: str | None = None
+    numbered: bool = False
+    coders: tuple[str, ...] = ()
+
+    @property
+    def id_setting(self) -> str:
+        """What the settings of a run say, so that its rows get the same ids again."""
+        return self.id or (ROW_NUMBERS if self.numbered else "")
+
+    @property
+    def gold_source(self) -> str:
+        """Where gold labels come from, in words."""
+        return self.gold or f"majority of {', '.join(self.coders)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """The texts in a user's table, with their gold labels.
+
+    Attributes:
+        name: Name of the file, for messages.
+        table: All its columns.
+        items: Its texts, in order.
+        gold: For every item its gold label or None; empty when there is no gold column.
+        columns: The columns that were used.
+    """
+
+    name: str
+    table: pa.Table
+    items: tuple[Item, ...]
+    gold: tuple[str | None, ...]
+    columns: Columns
+
+
+def read_dataset(path: Path, columns: Columns, limit: int | None = None) -> Dataset:
+    """Return the texts of a file, with their gold labels where it has some; see `dataset_of`."""
+    return dataset_of(as_arrow(path), path.name, columns, limit)
+
+
+def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None = None) -> Dataset:
+    """Return the texts of a table, called `source` in messages, with their gold labels where it has some.
+
+    If no text column is named, it is one with a usual name such as `text`, or the only column. Without an ID column,
+    rows are numbered from 1. A row without a text is an item with an empty text, so that no row is lost.
+    """
+    table = table if limit is None else table.slice(0, limit)
+    found = columns_of(table)
+    if len(table) == 0:
+        raise TableError(f"{source} has a header but no rows: add texts to label")
+    refuse_header_row(table, source)
+    dataset = chunk_of(table, source, find_columns(found, source, columns), range(1, len(table) + 1))
+    _refuse_twins(dataset)
+    return dataset
+
+
+def chunk_of(table: pa.Table, source: str, columns: Columns, numbers: Sequence[int]) -> Dataset:
+    """Return some rows of a table; those without an id get their number in the whole table."""
+    texts, ids = (text_column(name, table[name]).to_pylist() if name else None for name in (columns.text, columns.id))
+    names = item_ids([None] * len(table) if ids is None else ids, numbers)
+    return Dataset(
+        name=source,
+        table=table,
+        items=tuple(Item(id=name, text=text or "") for name, text in zip(names, texts or (), strict=True)),
+        gold=gold_in(table, columns),
+        columns=columns,
+    )
+
+
+def gold_in(table: pa.Table, columns: Columns) -> tuple[str | None, ...]:
+    """Return the gold label of every row; nothing without a column of gold."""
+    used = (columns.gold,) if columns.gold else columns.coders
+    given = [_labels(name, table) for name in used]
+    return tuple(given[0] if len(given) == 1 else majority_labels(given))
+
+
+def _labels(name: str, table: pa.Table) -> list[str | None]:
+    return [value.strip() or None if value else None for value in text_column(name, table[name]).to_pylist()]
+
+
+def coder_labels(dataset: Dataset) -> dict[str, list[str | None]]:
+    """Return person → the label of every row, from the columns `gold_<name>`."""
+    return {coder_of(name): _labels(name, dataset.table) for name in dataset.columns.coders}
+
+
+def item_ids(names: Sequence[str | None], numbers: Sequence[int]) -> list[str]:
+    """Return the ids of rows: those that they have, else their numbers."""
+    return [name or str(number) for name, number in zip(names, numbers, strict=True)]
+
+
+def refuse_header_row(table: pa.Table, source: str) -> None:
+    """Raise if the first row repeats the names of the columns."""
+    if all(str(column[0].as_py()).strip() == name.strip() for name, column in columns_of(table).items()):
+        raise TableError(f"{source}: row 1 repeats the header: remove one of the two")
+
+
+def find_columns(table: Mapping[str, object], source: str, columns: Columns) -> Columns:
+    """Return which columns of a table hold texts, IDs and gold labels: those named, else those with usual names.
+
+    If there are columns `gold_<name>` but no column `gold`, the gold label is what most of these people say.
+    """
+    coders = coder_columns(table)
+    numbered = columns.numbered or (columns.id == ROW_NUMBERS and ROW_NUMBERS not in table)
+    return Columns(
+        text=_find_text_column(table, columns.text, source),
+        id=None if numbered else _column(table, columns.id, ("id",), source, "--id-column"),
+        numbered=numbered,
+        gold=_column(table, columns.gold, GOLD_NAMES[:1] if coders else GOLD_NAMES, source, "--gold-column"),
+        coders=coders,
+    )
+
+
+def _find_text_column(columns: Mapping[str, object], given: str | None, table: str) -> str:
+    name = _column(columns, given, TEXT_NAMES, table, "--text-column")
+    if name is None and len(columns) == 1:
+        name = next(iter(columns))
+    if name is None:
+        raise TableError(f"{table}: which column holds the texts? Name it with --text-column: {', '.join(columns)}")
+    return name
+
+
+def _column(
+    columns: Mapping[str, object], given: str | None, usual: Sequence[str], table: str, option: str
+) -> str | None:
+    """Return the column that was named, else the first with a usual name, else None."""
+    if given:
+        if given not in columns:
+            raise TableError(f"{table} has no column {given!r} ({option}); there are {', '.join(columns)}")
+        return given
+    by_name = {name.strip().casefold(): name for name in columns}
+    return next((by_name[name] for name in usual if name in by_name), None)
+
+
+def _refuse_twins(dataset: Dataset) -> None:
+    seen: dict[str, int] = {}
+    for row, item in enumerate(dataset.items, 1):
+        first = seen.setdefault(item.id, row)
+        if first != row:
+            raise same_id(dataset.name, first, row, dataset.columns.id, item.id)
+
+
+def same_id(table: str, first: int, second: int, column: str | None, name: str) -> TableError:
+    """Return the error for two rows with the same id."""
+    numbers = "number the rows with --id-column row"
+    if column == ROW_NUMBERS:
+        numbers = f"rename the column {column!r} and {numbers}"
+    return TableError(
+        f"{table}, rows {first} and {second} have the same {column} {name!r}: rename one, use another column with "
+        f"--id-column, or {numbers}"
+    )
+
+
+def write_table(path: Path | str, table: pa.Table, style: TableStyle = PLAIN) -> None:
+    """Write a table whole or not at all; see `writing_table`."""
+    with writing_table(path, style) as writer:
+        writer.write(table)

@@ -1,0 +1,196 @@
+"""Tables of any kind, in memory or in a file, as pyarrow tables, and their columns as texts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pcs_annotator.base.errors import InputError, TableError
+from pcs_annotator.tables.table_files import (
+    AS_FOUND,
+    COMPRESSIONS,
+    ENDINGS,
+    STDIO,
+    Reading,
+    gathered,
+    refuse_repeated,
+    say_notes,
+)
+from pcs_annotator.tables.table_formats import local_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EXACT = 2.0**53  # floats hold whole numbers exactly up to here
+_ADDRESS = re.compile(r"([A-Za-z][\w+.-]*::)*[A-Za-z][\w+.-]*://")
+
+
+def as_arrow(table: object, reading: Reading = AS_FOUND) -> pa.Table:
+    """Return the table as pyarrow; all columns of a CSV file are texts, whatever they look like.
+
+    Takes a path to a file, which is read as `reading` says, a dict of columns, or any object that supports the Arrow
+    PyCapsule protocol: pandas, polars, pyarrow, DuckDB.
+    """
+    import pyarrow as pa
+
+    if isinstance(table, str | os.PathLike):
+        return _read_file(Path(table), reading)
+    try:
+        arrow = pa.table(table)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        kind = type(table).__name__
+        raise InputError(
+            f"cannot read a {kind} as a table ({error}): give a path, a data frame or a dict of columns"
+        ) from error
+    # pandas adds its row index as a column of this name
+    return arrow.drop_columns([name for name in arrow.column_names if name.startswith("__index_level_")])
+
+
+def place_or_table(data: object) -> Path | str | pa.Table:
+    """Return where a table is, or the table itself; a list or a column of texts is a table with the column `text`."""
+    if isinstance(data, str | os.PathLike):
+        return table_place(data)
+    if not is_column(data):
+        return as_arrow(data)
+    import pyarrow as pa
+
+    return pa.table({"text": pa.array(texts_of(data), pa.string())})
+
+
+def is_column(given: object) -> bool:
+    """Return whether an object is one value per row: a list, an array, a Series, a column or an iterator."""
+    import pyarrow as pa
+
+    shape = getattr(given, "shape", None)
+    if shape is not None:
+        return len(shape) == 1
+    if isinstance(given, pa.Array | pa.ChunkedArray):
+        return True
+    whole = isinstance(given, str | bytes | Mapping) or hasattr(given, "__arrow_c_stream__")
+    return hasattr(given, "__iter__") and not whole
+
+
+def values_of(given: object, name: str) -> list[Any]:
+    """Return one value per row: those of a column (see `is_column`), or of a table with a single column.
+
+    Raises:
+        InputError: It is something else; the message says what.
+    """
+    shape = getattr(given, "shape", ())
+    if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if not is_column(given):
+        kind = type(given).__name__
+        if len(shape) != 2 or isinstance(given, np.ndarray):
+            what = f"has the shape {tuple(shape)}" if shape else f"is a single {kind}"
+            raise InputError(f"{name} {what}: give a list or a column, or a table with a single column")
+        table = as_arrow(given)
+        if table.num_columns != 1:
+            raise InputError(f"{name} is a {kind} with the columns {', '.join(table.column_names)}: give one of them")
+        given = table.column(0)
+    return given.to_pylist() if hasattr(given, "to_pylist") else list(given)  # type: ignore[call-overload]
+
+
+def texts_of(column: object, name: str = "the list") -> list[str | None]:
+    """Return the texts of a column, None where one is missing; a value that is no text is an error."""
+    import pyarrow as pa
+
+    values = values_of(column, name)
+    try:
+        texts: list[str | None] = pa.array(values, pa.string(), from_pandas=True).to_pylist()
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        gaps = ("None", "nan", "<NA>", "NaT")
+        given = enumerate(values, 1)
+        odd = next((at for at, one in given if not isinstance(one, str) and str(one) not in gaps), None)
+        what = (
+            f"number {odd} of {name} is a {type(values[odd - 1]).__name__}, not a text" if odd else f"{name}: {error}"
+        )
+        raise InputError(f"{what}: give texts, or a table") from error
+    return texts
+
+
+def table_name(table: object) -> str:
+    """Return the name of the table for messages."""
+    return Path(table).name if isinstance(table, str | os.PathLike) else "the table"
+
+
+def is_address(spec: os.PathLike[str] | str) -> bool:
+    """Return whether a table is elsewhere, at an address such as `s3://bucket/news.parquet`."""
+    return isinstance(spec, str) and _ADDRESS.match(spec) is not None
+
+
+def table_place(spec: os.PathLike[str] | str) -> Path | str:
+    """Return where a table is: an address as it is, because a path would lose one of its slashes; else a path."""
+    return str(spec) if is_address(spec) else Path(spec)
+
+
+def has_wildcards(spec: str) -> bool:
+    """Return whether a path or an address is a pattern that several files can match."""
+    return any(character in spec for character in "*?[")
+
+
+def table_stem(spec: Path | str) -> str:
+    """Return the name of a table without its extension; for a pattern, that of the folder that it is about.
+
+    >>> table_stem(Path("news.train.csv.gz")), table_stem("s3://bucket/news/*.parquet")
+    ('news.train', 'news')
+    """
+    place = str(spec).partition("://")[2].partition("?")[0] if is_address(spec) else str(spec)
+    path = PurePath("stdin" if PurePath(place) == STDIO else place)
+    while has_wildcards(path.name):
+        path = path.parent
+    if path.suffix.lower() in COMPRESSIONS:
+        path = path.with_suffix("")
+    return (path.stem if path.suffix.lower() in ENDINGS else path.name) or "tables"
+
+
+def _read_file(path: Path, reading: Reading) -> pa.Table:
+    """Read a file; every problem is an error that names the file and the remedy."""
+    file = local_file(path, reading=reading)
+    contents = file.contents()
+    say_notes({file.name: contents.note})
+    schema = contents.schema
+    if not schema.names:
+        raise TableError(f"{file.name} has no rows")
+    return gathered(file.batches(schema), schema, file.name, packed=file.packed)
+
+
+def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as texts: null for missing, and `1` rather than `1.0` for whole numbers.
+
+    pandas turns a column of whole numbers into floats as soon as one cell is empty.
+    """
+    import pyarrow as pa
+
+    values = column.combine_chunks()
+    try:
+        return _as_texts(values)
+    except pa.ArrowException as error:
+        raise TableError(f"column {name!r} holds {values.type}, which is not text: convert it to texts") from error
+
+
+def _as_texts(values: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(values.type):
+        # polars stores categories as a text type that pyarrow cannot look up
+        texts = values.dictionary.cast(pa.string())
+        return pa.DictionaryArray.from_arrays(values.indices, texts).dictionary_decode()
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, values)
+        whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less_equal(pc.abs(values), EXACT))
+        numbers = pc.if_else(whole, values, None).cast(pa.int64())
+        return pc.coalesce(numbers.cast(pa.string()), values.cast(pa.string()))
+    return values.cast(pa.string())
+
+
+def columns_of(table: pa.Table) -> Mapping[str, pa.ChunkedArray]:
+    """Return the columns by name; a repeated name is an error."""
+    refuse_repeated(table.column_names, "the table")
+    return dict(zip(table.column_names, table.columns, strict=True))

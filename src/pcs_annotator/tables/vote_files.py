@@ -1,0 +1,310 @@
+"""The files of a run that hold variants and votes."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.core.arrays import Array
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
+from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.votes import Votes, positions_of, read_vote_table
+from pcs_annotator.runs.files.runs import atomic_path
+from pcs_annotator.tables.tables import write_table
+from pcs_annotator.tables.written_votes import NAMES, OtherForm, VoteAxes, read_groups, read_written_votes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+ROWS_AT_ONCE = 5_000
+ROWS_IN_MEMORY = 256
+NOTE = "pcs"
+"""The key of the note in the metadata of a Parquet file."""
+Note = Mapping[str, Any]
+VARIANT_COLUMNS = ("id", "relation", "status", "text", "reason", "refused", "cause")
+
+
+@contextmanager
+def writing_variants(path: Path, note: Note | None = None) -> Iterator[Callable[[Item, Variant], None]]:
+    """Yield a function that records a variant; variants are written in batches, so that memory does not grow.
+
+    `note` is kept with them; see `read_note`.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    schema = pa.schema([(name, pa.string()) for name in VARIANT_COLUMNS], _metadata(note))
+    rows: list[tuple[str | None, ...]] = []
+    with atomic_path(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
+
+        def write() -> None:
+            if rows:
+                writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=schema))
+                rows.clear()
+
+        def record(item: Item, variant: Variant) -> None:
+            if variant.relation == ORIGINAL:
+                return
+            text, why = variant.text, (variant.reason, variant.refused, variant.cause)
+            rows.append((item.id, variant.relation, variant.status, text, *why))
+            if len(rows) >= ROWS_AT_ONCE:
+                write()
+
+        yield record
+        write()
+
+
+def read_variants(path: Path, ids: Collection[str] | None = None) -> dict[tuple[str, str], Variant]:
+    """Return item id and relation → variant, of some items or of all; empty if there is no file.
+
+    Original texts are not included, and the source of a variant is left empty: it is the item's text.
+    """
+    table = _variant_table(path)
+    if table is None:
+        return {}
+    if ids is not None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        table = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string())))
+    return {(row["id"], row["relation"]): _variant(row) for row in table.to_pylist()}
+
+
+class VariantsByItem:
+    """The variants of a file, found by item; only the part of the file that holds them is read.
+
+    Attributes:
+        path: The file.
+        ids: The items.
+    """
+
+    def __init__(self, path: Path, ids: Sequence[str]) -> None:
+        self.path, self.ids = path, ids
+        self._indexed: tuple[int, int] | None = None
+        self._items: Array = np.empty(0, dtype=np.intp)
+        self._rows: Array = self._items
+
+    def of(self, place: int) -> list[Variant]:
+        """Return the variants of the item at a position, in the order of the file; none without a file.
+
+        Raises:
+            TableError: The file is damaged.
+        """
+        from pyarrow import parquet
+
+        if not self.path.exists():
+            return []
+        self.index()
+        first, last = np.searchsorted(self._items, [place, place + 1])
+        with _reading_variants(self.path), parquet.ParquetFile(self.path) as file:
+            return [_variant(one) for one in _rows_of(file, np.sort(self._rows[first:last]).tolist())]
+
+    def index(self) -> None:
+        """Find the rows of every item, unless that was done since the file was written; see `of`."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self.path.exists():
+            return
+        about = self.path.stat()
+        if self._indexed == (about.st_mtime_ns, about.st_size):
+            return
+        names = _variant_columns(self.path, ["id"])["id"]
+        items = pc.index_in(names, value_set=pa.array(self.ids, pa.string())).fill_null(-1).to_numpy()
+        self._rows = np.argsort(items, kind="stable")
+        self._items = items[self._rows]
+        self._indexed = (about.st_mtime_ns, about.st_size)
+
+
+def _rows_of(file: ParquetFile, rows: Sequence[int]) -> Iterator[dict[str, str | None]]:
+    """Yield some rows of a file, given in order; of long texts, few are in memory at a time."""
+    import pyarrow as pa
+
+    start = 0
+    for group in range(file.num_row_groups):
+        end = start + file.metadata.row_group(group).num_rows
+        wanted = [row for row in rows if start <= row < end]
+        # threads cost more than they gain on so few rows
+        batches = file.iter_batches(ROWS_IN_MEMORY, row_groups=[group], use_threads=False) if wanted else ()
+        for batch in batches:
+            here = [row - start for row in wanted if start <= row < start + len(batch)]
+            yield from batch.take(pa.array(here, pa.int64())).to_pylist()  # an empty list alone has no type
+            start += len(batch)
+            if start > wanted[-1]:
+                break
+        start = end
+
+
+def count_variants(path: Path) -> Iterator[VariantCount]:
+    """Yield the results of the rewrites with their counts, the most common result of each relation first."""
+    table = _variant_table(path, ("relation", "status", "reason", "cause"))
+    if table is None:
+        return
+    # an earlier version did not write causes
+    reason = "cause" if "cause" in table.column_names else "reason"
+    columns = ["relation", "status", reason]
+    counts = table.group_by(columns).aggregate([([], "count_all")]).to_pylist()
+    for row in sorted(counts, key=lambda row: (row["relation"], -row["count_all"], row["status"], row[reason] or "")):
+        yield VariantCount(row["relation"], row["status"], row[reason] or "", row["count_all"])
+
+
+def _variant_table(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.Table | None:
+    """Return some columns of a file of variants; None without a file, or, warned, for a damaged one."""
+    if not path.exists():
+        return None
+    try:
+        return _variant_columns(path, columns)
+    except TableError as error:
+        warnings.warn(f"{error}; rewrites are not shown", PcsWarning, stacklevel=3)
+        return None
+
+
+def _variant_columns(path: Path, columns: Sequence[str]) -> pa.Table:
+    """Return some columns of the table that `writing_variants` wrote; an earlier version wrote no causes."""
+    from pyarrow import parquet
+
+    with _reading_variants(path):
+        schema = parquet.read_schema(path)
+        known = tuple(schema.names) in (VARIANT_COLUMNS, VARIANT_COLUMNS[:-1])
+        if not known or {*map(str, schema.types)} != {"string"}:
+            raise ValueError("other columns")
+        return parquet.read_table(path, columns=[name for name in columns if name in schema.names])
+
+
+@contextmanager
+def _reading_variants(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with a file of variants into an error that names the file and the remedy."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except (OSError, ValueError, ArrowException) as error:
+        raise TableError(f"{path} is damaged or not a file of variants ({error}): pcs run writes it again") from error
+
+
+def _variant(row: dict[str, str | None]) -> Variant:
+    return Variant(
+        relation=row["relation"] or "",
+        status=row["status"],  # type: ignore[arg-type]  # written from a Variant
+        text=row["text"],
+        reason=row["reason"] or "",
+        refused=row["refused"],
+    )
+
+
+def write_votes(path: Path, votes: Votes, note: Note | None = None) -> None:
+    """Write votes in the long form, which keeps `ABSTAINED` and `NOT_ASKED` apart, with a note on them."""
+    write_table(path, votes.to_table("long").replace_schema_metadata(_metadata(note)))
+
+
+def vote_table(votes: Votes, *, graded: bool) -> pa.Table:
+    """Return votes in the long form; if some parts of a file are `graded`, all have columns for grades."""
+    if graded and votes.grades is None:
+        votes = replace(votes, grades=np.full((*votes.codes.shape, len(votes.labels)), np.nan, dtype=np.float32))
+    return votes.to_table("long")
+
+
+class VoteWriter:
+    """Writes votes part by part; `read_parts` yields the same parts."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: Any = None
+
+    def write(self, table: pa.Table) -> None:
+        """Add the votes of `vote_table` as a group of rows of their own."""
+        from pyarrow import parquet
+
+        if self._file is None:
+            self._file = parquet.ParquetWriter(self._path, table.schema)
+        self._file.write_table(table, row_group_size=max(len(table), 1))
+
+    def close(self) -> None:
+        """Write what is left to be written."""
+        if self._file is not None:
+            self._file.close()
+
+
+@contextmanager
+def writing_votes(path: Path) -> Iterator[VoteWriter]:
+    """Yield what adds votes to a new file, which replaces an earlier one at the end."""
+    with atomic_path(path) as temporary, closing(VoteWriter(temporary)) as writer:
+        yield writer
+
+
+def read_parts(path: Path, axes: VoteAxes) -> Iterator[Votes]:
+    """Yield the votes of a file in the parts in which `VoteWriter` wrote them; the ids of `axes` do not matter."""
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path, read_dictionary=list(NAMES)) as file:
+            for group in range(file.num_row_groups):
+                ids = file.read_row_group(group, columns=["id"]).column(0).combine_chunks()
+                # a dictionary lists its texts in the order in which they occur
+                part = axes._replace(ids=ids.dictionary_decode().unique().to_pylist())
+                yield read_groups(file, [group], part)
+    except (ArrowException, OSError, OtherForm) as error:
+        raise TableError(f"{path} is damaged ({error}): pcs run writes it again, from the answers in the ledger") from (
+            error
+        )
+
+
+def _metadata(note: Note | None) -> dict[str, str]:
+    return {NOTE: json.dumps(note or {})}
+
+
+def read_note(path: Path) -> Note:
+    """Return the note that was written with votes or variants; empty if there is none, or no such file."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        note = json.loads((parquet.read_schema(path).metadata or {}).get(NOTE.encode(), b"{}"))
+    except (OSError, ValueError, ArrowException):
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def read_votes(path: Path, axes: VoteAxes) -> Votes:
+    """Return the votes of a file along these axes."""
+    written = read_written_votes(path, axes)
+    if written is not None:
+        return written
+    codes = np.full(axes.shape, NOT_ASKED, dtype=np.int8)
+    read = read_vote_table(path, axes.labels).votes
+    place = np.ix_(
+        positions_of(read.ids, axes.ids, "item"),
+        positions_of(read.annotators, axes.annotators, "annotator"),
+        positions_of(read.relations, axes.relations, "relation"),
+        range(read.codes.shape[3]),
+    )
+    codes[place] = read.codes
+    return Votes(
+        codes=codes,
+        ids=axes.ids,
+        annotators=axes.annotators,
+        relations=axes.relations,
+        labels=axes.labels,
+        stated=_spread(read.stated, place, axes.shape),
+        grades=_spread(read.grades, place, axes.shape),
+    )
+
+
+def _spread(values: Array | None, place: tuple[Array, ...], shape: tuple[int, ...]) -> Array | None:
+    """Return probabilities in their places along longer axes, nan elsewhere."""
+    if values is None:
+        return None
+    result = np.full((*shape, values.shape[-1]), np.nan, dtype=values.dtype)
+    result[place] = values
+    result.flags.writeable = False  # else `Votes` would copy it
+    return result

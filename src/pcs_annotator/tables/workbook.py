@@ -1,0 +1,231 @@
+"""Excel workbooks: cells as they are, never run as formulas or turned into links, and comfortable to read."""
+
+from __future__ import annotations
+
+import json
+import locale
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from numbers import Real
+from pathlib import Path
+from typing import Any, BinaryIO
+from unicodedata import east_asian_width
+
+from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.runs.files.runs import atomic_path, check_ending
+from pcs_annotator.tables.table_files import Dialect
+
+WORKBOOK = ".xlsx"
+MOST_ROWS = 1_048_575
+"""An Excel sheet has one row more, for the header."""
+MOST_CHARACTERS = 32_767
+"""In a cell; counted as Excel does, which counts an emoji as two."""
+DECISION_COLOURS = {"accept": "#DCEAF7", "agree": "#E9E9E9", "review": "#FDE8CF"}
+"""Decision → colour of its rows; blue and orange differ for everybody, and the decision is also in words."""
+
+_WIDEST = 60
+_MEASURED_ROWS = 200
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
+_EXACT = 2**53
+
+Cell = Any
+"""A text, a number, a truth value, a date or None; anything else is written as JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """One sheet of a workbook.
+
+    Attributes:
+        name: Its name, at most 31 characters.
+        header: Names of its columns.
+        rows: Its cells, row by row.
+        colour: Returns the colour of a row, such as `#DCEAF7`; empty for none.
+    """
+
+    name: str
+    header: Sequence[str]
+    rows: Iterable[Sequence[Cell]] = ()
+    colour: Callable[[Sequence[Cell]], str] | None = None
+
+
+def write_workbook(path: Path, sheets: Sequence[Sheet]) -> None:
+    """Write a workbook whole or not at all.
+
+    Every sheet has a header that stays in view, a filter for every column, and columns as wide as what is in them.
+    Texts that are too long for a cell are cut, with a warning; too many rows are an error.
+    """
+    check_ending(path, [WORKBOOK])
+    with atomic_path(path) as temporary, temporary.open("wb") as file, closing(Book(file, path.name)) as book:
+        for sheet in sheets:
+            book.open_sheet(sheet).write(sheet.rows)
+
+
+def refuse_too_many_rows(rows: int, name: str) -> None:
+    """Raise if a sheet cannot have so many rows."""
+    if rows > MOST_ROWS:
+        raise TableError(
+            f"{name}: an Excel sheet has at most {MOST_ROWS:,} rows and a header: write .parquet or .csv instead"
+        )
+
+
+class Book:
+    """A workbook that is being written, one sheet after the other, with memory that does not grow with its rows."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        """Begin a workbook; it is called `name` in messages."""
+        from xlsxwriter import Workbook
+
+        self.name = name
+        self._book = Workbook(file, {"constant_memory": True})
+        self._formats: dict[tuple[str, str], Any] = {}
+        self._open: OpenSheet | None = None
+
+    def open_sheet(self, sheet: Sheet) -> OpenSheet:
+        """Return a new sheet, whose rows are still to be written; the one before it is finished."""
+        self._finish()
+        self._open = OpenSheet(self, self._book.add_worksheet(sheet.name), sheet)
+        return self._open
+
+    def format(self, colour: str = "", number: str = "") -> Any:
+        """Return how cells look."""
+        key = colour, number
+        if key not in self._formats:
+            found = {"text_wrap": not number, "valign": "top", **({"bg_color": colour} if colour else {})}
+            found |= {"border": 1, "border_color": "#D4D4D4"} if colour else {}  # a colour would hide the grid
+            self._formats[key] = self._book.add_format(found | ({"num_format": number} if number else {}))
+        return self._formats[key]
+
+    def header(self) -> Any:
+        """Return how the first row looks."""
+        return self._book.add_format({"bold": True, "bottom": 1, "valign": "top", "text_wrap": True})
+
+    def close(self) -> None:
+        """Finish the workbook."""
+        from xlsxwriter.exceptions import FileSizeError
+
+        self._finish()
+        try:
+            self._book.close()
+        except FileSizeError:
+            raise TableError(f"{self.name} is too large for Excel: write .parquet or .csv instead") from None
+
+    def _finish(self) -> None:
+        if self._open is not None:
+            self._open.finish()
+            self._open = None
+
+
+class OpenSheet:
+    """A sheet that is being written."""
+
+    def __init__(self, book: Book, sheet: Any, about: Sheet) -> None:
+        """Write the header of a sheet."""
+        self._book, self._sheet, self._about = book, sheet, about
+        self._rows = self._cut = 0
+        self._widths = [_width(name) + 3 for name in about.header]  # room for the button of the filter
+        self._sheet.freeze_panes(1, 0)
+        header = book.header()
+        for column, name in enumerate(about.header):
+            self._sheet.write_string(0, column, self._fitting(name), header)
+
+    def write(self, rows: Iterable[Sequence[Cell]]) -> None:
+        """Add rows."""
+        colour_of = self._about.colour or (lambda _row: "")
+        for row in rows:
+            self._rows += 1
+            refuse_too_many_rows(self._rows, self._book.name)
+            colour = colour_of(row)
+            for column, cell in enumerate(row):
+                self._write_cell(column, cell, colour)
+
+    def _write_cell(self, column: int, cell: Cell, colour: str) -> None:
+        place = (self._rows, column)
+        if self._rows <= _MEASURED_ROWS:
+            self._widths[column] = max(self._widths[column], _width(cell))
+        if cell is None or cell == "" or (isinstance(cell, Real | Decimal) and not math.isfinite(cell)):
+            self._sheet.write_blank(*place, None, self._book.format(colour))
+        elif isinstance(cell, bool):
+            self._sheet.write_boolean(*place, cell, self._book.format(colour))
+        elif isinstance(cell, Real | Decimal) and abs(float(cell)) <= _EXACT:
+            self._sheet.write_number(*place, cell, self._book.format(colour))
+        elif isinstance(cell, date) and getattr(cell, "tzinfo", None) is None and cell.year >= 1900:
+            how = "yyyy-mm-dd hh:mm:ss" if isinstance(cell, datetime) else "yyyy-mm-dd"
+            self._sheet.write_datetime(*place, cell, self._book.format(colour, how))
+        else:
+            self._sheet.write_string(*place, self._fitting(_as_text(cell)), self._book.format(colour))
+
+    def _fitting(self, text: str) -> str:
+        """Return a text as a cell can hold it."""
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if len(text) * 2 > MOST_CHARACTERS and len(units := text.encode("utf-16-le")) > 2 * MOST_CHARACTERS:
+            self._cut += 1
+            text = units[: 2 * MOST_CHARACTERS].decode("utf-16-le", "ignore")
+        # xlsxwriter takes this for markup
+        return f"{text} " if text.startswith("<r>") and text.endswith("</r>") else text
+
+    def finish(self) -> None:
+        """Set what depends on all rows; say how many texts were cut."""
+        for column, width in enumerate(self._widths):
+            self._sheet.set_column(column, column, min(width, _WIDEST))
+        self._sheet.autofilter(0, 0, self._rows, len(self._widths) - 1)
+        if self._cut:
+            warnings.warn(
+                f"{self._book.name}: {self._cut:,} texts were cut, because they have more than {MOST_CHARACTERS:,} "
+                "characters, and a cell holds no more; .csv, .jsonl and .parquet hold them whole",
+                PcsWarning,
+                stacklevel=4,
+            )
+
+
+def _as_text(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return cell
+    return json.dumps(cell, ensure_ascii=False, default=str) if isinstance(cell, list | dict) else str(cell)
+
+
+def _width(cell: Cell) -> int:
+    """Return about how wide a cell is, in characters."""
+    longest = max(_as_text(cell)[: 4 * _WIDEST].splitlines(), key=len, default="") if cell is not None else ""
+    return len(longest) + (0 if longest.isascii() else sum(east_asian_width(one) in "WF" for one in longest)) + 1
+
+
+def number_cells(column: Sequence[Cell]) -> Sequence[Cell]:
+    """Return texts as numbers if all of them are numbers that would be written the same way; else as they are.
+
+    A column of a CSV file is read as texts. `007`, `1.50` and long numbers, which identify something, stay texts.
+    """
+    given = [cell for cell in column if cell not in (None, "")]
+    if not given or not all(isinstance(cell, str) and _same_number(cell) for cell in given):
+        return column
+    return [cell and _number(cell) for cell in column]
+
+
+def _number(text: str) -> int | float:
+    return float(text) if "." in text else int(text)
+
+
+def _same_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None and str(_number(text)) == text
+
+
+def excel_dialect() -> Dialect:
+    """Return how Excel expects a CSV file on this computer: where the decimal sign is a comma, it is not a delimiter.
+
+    Excel takes a file without a byte order mark for one in an old encoding.
+    """
+    before = locale.setlocale(locale.LC_NUMERIC)
+    try:
+        locale.setlocale(locale.LC_NUMERIC, "")
+        decimal = str(locale.localeconv()["decimal_point"])
+    except locale.Error:  # the locale of the user is not installed
+        decimal = "."
+    finally:
+        locale.setlocale(locale.LC_NUMERIC, before)
+    return Dialect(delimiter=";" if decimal == "," else ",", bom=True, line_end="\r\n", decimal=decimal)

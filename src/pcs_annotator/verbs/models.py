@@ -1,0 +1,168 @@
+"""`pcs models`: the known models, and whether a model answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from pcs_annotator.base.concurrency import run_sync
+from pcs_annotator.base.errors import PcsError
+from pcs_annotator.core.chat import ChatModel, Constraint, Message, Request, Sampling
+from pcs_annotator.models.catalog import context_of, known_models, price_of
+from pcs_annotator.models.keys import hide_keys
+from pcs_annotator.models.logprobs import tells
+from pcs_annotator.models.provider import read_environment
+from pcs_annotator.models.pull import Progress, is_intact, pull, weights_of, weights_path
+from pcs_annotator.models.resolve import resolve_model
+from pcs_annotator.models.transformers_engine.files import ModelFiles, download
+from pcs_annotator.models.transformers_local import TransformersModel
+
+CHECK_CALLS = 3
+CHECK_SECONDS = 60.0
+CHECK_WORDS = ("ready", "waiting")
+CHECK_ALTERNATIVES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownModel:
+    """A model of the catalogue; None where a value is unknown."""
+
+    name: str
+    context_tokens: int | None
+    usd_per_million_in: float | None
+    usd_per_million_out: float | None
+    price_as_of: date | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """The result of checking a model.
+
+    Attributes:
+        model: Its name as the user wrote it.
+        answers: Whether it answered.
+        problem: What went wrong, with the remedy; empty when it answered.
+        seconds: Median time of an answer; None when there was none.
+        constrained: Whether its answers can be limited to the label set.
+        graded: Whether log-probabilities of its answers come back.
+        context_tokens: Size of its context, if known.
+        usd: Cost of the check; None when the price is unknown.
+    """
+
+    model: str
+    answers: bool
+    problem: str = ""
+    seconds: float | None = None
+    constrained: bool = False
+    graded: bool = False
+    context_tokens: int | None = None
+    usd: float | None = None
+
+
+def list_models() -> list[KnownModel]:
+    """Return every model of the catalogue; other models work too, but their price is unknown."""
+    return [_known(name) for name in known_models()]
+
+
+def _known(name: str) -> KnownModel:
+    price = price_of(name)
+    return KnownModel(
+        name=name,
+        context_tokens=context_of(name),
+        usd_per_million_in=price.input if price else None,
+        usd_per_million_out=price.output if price else None,
+        price_as_of=price.as_of if price else None,
+    )
+
+
+def missing_weights(specs: Sequence[str]) -> list[str]:
+    """Return the embedded models and those of the Hugging Face hub among these whose weights are not here.
+
+    A package that they need and that is not installed is an error, before anything is downloaded.
+    """
+    for spec in specs:
+        if _embedded_name(spec):
+            resolve_model(spec)
+    names = {name for spec in specs if (name := _embedded_name(spec))}
+    embedded = sorted(name for name in names if not is_intact(weights_path(name), weights_of(name)))
+    return embedded + [spec for spec in specs if (files := _hub_files(spec)) and not files.complete]
+
+
+def pull_weights(name: str, progress: Progress | None = None) -> Path:
+    """Download the weights of an embedded model, or of one of the Hugging Face hub, and return their path."""
+    files = _hub_files(name)
+    if files is not None:
+        return download(files, read_environment(Path.cwd()))
+    return pull(_embedded_name(name) or name, progress)
+
+
+def _embedded_name(spec: str) -> str:
+    prefix, _, rest = spec.partition(":")
+    return rest.split("/")[0] if prefix == "embedded" else ""
+
+
+def _hub_files(spec: str) -> ModelFiles | None:
+    """Return the files of a `transformers:` model, if it can be opened; None for other models."""
+    if not spec.startswith("transformers:"):
+        return None
+    model = resolve_model(spec)
+    return model.files if isinstance(model, TransformersModel) else None
+
+
+def check_models(specs: Sequence[str], folder: Path) -> list[Checkup]:
+    """Ask every model a short question a few times, all models concurrently."""
+    environment = read_environment(folder)
+
+    async def check_all() -> list[Checkup]:
+        return await asyncio.gather(*(_check(spec, environment) for spec in specs))
+
+    return run_sync(check_all)
+
+
+async def _check(spec: str, environment: Mapping[str, str]) -> Checkup:
+    try:
+        model = resolve_model(spec, environment)
+    except PcsError as error:
+        return Checkup(model=hide_keys(spec), answers=False, problem=str(error))
+    try:
+        return await _ask_briefly(spec, model)
+    except PcsError as error:
+        return Checkup(model=spec, answers=False, problem=str(error))
+    except TimeoutError:
+        return Checkup(model=spec, answers=False, problem=f"no answer within {CHECK_SECONDS:g} s")
+    finally:
+        await model.close()
+
+
+async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
+    request = Request(
+        messages=(Message("user", "Answer with the single word ready."),),
+        sampling=Sampling(temperature=0.0, max_tokens=8),
+        constraint=Constraint(choices=CHECK_WORDS) if model.can_constrain else None,
+        logprobs=CHECK_ALTERNATIVES if model.can_grade else 0,
+    )
+    seconds, usd, graded = [], 0.0, False
+    price = price_of(model.name)
+    known = price is not None
+    for _ in range(CHECK_CALLS):
+        started = time.perf_counter()
+        async with asyncio.timeout(CHECK_SECONDS):
+            reply = await model.ask(request)
+        seconds.append(time.perf_counter() - started)
+        cost = price.cost(reply.usage) if price else None
+        known = known and cost is not None
+        usd += cost or 0.0
+        graded = graded or tells(reply.logprobs)
+    return Checkup(
+        model=spec,
+        answers=True,
+        seconds=sorted(seconds)[CHECK_CALLS // 2],
+        constrained=model.can_constrain,
+        graded=graded,
+        context_tokens=model.context_tokens,
+        usd=usd if known else None,
+    )

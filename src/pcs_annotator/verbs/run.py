@@ -1,0 +1,234 @@
+"""`pcs run`: rewrite, ask, learn, label and report in a run folder; each step writes one file."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.engine.job import job_digest
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.base.concurrency import run_sync
+from pcs_annotator.base.errors import ConfigError, PcsWarning
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.runs import ask, folder_votes, human_review, learn, ledgers, resolve_config
+from pcs_annotator.runs.batch.waves import check_batches
+from pcs_annotator.runs.cluster.ray_cluster import need_ray
+from pcs_annotator.runs.files.config import Config, LearnSettings, config_to_dict
+from pcs_annotator.runs.files.runs import RunFolder, clear_leftovers, write_json
+from pcs_annotator.runs.languages import languages_of
+from pcs_annotator.runs.large.large_table import LargeTable, is_large, label_whole, open_large
+from pcs_annotator.runs.other_work import data_hash, other_work
+from pcs_annotator.runs.run_folder import SAMPLED, Recorded, refuse_lost_ledger, settings_of_fits
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing.report.page import write_report
+from pcs_annotator.tables import tables
+from pcs_annotator.version import __version__
+
+_LOG = logging.getLogger(__name__)
+
+
+def run(request: RunRequest) -> RunResult:
+    """Rewrite, ask, learn, label and report; a second run asks only what is missing.
+
+    Only one run at a time changes a folder: the lock of its ledger is held until all files are written.
+    """
+    started = time.perf_counter()
+    ledgers.check_ledger(request.config, fresh=request.fresh)
+    stream = request.open_data()
+    large = None
+    if is_large(stream):
+        large = open_large(stream, RunFolder(request.folder), request.config)
+    dataset = request.read_data(stream) if large is None else large.sample
+    config = resolve_config.resolve(request.config, dataset)
+    config = replace(config, data=replace(config.data, **asdict(request.reading())))
+    if large is not None:
+        config = replace(config, data=replace(config.data, id_column=stream.columns.id_setting))
+    # Settings and gold are checked before the first call, not after the last.
+    learn.check_learning(config.learn)
+    _check_models(request, config)
+    if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
+        human_review.check_gold(None, dataset)
+    folder = RunFolder(request.folder)
+    refuse_lost_ledger(folder, config)
+    tally = Tally(rows_expected=len(dataset.items))
+    with (
+        ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say),
+        ledgers.noting_payments(folder, config, tally, "run"),
+    ):
+        return _run(request, config, dataset, tally, started, large)
+
+
+def _run(
+    request: RunRequest,
+    config: Config,
+    dataset: tables.Dataset,
+    tally: Tally,
+    started: float,
+    large: LargeTable | None,
+) -> RunResult:
+    folder = RunFolder(request.folder)
+    fits = _kept_from_fits(folder, config)
+    replacing = _refuse_other_work(request, config, dataset, large)
+    kept = None if replacing else folder
+    if not request.gold_wins:
+        human_review.check_gold(kept, dataset)
+    gold = human_review.gold_of(kept, dataset)
+    if request.fresh and folder.ledger.exists():
+        request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
+    asking = time.perf_counter()
+    config = _with_panel(request, config, dataset.items, tally)
+    votes, config = _asked(request, config, dataset, tally, replacing=replacing, large=large)
+    recorded = Recorded(
+        folder=folder, config=config, dataset=dataset, answers=votes, gold=gold, sampled=large is not None
+    )
+    learning = time.perf_counter()
+    learned = recorded.learn(config.learn)
+    writing = time.perf_counter()
+    if large is None:
+        outcomes = recorded.write(learned, config.learn, fits, spreadsheet_safe=request.spreadsheet_safe)
+    else:
+        recorded.write_learned(learned, config.learn, fits)
+        how = replace(_settings(request, config, tally), progress=request.progress)
+        learned = label_whole(recorded, learned, large, how, spreadsheet_safe=request.spreadsheet_safe)
+        recorded.write_learned(learned, config.learn, fits)
+        outcomes = list(learned.model.judge(recorded.votes))
+    to_label = recorded.hand_out(learned, request.to_label)
+    steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
+    seconds = {**steps, "write": time.perf_counter() - writing}
+    result = recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label, own=request.own)
+    write_report(result)
+    _LOG.info("%r, %d calls, %d answers from the ledger", result, tally.calls, tally.from_ledger)
+    return result
+
+
+def learn_defaults(folder: Path) -> LearnSettings:
+    """Return the defaults of `[learn]` for a run in a folder: what `pcs fit` was given there, else the usual ones."""
+    return LearnSettings(**settings_of_fits(RunFolder(folder)))
+
+
+def _kept_from_fits(folder: RunFolder, config: Config) -> dict[str, Any]:
+    """Return the settings of `pcs fit` that this run keeps, and say so."""
+    kept = {name: value for name, value in settings_of_fits(folder).items() if getattr(config.learn, name) == value}
+    if kept:
+        listed = ", ".join(f"{name} = {value}" for name, value in kept.items())
+        warnings.warn(
+            f"as in the last pcs fit of {folder.path}: {listed}; pcs.toml and options override this",
+            PcsWarning,
+            stacklevel=3,
+        )
+    return kept
+
+
+def _check_models(request: RunRequest, config: Config) -> None:
+    """Raise for a model, key, price or relation that cannot be used, before the run folder is changed."""
+    settings = resolve_config.collect_settings_of(config, request.environment, request.own)
+    models, relations = config.ask.models, config.relations.use or (ORIGINAL,)
+    settings = replace(settings, questions=settings.questions if config.relations.use else {})
+    job = ask.open_job(resolve_config.task_of(config), models, relations, settings)
+    run_sync(lambda: ask.close_models(job))
+    if config.ask.executor == "batch":
+        check_batches(job)
+    if config.ask.executor == "ray":
+        need_ray()
+    ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
+
+
+def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tally: Tally) -> Config:
+    """Return the settings with the questions to ask: those that the user named, that the run had, or the usual ones."""
+    if config.relations.use:
+        return config
+    panel = request.recorded_panel(config)
+    if panel is None:
+        first = next((item for item in items if item.text.strip()), items[0])
+        panel = request.support(config, items).panel(first, tally)
+    _LOG.info("questions: %s", "; ".join(panel.reasons))
+    if request.announce is not None:
+        request.announce(panel)
+    return panel.applied_to(config)
+
+
+def _refuse_other_work(request: RunRequest, config: Config, dataset: tables.Dataset, large: LargeTable | None) -> bool:
+    """Raise if the folder has results of other work; with `request.replace`, return whether it has."""
+    folder = RunFolder(request.folder)
+    if large is None:
+        other = other_work(folder, config, dataset)
+    else:
+        other = other_work(folder, config, replace(dataset, items=large.known), large.data)
+    if other and not request.replace:
+        limit = "" if request.limit is None else ", leave out --limit"
+        raise ConfigError(
+            f"{request.folder} has results {other}: name another folder with -o{limit}, or add --replace, which keeps "
+            "the old results under a dated name"
+        )
+    return bool(other)
+
+
+def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectSettings:
+    """Return how to ask, with what is left of the budget."""
+    settings = resolve_config.collect_settings_of(config, request.environment, request.own)
+    settings = replace(settings, progress=request.progress, tally=tally)
+    if not request.ask:
+        return replace(settings, budget=Budget(calls=0), cluster=None)
+    budget = settings.budget.after(tally.calls)
+    return replace(settings, budget=budget, batches=request.batches(config.ask.executor))
+
+
+def _asked(
+    request: RunRequest,
+    config: Config,
+    dataset: tables.Dataset,
+    tally: Tally,
+    *,
+    replacing: bool,
+    large: LargeTable | None,
+) -> tuple[Votes, Config]:
+    """Ask all questions, and return the settings with the wording that a model wrote for them, if one did.
+
+    Settings and rows are written first, so that an interrupted run can be resumed. Results to be replaced are set aside
+    once the run can begin.
+    """
+    folder = RunFolder(request.folder)
+    ledger = ledgers.ledger_of(folder, config)
+    settings = _settings(request, config, tally)
+    job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
+    if limits := languages_of((item.text for item in dataset.items), job.relations).warning:
+        request.say(limits)
+    clear_leftovers(folder.path)
+    if replacing:
+        request.say(f"the old results are kept in {folder.set_results_aside()}")
+        ledgers.set_payments_aside(folder)
+    digest = job_digest(job, dataset.items)
+    found = folder_votes.reusable_votes(folder, ledger, job, dataset.items, digest, tally)
+    if found is not None:
+        config = replace(config, task=replace(config.task, written_wording=found.written_wording))
+    start: dict[str, Any] = {
+        "version": __version__,
+        "data": request.data_name,
+        "data_hash": data_hash(dataset.items) if large is None else large.data,
+        "annotators": [annotator.name for annotator, _ in job.annotators],
+        "relations": [relation.name for relation in job.relations],
+        "config": config_to_dict(config),
+        "asked": digest,
+    }
+    if large is not None:
+        start |= {SAMPLED: large.rows, "limit": request.limit, "shard": request.shard}
+    write_json(folder.settings, start)
+    tables.write_table(folder.items, dataset.table)
+
+    def note_wording(written: str) -> None:
+        start["config"]["task"]["written_wording"] = written
+        write_json(folder.settings, start)
+
+    if found is None:
+        job = replace(job, on_wording=note_wording)
+        found = folder_votes.ask_for_folder(folder, ledger, job, dataset.items, settings, digest)
+    return found.votes, replace(config, task=replace(config.task, written_wording=found.written_wording))

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from pcs_annotator.models.batching import Batcher, BatchJob
+
+Jobs = Sequence[BatchJob[int, int]]
+
+
+def double(jobs: Jobs) -> None:
+    for job in jobs:
+        job.answer.set_result(2 * job.question)
+
+
+def test_questions_that_wait_together_are_answered_together() -> None:
+    sizes: list[int] = []
+
+    def work(jobs: Jobs) -> None:
+        sizes.append(len(jobs))
+        double(jobs)
+
+    batcher = Batcher(work, threads=1, size=4)
+
+    async def go() -> list[int]:
+        return list(await asyncio.gather(*(batcher.ask(number) for number in range(10))))
+
+    assert asyncio.run(go()) == [2 * number for number in range(10)]
+    assert max(sizes) == 4
+    assert sum(sizes) == 10
+    batcher.close()
+
+
+def test_it_serves_one_loop_after_the_other() -> None:
+    batcher = Batcher(double, threads=2, size=4)
+    assert [asyncio.run(batcher.ask(number)) for number in range(3)] == [0, 2, 4]
+    batcher.close()
+
+
+def test_an_error_reaches_all_callers_of_the_batch_and_the_next_batch_works() -> None:
+    broken = [True]
+
+    def work(jobs: Jobs) -> None:
+        if broken:
+            broken.pop()
+            raise ValueError("out of order")
+        double(jobs)
+
+    batcher = Batcher(work, threads=1, size=8)
+
+    async def go() -> list[object]:
+        return list(await asyncio.gather(*(batcher.ask(number) for number in range(3)), return_exceptions=True))
+
+    assert all(isinstance(error, ValueError) for error in asyncio.run(go()))
+    assert asyncio.run(go()) == [0, 2, 4]
+    batcher.close()
+
+
+def test_an_unanswered_question_raises_instead_of_waiting_forever() -> None:
+    batcher: Batcher[int, int] = Batcher(lambda jobs: None, threads=1, size=8)
+    with pytest.raises(RuntimeError, match="unanswered"):
+        asyncio.run(batcher.ask(1))
+    batcher.close()
+
+
+def test_a_question_cancelled_while_waiting_is_not_answered() -> None:
+    go_on, begun = threading.Event(), threading.Event()
+    seen: list[int] = []
+
+    def work(jobs: Jobs) -> None:
+        begun.set()
+        assert go_on.wait(10)
+        seen.extend(job.question for job in jobs)
+        double(jobs)
+
+    batcher = Batcher(work, threads=1, size=1)
+
+    async def go() -> int:
+        first = asyncio.create_task(batcher.ask(1))
+        await asyncio.to_thread(begun.wait, 10)
+        second, third = asyncio.create_task(batcher.ask(2)), asyncio.create_task(batcher.ask(3))
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        go_on.set()
+        return await first + await third
+
+    assert asyncio.run(go()) == 8
+    assert seen == [1, 3]
+    batcher.close()
+
+
+def test_cancelling_a_caller_whose_question_is_being_answered_does_no_harm() -> None:
+    go_on, begun = threading.Event(), threading.Event()
+
+    def work(jobs: Jobs) -> None:
+        begun.set()
+        assert go_on.wait(10)
+        double(jobs)
+
+    batcher = Batcher(work, threads=1, size=1)
+
+    async def go() -> int:
+        first = asyncio.create_task(batcher.ask(1))
+        await asyncio.to_thread(begun.wait, 10)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        go_on.set()
+        return await batcher.ask(5)
+
+    assert asyncio.run(go()) == 10
+    batcher.close()
+
+
+def test_a_closed_batcher_takes_no_questions() -> None:
+    batcher = Batcher(double, threads=1, size=1)
+    batcher.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        asyncio.run(batcher.ask(1))

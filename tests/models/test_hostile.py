@@ -1,0 +1,161 @@
+"""What hostile servers cost; `benchmarks/hostile.py` measures more of it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator import Annotator, CollectSettings, Item, PcsWarning, Task, collect
+from pcs_annotator.asking.engine.ask import Asker
+from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
+from pcs_annotator.asking.engine.collect import run_job
+from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.base.errors import BadRequest, ConfigError, RateLimited, TooManyFiles
+from pcs_annotator.core.chat import LONGEST_ANSWER
+from pcs_annotator.models.failures import CallSite, parse_retry_after, unreachable
+from pcs_annotator.models.resolve import resolve_model
+from pcs_annotator.models.scripted import ScriptedModel
+from tests.asking.virtual_time import run_virtually
+from tests.models.hostile import CASES, SILENT, WAITING, WAITS, ask, packed, serving
+from tests.models.stub import KEY, ask_once, completion, run, says
+from tests.models.stub import serving as serving_stub
+
+TASK = Task("Is it so?", ["yes", "no"])
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.seen != WAITING])
+def test_a_hostile_server_costs_little_and_its_paid_answers_are_kept(name: str) -> None:
+    case = CASES[name]
+
+    async def go() -> str:
+        async with serving(case.serve()) as url:
+            deadline = 0.2 if case.seen == SILENT else 20.0
+            return (await ask(url, answers=case.answers, rows=2, deadline=deadline, longest=30)).text
+
+    assert re.search(case.seen, run(go()))
+
+
+def test_a_gigabyte_in_a_small_packet_takes_little_memory() -> None:
+    code = (
+        "import asyncio, resource, sys; from tests.models.hostile import *\n"
+        "async def go():\n"
+        "    async with serving(CASES['gzip bomb of 1 GB'].serve()) as url:\n"
+        "        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "        seen = await ask(url, answers='hard', rows=12, deadline=20, longest=30)\n"
+        "        print(seen.text); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
+        "asyncio.run(go())"
+    )
+    environment = {"PYTHONPATH": ":".join([str(ROOT), *filter(None, sys.path)])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    seen, grown = done.stdout.splitlines()
+    assert "larger than 4 MB" in seen
+    assert int(grown) < 150 * (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def test_the_limit_can_be_set() -> None:
+    async def go(limit: str) -> str:
+        async with serving_stub(says(completion("x" * 3000))) as stub:
+            model = resolve_model("groq:m", {**stub.opens("groq"), "PCS_MAX_REPLY_MB": limit})
+            return (await ask_once(model)).text
+
+    assert len(run(go("0.01"))) == 3000
+    with pytest.raises(BadRequest, match=r"larger than 0\.002 MB.*PCS_MAX_REPLY_MB"):
+        run(go("0.002"))
+    for wrong in ("0", "-1", "lots", "inf", "nan"):
+        with pytest.raises(ConfigError, match="PCS_MAX_REPLY_MB"):
+            run(go(wrong))
+
+
+def test_the_same_holds_for_anthropic() -> None:
+    async def go(url: str) -> str:
+        variables = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": url.partition("#")[0]}
+        return str(await ask_once(resolve_model("anthropic:claude-x", variables)))
+
+    async def bombed() -> str:
+        async with serving(packed("gzip", 31)) as url:
+            return await go(url)
+
+    async def counted(usage: object, stop: object) -> str:
+        body = {
+            "content": [{"type": "text", "text": "yes"}],
+            "usage": usage,
+            "stop_reason": stop,
+            "model": "claude-x-1",
+        }
+        async with serving_stub(says(body)) as stub:
+            return await go(stub.url)
+
+    with pytest.raises(BadRequest, match="larger than 4 MB"):
+        run(bombed())
+    for usage in (
+        {"input_tokens": 10**30, "output_tokens": "7"},
+        [1],
+        {"input_tokens": 5, "cache_read_input_tokens": {}},
+    ):
+        with pytest.warns(PcsWarning, match="answers as 'claude-x-1'"):
+            assert "text='yes'" in run(counted(usage, {}))
+
+
+def test_a_server_that_names_the_model_with_its_date_is_fine() -> None:
+    async def go(named: str) -> str:
+        async with serving_stub(says(completion(model=named))) as stub:
+            return (await ask_once(resolve_model(f"{stub.url}#org/my-model", {}))).text
+
+    for named in ("org/my-model", "my-model-2026-01-31", "My-Model:latest", "provider/my-model-001", ""):
+        assert run(go(named)) == "positive"
+    with pytest.warns(PcsWarning, match=f"answers as '{'x' * 50}"):
+        run(go("x" * 5000))
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_any_wait_can_be_read(wait: str) -> None:
+    assert (parse_retry_after({"Retry-After": wait}) or 0.0) >= 0.0
+
+
+def asked(model: ScriptedModel, folder: Path, *, in_flight: int = 64) -> tuple[Tally, float]:
+    """Ask about twenty rows in virtual time, and return what happened and how long it took."""
+    items = [Item(id=str(row), text=f"Text {row}.") for row in range(20)]
+
+    async def go() -> tuple[Tally, float]:
+        with Ledger(folder / "l.db") as ledger:
+            asker = Asker(ledger, BudgetTracker(Budget()), Tally(), lambda *_: 0.0, max_in_flight=in_flight)
+            await run_job(Job(task=TASK, annotators=[(Annotator(model), model)]), items, asker)
+            return asker.tally, asyncio.get_running_loop().time()
+
+    return run_virtually(go)
+
+
+@pytest.mark.parametrize("wait", [1e9, float("inf"), float("nan"), -5.0])
+def test_no_server_can_ask_for_more_than_a_minute(wait: float, tmp_path: Path) -> None:
+    tally, seconds = asked(ScriptedModel([RateLimited("slow down", wait), *["yes"] * 100]), tmp_path)
+    assert (tally.calls, tally.retries.total()) == (20, 1)
+    assert seconds < 62
+
+
+def test_too_many_open_files_lower_the_number_of_calls_at_once(tmp_path: Path) -> None:
+    place = CallSite(name="m", model="m", url="http://h")
+    error = unreachable(place, OSError(errno.EMFILE, "Too many open files"))
+    assert type(error) is TooManyFiles
+    with pytest.warns(PcsWarning, match=r"asked 8 questions at once.*ulimit -n") as caught:
+        tally, _ = asked(ScriptedModel([error, error, *["yes"] * 100], latency=1.0), tmp_path)
+    assert (tally.calls, tally.retries["TooManyFiles"], len(caught)) == (20, 2, 1)
+
+
+def test_a_rewrite_that_is_too_long_is_none(tmp_path: Path) -> None:
+    settings = CollectSettings(environment={}, rewriter=ScriptedModel(["long " * LONGEST_ANSWER]))
+    items = [Item(id="1", text="The dog chased the cat.")]
+    votes = asyncio.run(
+        collect(TASK, items, ["scripted:hash"], ["llm:voice"], ledger=tmp_path / "l.db", settings=settings)
+    )
+    assert (votes.codes < 0).all()
+    assert json.dumps(settings.tally.not_applicable).count("reply too long to read") == 1

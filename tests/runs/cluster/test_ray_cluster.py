@@ -1,0 +1,291 @@
+"""`--executor ray` on a real local cluster, whose workers and coordinator are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.base.errors import ClusterError, MissingPackage
+from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.core.task import Task
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.runs import ask
+from pcs_annotator.runs.cluster import ray_cluster
+from pcs_annotator.runs.cluster.actors import Work
+from tests.ray_cluster import kill_one, start_ray
+from tests.simulated import read_csv
+from tests.stub import Behaviour, StubProcess, stub_process
+
+ROWS, IN_FLIGHT = 300, 8
+SERVER = Behaviour(labels=("good", "bad"), logprobs="ignored", latency_s=0.05, key="sk-secret")
+SETTINGS = f"""
+[task]
+labels = ["good", "bad"]
+[ask]
+models = ["{{url}}#m"]
+answers = "hard"
+concurrency = {IN_FLIGHT}
+executor = "ray"
+workers = 2
+[relations]
+use = ["original", "order"]
+[learn]
+optimiser = "lr"
+folds = 3
+resamples = 0
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[StubProcess]:
+    with stub_process(SERVER) as stub:
+        yield stub
+
+
+@pytest.fixture
+def folder(tmp_path: Path, server: StubProcess, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with texts and settings, in which commands run."""
+    rows = [
+        f"{row},Case {row} is about the weather.,{('good', 'bad')[row % 2] if row < 60 else ''}" for row in range(ROWS)
+    ]
+    (tmp_path / "texts.csv").write_text("\n".join(["id,text,gold", *rows]) + "\n")
+    (tmp_path / "pcs.toml").write_text(SETTINGS.format(url=server.url))
+    (tmp_path / ".env").write_text("PCS_API_KEY=sk-secret\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def pcs(*arguments: str, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    code = main([*arguments, "--json"])
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    found: dict[str, object] = json.loads(said.out)
+    return found
+
+
+def meanwhile(server: StubProcess, answered: int, disturb: Callable[[], object]) -> threading.Thread:
+    """Do something once the server has given so many answers."""
+
+    def wait() -> None:
+        while server.stats().answered < answered:
+            time.sleep(0.01)
+        disturb()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.enable_socket  # Ray's own address is that of the machine
+@pytest.mark.parametrize("place", ["file", pytest.param("server", marks=pytest.mark.slow)])
+def test_a_run_survives_the_loss_of_a_worker_and_of_the_coordinator(
+    place: str,
+    folder: Path,
+    server: StubProcess,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> None:
+    address: LedgerAddress = folder / "run" / "ledger.db"
+    if place == "server":
+        address = request.getfixturevalue("postgres").new_ledger()
+        settings = (folder / "pcs.toml").read_text()
+        (folder / "pcs.toml").write_text(settings.replace("[ask]", f"[ask]\nledger = '{address}'"))
+    start_ray()
+    disturbing = [
+        meanwhile(server, ROWS // 2, lambda: kill_one("WorkerActor")),
+        meanwhile(server, ROWS, lambda: kill_one("CoordinatorActor")),
+    ]
+    found = pcs("run", "texts.csv", "-o", "run", capsys=capsys)
+    for thread in disturbing:
+        thread.join()
+    assert found["rows"] == ROWS
+    assert found["rows_without_label"] == 0
+    assert found["calls"] == 2 * ROWS
+    assert len(read_csv(folder / "run" / "labels.csv")) == ROWS
+    seen = server.stats()
+    # calls in flight: of the lost worker, and those whose replies the lost coordinator had not stored yet
+    assert seen.requests - 2 * ROWS <= 2 * IN_FLIGHT
+    with open_ledger(address) as ledger:
+        assert ledger.count() == 2 * ROWS
+    again = pcs("label", "texts.csv", "--run", "run", "--executor", "local", "-o", "out.csv", capsys=capsys)
+    assert again["calls"] == 0
+    assert [row["pcs_label"] for row in read_csv(folder / "out.csv")] == [
+        row["pcs_label"] for row in read_csv(folder / "run" / "labels.csv")
+    ]
+
+
+@pytest.fixture
+def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A cluster that is not this process's own: its address, and how to kill its head."""
+    pytest.importorskip("ray")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(16))
+    ray = Path(sys.executable).with_name("ray")
+    how = ["--num-cpus=2", "--include-dashboard=false", "--object-store-memory=80000000", "--disable-usage-stats"]
+    subprocess.run([ray, "start", "--head", f"--port={port}", *how], check=True, capture_output=True)
+
+    def kill() -> None:
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                title = (process / "cmdline").read_text()
+                if str(port) in title and ("/raylet" in title or "gcs_server" in title):
+                    os.kill(int(process.name), signal.SIGKILL)
+
+    try:
+        yield f"127.0.0.1:{port}", kill
+    finally:
+        kill()
+
+
+COMMAND = """
+import sys, ray
+{}
+from pcs_annotator.faces.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def started_run(address: str, before: str = "0") -> subprocess.Popen[str]:
+    arguments = ["run", "texts.csv", "-o", "run", "--quiet", "--ray-address", address]
+    return subprocess.Popen(
+        [sys.executable, "-c", COMMAND.format(before), *arguments], text=True, stderr=subprocess.PIPE
+    )
+
+
+@pytest.mark.slow
+def test_a_cluster_that_goes_away_is_said_and_the_next_run_continues(
+    folder: Path, server: StubProcess, head: tuple[str, Callable[[], None]]
+) -> None:
+    address, kill = head
+    server.change(latency_s=0.2)
+    run = started_run(address, "ray.__version__ = '9.9'")
+    said = run.communicate(timeout=120)[1]
+    assert run.returncode == 2
+    assert "and this process has 9.9; install the same versions" in said
+    for interrupted in (True, False):
+        before = server.stats().answered
+        run = started_run(address)
+        stopping = meanwhile(
+            server, before + ROWS // 4, partial(run.send_signal, signal.SIGINT) if interrupted else kill
+        )
+        said = run.communicate(timeout=120)[1]
+        stopping.join()
+        answered, in_flight = server.stats().answered, 0 if interrupted else 2 * IN_FLIGHT
+        assert "Traceback" not in said
+        with Ledger(folder / "run" / "ledger.db") as ledger:
+            assert answered - in_flight <= ledger.count() < 2 * ROWS
+    assert run.returncode == 2
+    assert "does not answer: has it been stopped? paid answers are kept" in said
+    assert main(["run", "texts.csv", "-o", "run", "--executor", "local", "-q"]) == 0
+    assert server.stats().answered - 2 * ROWS <= 2 * IN_FLIGHT
+
+
+LIMITED = """
+import json, sys
+from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.faces.cli.main import main
+
+def paid():
+    with Ledger("run/ledger.db") as ledger:
+        (bill,) = ledger.bills()
+    return bill.calls, bill.input_tokens + bill.output_tokens, bill.usd
+
+found = [(main(["run", "texts.csv", "-o", "run", "--shard", "1/1", "-q"]), *paid())]
+limits = ("calls", "--max-calls", "20"), ("tokens", "--max-tokens", "3000"), ("dollars", "--budget", None)
+for name, option, limit in limits:
+    limit = limit or str(paid()[2] + 0.003)
+    arguments = ["label", f"{name}.csv", "--run", "run", "--ask-all", "-q", "-o", f"{name}-out.csv", option, limit]
+    found.append((main([*arguments, "--max-per-second", "500"]), *paid()))
+print(json.dumps(found), file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+def test_a_cluster_of_this_machine_lasts_as_long_as_its_process_and_keeps_limits(
+    folder: Path, server: StubProcess
+) -> None:
+    with (folder / "pcs.toml").open("a") as settings:
+        settings.write(f'[ask.prices]\n"{server.url}#m" = [1.0, 2.0]\n')
+    for name in ("calls", "tokens", "dollars"):
+        (folder / f"{name}.csv").write_text("text\n" + "\n".join(f"Case {row} of {name}" for row in range(60)))
+    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=300, check=False)
+    assert "sk-secret" not in done.stdout + done.stderr
+    codes, calls, tokens, dollars = zip(*json.loads(done.stderr.splitlines()[-1]), strict=True)
+    assert codes == (0, 3, 3, 3)  # each budget is reached
+    assert calls[1] - calls[0] == 20
+    assert 3000 - 200 < tokens[2] - tokens[1] <= 3000
+    assert 0.003 - 0.0002 < dollars[3] - dollars[2] <= 0.003
+    assert server.stats().answered == calls[3]
+    assert server.stats().answered_twice == 0
+
+
+SMALL = """
+from pcs_annotator.runs.large import large_table, stream, survey
+large_table.IN_MEMORY_ROWS, stream.CHUNK_ROWS, survey.SAMPLE_ROWS = 50, 100, 80
+"""
+
+
+@pytest.mark.slow
+def test_a_large_table_that_is_interrupted_while_all_its_rows_are_asked_about_is_resumed(
+    folder: Path, server: StubProcess
+) -> None:
+    for code in (130, 0):
+        run = started_run("local", SMALL)
+        stopping = meanwhile(server, 2 * 80 + 50, partial(run.send_signal, signal.SIGINT)) if code else None
+        said = run.communicate(timeout=200)[1]
+        if stopping is not None:
+            stopping.join()
+        assert run.returncode == code, said
+        assert "Traceback" not in said
+        with Ledger(folder / "run" / "ledger.db") as ledger:
+            assert ledger.count() == server.stats().answered
+    assert (server.stats().answered, server.stats().answered_twice) == (2 * ROWS, 0)
+    assert len(read_csv(folder / "run" / "labels.csv")) == ROWS
+
+
+def test_what_cannot_be_a_cluster_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Elsewhere:
+        @staticmethod
+        def is_initialized() -> bool:
+            return False
+
+    monkeypatch.setitem(sys.modules, "ray", Elsewhere)
+    job = ask.open_job(Task("Good?", ["good", "bad"]), ["scripted:hash"], ["original"], ask.CollectSettings())
+    with pytest.raises(ClusterError, match="an address for Ray clients"):
+        ray_cluster.Cluster.connect(ask.ClusterSettings(address="ray://head:10001"), job)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingPackage, match=r"needs the extra ray: pip install 'perceived-confidence\[ray\]'"):
+        ray_cluster.Cluster.connect(ask.ClusterSettings(), job)
+
+
+def test_only_the_variables_that_models_read_are_sent(server: StubProcess) -> None:
+    given = {"PCS_API_KEY": "sk-secret", "OPENAI_API_KEY": "sk-other", "HOME": "/root"}
+    settings = ask.CollectSettings(environment=given, rewriter=f"{server.url}#writer")
+    job = ask.open_job(Task("Good?", ["good", "bad"]), [f"{server.url}#m"], ["original", "llm:register"], settings)
+    work = pickle.loads(pickle.dumps(Work.of(job, settings)))
+    assert work.settings.environment == {"PCS_API_KEY": "sk-secret"}
+    assert "sk-secret" not in repr(work)
+    opened = work.open()
+    assert [model.name for _, model in opened.annotators] == [model.name for _, model in job.annotators]
+    assert opened.rewriter.name == f"{server.url}#writer"

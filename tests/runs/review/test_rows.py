@@ -1,0 +1,336 @@
+"""All rows of a run as arrays: the same as what a run says about every row, and quick to find."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow.parquet import read_table, write_table
+
+from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning, TableError
+from pcs_annotator.core.arrays import Mask
+from pcs_annotator.core.gold import text_hash
+from pcs_annotator.core.review import Verdict
+from pcs_annotator.runs.files.config import Config, RelationSettings, TaskSettings
+from pcs_annotator.runs.files.human_files import GivenGold, write_gold
+from pcs_annotator.runs.files.review_log import append_events
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.review.record import Record
+from pcs_annotator.runs.review.rows import DECISIONS, Rows, asked_questions
+from pcs_annotator.runs.review.search import counts, matching
+from pcs_annotator.runs.review.session import Review
+from pcs_annotator.runs.review.values import Query, ReviewOptions
+from pcs_annotator.tables import vote_files
+from pcs_annotator.verbs.fit import fit_run, open_run
+from tests.runs.review.reviewing import judge
+from tests.simulated import simulated_models, simulated_run
+
+
+def rows_of(run: Path) -> Rows:
+    return Rows.read(RunFolder(run))
+
+
+def with_columns(run: Path) -> Path:
+    """Add columns of the user's own to the rows of a run."""
+    table = read_table(run / "items.parquet")
+    topics = pa.array([("Sport ", "money", None)[row % 3] for row in range(len(table))])
+    table = table.append_column("topic", topics).append_column("likes", pa.array(np.arange(len(table)) % 5))
+    write_table(table, run / "items.parquet")
+    return run
+
+
+def test_rows_say_what_the_run_says(run: Path) -> None:
+    rows, result = rows_of(run), open_run(run)
+    for place, expected in enumerate(result.outcomes):
+        assert rows.outcome(place) == expected
+        assert rows.text(place) == result.dataset.items[place].text
+        assert DECISIONS[rows.judgement.decision[place]] == (expected.decision or "none")
+        assert rows.labels[rows.judgement.label[place]] == expected.label
+        assert rows.judgement.certainty[place] == expected.confidence
+    gold = [None if code < 0 else rows.labels[code] for code in rows.gold]
+    assert gold == list(result.dataset.gold)
+
+
+@pytest.fixture
+def coded(tmp_path: Path) -> Path:
+    """Return a run with gold of two people, who differ on the first row."""
+    simulated_run(tmp_path, rows=60, gold_rows=20, coders=("anna", "ben"))
+    return tmp_path / "run"
+
+
+def test_gold_of_several_coders_is_the_same_as_in_a_fit_and_no_column_to_show(coded: Path) -> None:
+    rows, result = rows_of(coded), open_run(coded)
+    gold = [None if code < 0 else rows.labels[code] for code in rows.data_gold]
+    assert gold == list(result.dataset.gold)
+    assert sum(label is not None for label in gold) == 19
+    assert rows.gold.tolist() == rows.data_gold.tolist()
+    assert rows.own_columns == []
+    assert rows.columns(0) == {}
+
+
+def test_random_verdicts_beside_gold_of_several_coders_support_a_promise(coded: Path) -> None:
+    with Review.open(coded, ReviewOptions(refit_every=0, seed=1)) as review:
+        assert review.progress("ann").queues["random"] == (0, 41)
+        seen = [judge(review, "random", "good").id for _ in range(5)]
+    verdicts = fit_run(coded).verdicts
+    assert verdicts.counts["at_random"] == 5
+    assert not {f"t{row}" for row in range(1, 20)} & set(seen)
+
+
+def test_variants_of_every_row_are_shown_from_a_file_of_several_groups(run: Path) -> None:
+    path = run / "variants.parquet"
+    table = read_table(path)
+    write_table(table, path, row_group_size=7)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vote_files, "ROWS_IN_MEMORY", 3)
+        rows = rows_of(run)
+        shown = [one.text for place in range(len(rows)) for one in rows.variants(place)]
+    assert len(shown) == len(rows) == 60
+    assert shown == table["text"].to_pylist()
+
+
+def test_details_of_a_row(run: Path) -> None:
+    rows = rows_of(with_columns(run))
+    place = rows.place("t7")
+    assert rows.columns(place) == {"topic": "money", "likes": "2"}
+    assert rows.columns(2) == {"likes": "2"}
+    [variant] = rows.variants(place)
+    assert variant.relation == "frame"
+    assert variant.text is not None
+    assert rows.text(place).rstrip(".").lower() in variant.text.lower()
+    assert variant.question is None
+    assert [(one.annotator, one.relation) for one in rows.votes_on(place)] == [
+        (annotator, relation) for annotator in rows.votes.annotators for relation in ("original", "frame")
+    ]
+
+
+def test_questions_are_shown_as_they_were_asked() -> None:
+    task = TaskSettings(labels=("good", "bad"), instruction="Is it good, bad?")
+    use = ("original", "frame", "order", "layout", "wording", "no-longer-known")
+    with pytest.warns(PcsWarning, match="what no-longer-known asked is not shown: .*no-longer-known"):
+        found = asked_questions(Config(task=task, relations=RelationSettings(use=use)))
+    assert sorted(found) == ["layout", "order", "wording"]
+    assert "- bad\n- good" in found["order"]
+    assert found["layout"].startswith("One message")
+    assert "This is what has to be decided" in found["wording"]
+
+
+def test_a_run_without_a_fit_has_equal_weights(run: Path) -> None:
+    (run / "model.json").unlink()
+    rows = rows_of(run)
+    assert not rows.judgement.fitted
+    assert {DECISIONS[code] for code in rows.judgement.decision} <= {"agree", "review"}
+    assert rows.outcome(0).confidence is None
+    fit_run(run)
+    assert rows.refitted().judgement.fitted
+
+
+def test_labels_that_people_gave_in_a_file_are_gold(run: Path) -> None:
+    rows = rows_of(run)
+    same, other = rows.places["t30"], rows.places["t31"]
+    given = [
+        GivenGold(1, "t30", "Bad", text_hash=rows.text_hash(same)),
+        GivenGold(2, "t31", "bad", text_hash=text_hash("another text")),
+        GivenGold(3, "gone", "bad"),
+    ]
+    write_gold(run / "gold.csv", given)
+    with pytest.warns(PcsWarning, match=r"gold.csv: labels given for other texts are not used: 1 \('t31'\)"):
+        rows = rows.refitted()
+    assert rows.labels[rows.gold[same]] == "bad"
+    assert rows.gold[other] == -1
+    assert rows.data_gold[same] == -1
+
+
+def test_models_disagree_where_their_most_frequent_labels_differ(run: Path) -> None:
+    rows = rows_of(run)
+    for place in range(len(rows)):
+        own = []
+        for annotator in range(len(rows.votes.annotators)):
+            given = rows.votes.codes[place, annotator].ravel()
+            own.append(int(np.bincount(given[given >= 0], minlength=2).argmax()))
+        assert rows.disagreement[place] == (len(set(own)) > 1)
+
+
+def damaged(run: Path) -> Path:
+    (run / "items.parquet").write_bytes((run / "items.parquet").read_bytes()[:200])
+    return run
+
+
+def other_model(run: Path) -> Path:
+    path = run / "model.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "labels": ["yes", "no"]}))
+    return run
+
+
+def other_gold(run: Path) -> Path:
+    table = read_table(run / "items.parquet")
+    write_table(table.set_column(2, "gold", pa.array(["ugly"] * len(table))), run / "items.parquet")
+    return run
+
+
+def without(*names: str) -> Callable[[Path], Path]:
+    def remove(run: Path) -> Path:
+        for name in names:
+            (run / name).unlink()
+        return run
+
+    return remove
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "said"),
+    [
+        (without("run.json"), ConfigError, "is not a run folder"),
+        (without("items.parquet"), TableError, "has no items.parquet: pcs run, once more, writes it"),
+        (without("votes.parquet", "ledger.db"), TableError, "has no answers yet: pcs run asks for them"),
+        (damaged, TableError, "cannot be read"),
+        (other_model, TableError, r"was fitted with other labels \(yes, no\): pcs fit makes it again"),
+        (other_gold, LabelError, "'ugly' is not one of the labels"),
+    ],
+)
+def test_folders_that_cannot_be_reviewed(
+    run: Path, spoil: Callable[[Path], Path], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        rows_of(spoil(run))
+
+
+def test_votes_are_taken_from_the_ledger_after_a_stop(run: Path) -> None:
+    expected = rows_of(run)
+    (run / "votes.parquet").unlink()
+    with simulated_models():
+        again = rows_of(run)
+    np.testing.assert_array_equal(again.votes.codes, expected.votes.codes)
+
+
+def test_a_promise_is_void_if_votes_have_changed_since(run: Path, tmp_path: Path) -> None:
+    model = json.loads((run / "model.json").read_text())
+    assert model["certificate"] is not None
+    shutil.copy(run / "votes.parquet", tmp_path / "votes.parquet")
+    table = read_table(run / "votes.parquet")
+    write_table(table.set_column(4, "label", pa.array(["good"] * len(table))), run / "votes.parquet")
+    certificate = rows_of(run).judgement.model.certificate
+    assert certificate is not None
+    assert "votes changed since this promise was made" in certificate.why_not
+
+
+# ── queries ──
+
+
+def record_with(rows: Rows, *given: tuple[str, str | None, str]) -> Record:
+    verdicts = [
+        Verdict(
+            number=number,
+            id=name,
+            text_hash=rows.text_hash(rows.places[name]),
+            label=label,
+            reviewer=reviewer,
+            at="2026-01-01",
+            queue="chosen",
+        )
+        for number, (name, label, reviewer) in enumerate(given, 1)
+    ]
+    append_events(rows.folder.review, verdicts)
+    return Record.read(rows)
+
+
+def test_filters_apply_to_all_rows(run: Path) -> None:
+    rows = rows_of(with_columns(run))
+    record = record_with(
+        rows, ("t25", "good", "ann"), ("t26", "bad", "ann"), ("t26", "good", "bob"), ("t27", None, "ann")
+    )
+    judgement, size = rows.judgement, len(rows)
+    texts = np.array([rows.text(place) for place in range(size)])
+    likes = np.arange(size) % 5
+    named = np.array(rows.ids)
+    expected: dict[str, tuple[Query, Mask]] = {
+        "label": (Query(label="Good"), judgement.label == 0),
+        "decision": (Query(decision="review"), judgement.decision == 3),
+        "least": (Query(least=0.6), judgement.certainty >= 0.6),
+        "most": (Query(most=0.6), judgement.certainty <= 0.6),
+        "disagreement": (Query(disagreement=True), rows.disagreement),
+        "agreement": (Query(disagreement=False), ~rows.disagreement),
+        "reviewer": (Query(reviewer="bob"), named == "t26"),
+        "skipped too": (Query(reviewer="ann"), np.isin(named, ["t25", "t26", "t27"])),
+        "reviewed": (Query(reviewed=True), np.isin(named, ["t25", "t26"])),
+        "not reviewed": (Query(reviewed=False), ~np.isin(named, ["t25", "t26"])),
+        "conflict": (Query(conflict=True), named == "t26"),
+        "verdict": (Query(verdict="good"), named == "t25"),
+        "text": (Query(text="LOOKS GOOD"), np.char.find(texts, "looks good") >= 0),
+        "column": (Query(columns={"topic": "sport"}), np.arange(size) % 3 == 0),
+        "numbers": (Query(columns={"likes": "3", "topic": "Money"}), (likes == 3) & (np.arange(size) % 3 == 1)),
+        "both": (
+            Query(label="bad", text="looks bad"),
+            (judgement.label == 1) & (np.char.find(texts, "looks bad") >= 0),
+        ),
+    }
+    for name, (query, mask) in expected.items():
+        assert matching(rows, record, query).tolist() == np.flatnonzero(mask).tolist(), name
+
+
+def test_found_rows_are_sorted_and_counted(run: Path) -> None:
+    rows = rows_of(run)
+    record = record_with(rows, ("t25", "good", "ann"), ("t3", "bad", "ann"))
+    doubtful = rows.judgement.certainty[matching(rows, record, Query(sort="doubtful"))]
+    assert (np.diff(doubtful) >= 0).all()
+    certain = rows.judgement.certainty[matching(rows, record, Query(sort="certain"))]
+    assert (np.diff(certain) <= 0).all()
+    recent = matching(rows, record, Query(sort="recent"))
+    assert [rows.ids[place] for place in recent[:2]] == ["t3", "t25"]
+    found = counts(rows, record, matching(rows, record, Query()))
+    assert sum(found["label"].values()) == len(rows)
+    assert sum(found["decision"].values()) == len(rows)
+    assert found["reviewed"] == {"good": 1, "bad": 1}
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (Query(label="fine"), "'fine' is not one of the labels"),
+        (Query(decision="perhaps"), "no decision is called 'perhaps'"),  # type: ignore[arg-type]
+        (Query(columns={"author": "x"}), "the data has no column 'author' to filter by"),
+    ],
+)
+def test_queries_about_what_is_not_there(run: Path, query: Query, said: str) -> None:
+    rows = rows_of(run)
+    with pytest.raises((LabelError, ConfigError), match=said):
+        matching(rows, Record.read(rows), query)
+
+
+# ── the log ──
+
+
+def test_verdicts_on_other_texts_rows_and_labels_are_not_used(run: Path) -> None:
+    rows = rows_of(run)
+    good = Verdict(
+        number=1,
+        id="t25",
+        text_hash=rows.text_hash(rows.places["t25"]),
+        label="good",
+        reviewer="ann",
+        at="2026-01-01",
+        queue="chosen",
+    )
+    other = [
+        replace(good, number=2, id="t26", text_hash=text_hash("as it was before")),
+        replace(good, number=3, id="gone"),
+        replace(good, number=4, label="ugly"),
+    ]
+    append_events(rows.folder.review, [good, *other])
+    with (run / "review.jsonl").open("ab") as file:
+        file.write(b'{"kind": "verd')  # the process was killed here
+    record = Record.read(rows)
+    assert list(record.verdicts) == [rows.places["t25"]]
+    assert record.decided[rows.places["t25"]] == 0
+    assert record.last == 4
+    said = "\n".join(record.notes)
+    assert "1 verdicts on rows whose text has changed since are not used ('t26')" in said
+    assert "1 draws and verdicts on rows that the run does not have are not used ('gone')" in said
+    assert "1 verdicts with other labels than those of the run are not used ('t25')" in said
+    assert "the last line was cut off" in said

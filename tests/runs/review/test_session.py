@@ -1,0 +1,262 @@
+"""`Review`: rows in, verdicts out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyarrow.parquet import read_table, write_table
+
+from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, UnknownRow, UserError
+from pcs_annotator.core.review import Undo, Verdict
+from pcs_annotator.runs.files.review_log import read_review
+from pcs_annotator.runs.review.session import Review
+from pcs_annotator.runs.review.values import Query, ReviewOptions
+from tests.runs.review.reviewing import judge, verdict
+
+OPTIONS = ReviewOptions(refit_every=0, seed=1)
+
+
+@pytest.fixture
+def review(run: Path) -> Iterator[Review]:
+    with Review.open(run, OPTIONS) as opened:
+        yield opened
+
+
+def test_a_row_is_shown_with_everything_about_it(review: Review) -> None:
+    shown = review.next_row("ann", "random")
+    assert shown is not None
+    assert shown.text.startswith("Case ")
+    assert {vote.relation for vote in shown.votes} == {"original", "frame"}
+    assert len(shown.votes) == 6
+    [variant] = shown.variants
+    assert variant.relation == "frame"
+    assert variant.text is not None
+    assert sum(value for _, value in shown.probabilities) == pytest.approx(1)
+    assert shown.probabilities[0][0] == shown.outcome.label
+    assert "- good\n- bad" in shown.question
+    assert shown.gold is None
+    assert shown.reviewed is None
+    assert review.show("t3", "ann").gold in ("good", "bad")
+
+
+def test_variants_that_cannot_be_read_are_said_to_be(review: Review, run: Path) -> None:
+    (run / "variants.parquet").write_bytes(b"nothing")
+    shown = review.show("t3", "ann")
+    assert shown.variants == []
+    assert "variants.parquet is damaged or not a file of variants" in shown.unread
+    review.close()
+    with Review.open(run, OPTIONS) as again:
+        assert any("variants.parquet is damaged" in note and "rewrites are not shown" in note for note in again.notes)
+
+
+def test_verdicts_are_stored_with_all_that_is_known(review: Review, run: Path) -> None:
+    shown = review.next_row("Ann  Lee ", "learn")
+    assert shown is not None
+    given = replace(verdict(shown, "BAD", " Ann Lee"), note="sarcasm", seconds=3.5)
+    saved = review.submit(given)
+    assert (saved.ids, saved.numbers) == ([shown.id], [2])
+    stored = read_review(run / "review.jsonl")[-1]
+    assert isinstance(stored, Verdict)
+    assert (stored.label, stored.reviewer, stored.queue, stored.note) == ("bad", "Ann Lee", "learn", "sarcasm")
+    assert (stored.proposed, stored.confidence) == (shown.outcome.label, shown.outcome.confidence)
+    assert stored.text_hash == review._rows.text_hash(review._rows.places[shown.id])
+    assert stored.seconds == 3.5
+
+
+def test_verdicts_are_there_after_reopening(review: Review, run: Path) -> None:
+    first = judge(review, "random", "good")
+    review.close()
+    with Review.open(run, OPTIONS) as again:
+        shown = again.show(first.id, "ann")
+        assert shown.reviewed is not None
+        assert shown.reviewed.label == "good"
+        assert again.trail("ann") == [first.id]
+        second = again.next_row("ann", "random")
+        assert second is not None
+        assert second.id != first.id
+
+
+def test_a_second_review_of_the_folder_is_refused(review: Review, run: Path) -> None:
+    with pytest.raises(ConfigError, match=r"is being reviewed already, by .*process \d+"):
+        Review.open(run, OPTIONS)
+    review.close()
+    Review.open(run, OPTIONS).close()
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no run folder"):
+        Review.open(tmp_path / "nowhere", OPTIONS)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match="is not a run folder"):
+        Review.open(tmp_path / "empty", OPTIONS)
+
+
+def test_rows_labels_queues_and_names_that_do_not_exist(review: Review) -> None:
+    shown = review.next_row("ann", "random")
+    assert shown is not None
+    with pytest.raises(LabelError, match="'fine' is not one of the labels"):
+        review.submit(verdict(shown, "fine"))
+    with pytest.raises(UnknownRow, match="the run has no row 'nobody'"):
+        review.submit(replace(verdict(shown, "good"), id="nobody"))
+    with pytest.raises(UnknownRow):
+        review.show("nobody", "ann")
+    with pytest.raises(ConfigError, match="no queue is called 'all'"):
+        review.next_row("ann", "all")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="who reviews"):
+        review.next_row(" ", "random")
+    assert review.progress("ann").verdicts == 0
+
+
+def test_undo_takes_back_any_number_of_verdicts(review: Review, run: Path) -> None:
+    shown = [judge(review, "random", "good") for _ in range(5)]
+    review.submit(verdict(review.show(shown[0].id, "ann"), "bad"))
+    undone = [review.undo("ann") for _ in range(6)]
+    assert [one and one.ids for one in undone] == [[shown[0].id], *([one.id] for one in reversed(shown))]
+    assert undone[1] is not None
+    assert undone[1].queue == "random"
+    assert review.undo("ann") is None
+    assert review.progress("ann").reviewed == 0
+    assert sum(isinstance(event, Undo) for event in read_review(run / "review.jsonl")) == 6
+
+
+def test_undoing_a_change_restores_the_verdict_before_it(review: Review) -> None:
+    shown = judge(review, "random", "good")
+    review.submit(verdict(review.show(shown.id, "ann"), "bad"))
+    review.undo("ann")
+    reviewed = review.show(shown.id, "ann").reviewed
+    assert reviewed is not None
+    assert reviewed.label == "good"
+
+
+def test_only_own_verdicts_are_undone(review: Review) -> None:
+    judge(review, "random", "good", "ann")
+    judge(review, "random", "good", "bob")
+    review.undo("ann")
+    assert review.progress("ann").reviewers == {"bob": 1}
+
+
+def test_many_rows_are_accepted_and_taken_back_together(review: Review, run: Path) -> None:
+    judge(review, "random", "good")
+    query = Query(label="good", size=5)
+    found = review.find(query, "ann")
+    assert len(found.rows) == 5
+    assert found.acceptable > 5
+    saved = review.accept_all(query, "ann", found.acceptable, found.fits)
+    assert len(saved.ids) == found.acceptable
+    verdicts = [one for one in read_review(run / "review.jsonl") if isinstance(one, Verdict) and one.group]
+    assert {(one.label, one.queue, one.proposed) for one in verdicts} == {("good", "chosen", "good")}
+    assert review.find(query, "ann").acceptable == 0
+    assert review.accept_all(query, "ann", 0).ids == []
+    undone = review.undo("ann")
+    assert undone is not None
+    assert sorted(undone.ids) == sorted(saved.ids)
+    assert review.progress("ann").verdicts == 1
+
+
+def test_a_list_that_has_changed_is_not_accepted(review: Review) -> None:
+    found = review.find(Query(), "ann")
+    judge(review, "random", "good")
+    with pytest.raises(ChangedMeanwhile, match="59 rows to accept now, and had 60"):
+        review.accept_all(Query(), "ann", found.acceptable)
+    with pytest.raises(ChangedMeanwhile, match="a fit has changed labels"):
+        review.accept_all(Query(), "ann", 59, fits=found.fits + 1)
+    assert review.progress("ann").verdicts == 1
+
+
+def test_rows_in_other_hands_are_left_out_of_a_list(review: Review) -> None:
+    held = review.next_row("bob", "random")
+    assert held is not None
+    saved = review.accept_all(Query(), "ann", 60)
+    assert saved.left_out == 1
+    assert held.id not in saved.ids
+
+
+def test_pages_of_a_list(review: Review) -> None:
+    first, second = (review.find(Query(size=25, page=page), "ann").rows for page in (0, 1))
+    last = review.find(Query(size=25, page=2), "ann").rows
+    assert [one.id for one in (*first, *second, *last)] == [f"t{row}" for row in range(60)]
+    assert first[0].gold is not None
+    assert first[0].confidence is not None
+
+
+def test_progress_tells_pace_and_what_is_left(review: Review) -> None:
+    assert review.progress("").seconds is None
+    for seconds in (1.0, 3.0, 4_000.0, 2.0):
+        shown = review.next_row("ann", "random")
+        assert shown is not None
+        review.submit(replace(verdict(shown, "good"), seconds=seconds))
+    judge(review, "learn", None)
+    found = review.progress("ann")
+    assert (found.rows, found.reviewed, found.verdicts, found.skipped) == (60, 4, 4, 1)
+    assert found.seconds == 2.0  # the one of more than an hour was a pause
+    assert found.per_hour == pytest.approx(1800)
+    assert found.queues["random"].done == 4
+    assert found.queues["random"].left == 36
+    assert found.queues["doubtful"].left == 36
+    assert found.reviewers == {"ann": 5}
+    assert not found.fit.holds
+    assert found.fit.promise.startswith("no promise that at most 10 %")
+
+
+def test_agreement_of_reviewers(run: Path) -> None:
+    with Review.open(run, replace(OPTIONS, double=1.0)) as review:
+        assert review.agreement().pairs == []
+        assert review.agreement().alpha is None
+        for row in range(4):
+            judge(review, "random", "good" if row % 2 else "bad", "ann")
+            judge(review, "random", "good" if row == 1 else "bad", "bob")
+        judge(review, "random", "good", "ann")  # alone
+        found = review.agreement()
+        [pair] = found.pairs
+        assert (pair.first, pair.second, pair.rows, pair.alike) == ("ann", "bob", 4, 3)
+        assert pair.kappa == pytest.approx(0.5)
+        assert found.alpha == pytest.approx(1 - 7 * 2 / (2 * 3 * 5))
+        assert (found.rows, found.conflicts) == (4, 1)
+
+
+def test_verdicts_on_changed_texts_are_not_used(review: Review, run: Path) -> None:
+    shown = judge(review, "random", "good")
+    review.close()
+    table = read_table(run / "items.parquet")
+    texts = [text.replace("Case", "Story") for text in table["text"].to_pylist()]
+    write_table(table.set_column(1, "text", [texts]), run / "items.parquet")
+    with Review.open(run, OPTIONS) as again:
+        assert again.progress("ann").reviewed == 0
+        assert again.show(shown.id, "ann").reviewed is None
+        [note] = [note for note in again.notes if "whose text has changed" in note]
+        assert repr(shown.id) in note
+        second = again.next_row("ann", "random")
+        assert second is not None
+        assert second.id == shown.id  # it is still part of the random sample
+
+
+def test_what_is_not_ready_is_said_at_the_start(review: Review, run: Path) -> None:
+    assert review.notes == []
+    review.close()
+    (run / "model.json").unlink()
+    table = read_table(run / "votes.parquet")
+    note = json.loads(table.schema.metadata[b"pcs"])
+    note["tally"]["failed"] = {"timeout": 90}
+    note["ledger"]["calls"] = 10_000  # nothing has come since
+    write_table(table.replace_schema_metadata({"pcs": json.dumps(note)}), run / "votes.parquet")
+    with Review.open(run, OPTIONS) as again:
+        unfinished, not_fitted = again.notes
+        assert "the run is not finished: 360 votes are there, about 80.0% of all" in unfinished
+        assert not_fitted.startswith("this run was not fitted yet")
+        assert judge(again, "learn", "good").outcome.confidence is None
+
+
+def test_guidelines(review: Review, run: Path, tmp_path: Path) -> None:
+    assert review.guidelines.startswith("Which label fits the text best: good, bad?\n\n- **good**")
+    review.close()
+    path = tmp_path / "guide.md"
+    path.write_text("# Be kind", encoding="utf-8")
+    with Review.open(run, replace(OPTIONS, guidelines=path)) as again:
+        assert again.guidelines == "# Be kind"
+    with pytest.raises(ConfigError, match=r"guidelines .* cannot be read"):
+        Review.open(run, replace(OPTIONS, guidelines=tmp_path / "none.md"))
+    Review.open(run, OPTIONS).close()  # the lock was given back

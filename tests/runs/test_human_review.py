@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcs_annotator.runs.files.config import LearnSettings
+from pcs_annotator.runs.human_review import MOST_ROWS_TO_LABEL, FromPeople, gold_of
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.tables.tables import Columns, read_dataset
+from pcs_annotator.verbs.fit import fit_run
+from pcs_annotator.verbs.run import run
+from tests.simulated import (
+    QUICK,
+    read_csv,
+    simulated_config,
+    simulated_models,
+    simulated_run,
+    truth_of,
+    write_csv,
+    write_texts,
+)
+
+
+def labelled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    return [{**row, "gold": truth_of(int(row["id"].removeprefix("t")))} for row in rows]
+
+
+def test_without_gold_the_most_informative_rows_are_written(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=150, gold_rows=0)
+    rows = read_csv(tmp_path / "run" / "to_label.csv")
+    assert result.to_label is not None
+    assert (result.to_label.rows, result.to_label.kind) == (30, "informative")
+    assert {row["drawn"] for row in rows} == {"informative"}
+    assert {row["gold"] for row in rows} == {""}
+    assert len({row["id"] for row in rows}) == 30
+    assert all(row["text"].startswith(f"Case {row['id'].removeprefix('t')} looks") for row in rows)
+
+
+@pytest.mark.parametrize(("gold_rows", "kind"), [(0, "informative"), (30, "at random"), (100, "for review")])
+def test_rows_to_label_have_each_text_once_and_none_that_has_gold(gold_rows: int, kind: str, tmp_path: Path) -> None:
+    data = read_csv(write_texts(tmp_path / "data.csv", range(120), gold_rows))
+    copies = [{"id": f"copy{row['id']}", "text": row["text"].upper(), "gold": ""} for row in data]
+    config = simulated_config(replace(QUICK, max_error=None) if kind == "at random" else QUICK)
+    request = RunRequest(
+        data=write_csv(tmp_path / "twice.csv", [*data, *copies]), folder=tmp_path / "run", config=config, to_label=200
+    )
+    with simulated_models():
+        result = run(request)
+    rows = read_csv(tmp_path / "run" / "to_label.csv")
+    assert result.to_label == (len(rows), kind)
+    texts = [row["text"].casefold() for row in rows]
+    assert len(set(texts)) == len(texts)
+    assert not set(texts) & {row["text"].casefold() for row in data[:gold_rows]}
+    if kind != "for review":
+        assert len(rows) == 120 - gold_rows
+
+
+def test_informative_rows_support_no_promise_and_the_random_rows_written_next_do(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=150, gold_rows=0)
+    folder = tmp_path / "run"
+    given = write_csv(tmp_path / "given.csv", labelled(read_csv(folder / "to_label.csv")))
+    taught = fit_run(folder, None, FromPeople(gold=given, to_label=60))
+    model = taught.learned.model
+    assert model.calibrator is not None
+    assert model.certificate is not None
+    assert "at random" in model.certificate.why_not
+    assert taught.to_label is not None
+    assert (taught.to_label.rows, taught.to_label.kind) == (60, "at random")
+    rows = read_csv(folder / "to_label.csv")
+    assert not {row["id"] for row in rows} & {row["id"] for row in read_csv(given)}
+    promised = fit_run(folder, None, FromPeople(gold=write_csv(given, labelled(rows))))
+    certificate = promised.learned.model.certificate
+    assert certificate is not None
+    assert certificate.holds
+    assert certificate.gold_rows == 60
+    assert "30 of them" in certificate.split
+
+
+def test_with_a_promise_all_rows_left_for_review_are_written_the_least_certain_first(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=240, gold_rows=150)
+    rows = read_csv(tmp_path / "run" / "to_label.csv")
+    assert {row["drawn"] for row in rows} == {"for review"}
+    by_id = {outcome.id: outcome for outcome in result.outcomes}
+    wanted = {one.id for one in result.outcomes if one.decision == "review" and int(one.id[1:]) >= 150}
+    assert {row["id"] for row in rows} == wanted
+    confidence = [by_id[row["id"]].confidence or 0.0 for row in rows]
+    assert confidence == sorted(confidence)
+
+
+def test_nothing_left_for_review_leaves_no_file_behind(tmp_path: Path) -> None:
+    simulated_run(
+        tmp_path, rows=60, gold_rows=30, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.05)
+    )
+    folder = tmp_path / "run"
+    assert (folder / "to_label.csv").exists()
+    everything = write_csv(tmp_path / "mine.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(60)])
+    result = fit_run(folder, None, FromPeople(gold=everything))
+    assert result.to_label is not None
+    assert result.to_label.rows == 0
+    assert not (folder / "to_label.csv").exists()
+
+
+def test_as_many_random_rows_are_drawn_as_the_promise_probably_needs_up_to_a_limit(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=400, gold_rows=80, learn=LearnSettings(optimiser="lr", folds=3, resamples=5))
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    assert result.to_label is not None
+    assert certificate.rows_needed is not None
+    assert result.to_label.kind == "at random"
+    assert result.to_label.rows == min(max(30, certificate.rows_needed.likely - 80), MOST_ROWS_TO_LABEL)
+
+
+def test_without_a_requested_promise_random_rows_are_written(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=60, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=None))
+    assert result.to_label is not None
+    result = simulated_run(
+        tmp_path, rows=60, gold_rows=20, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=None)
+    )
+    assert result.to_label is not None
+    assert (result.to_label.rows, result.to_label.kind) == (30, "at random")
+
+
+@pytest.mark.parametrize("rows", [0, 7])
+def test_the_requested_number_of_rows_is_written(rows: int, tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=40, gold_rows=0, learn=QUICK)
+    result = fit_run(tmp_path / "run", None, FromPeople(to_label=rows))
+    assert result.to_label is not None
+    assert result.to_label.rows == rows
+
+
+def test_gold_of_rows_that_are_no_longer_in_the_run_is_ignored(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=20, gold_rows=0)
+    rows = [
+        {"id": "t500", "gold": "good", "drawn": "at random"},
+        {"id": "t1", "gold": "good", "drawn": "informative"},
+        {"id": "t2", "gold": "bad", "drawn": "for review"},
+        {"id": "t3", "gold": "bad", "drawn": "at random"},
+    ]
+    write_csv(tmp_path / "run" / "gold.csv", rows)
+    gold = gold_of(result.folder, result.dataset)
+    assert [label for label in gold.labels if label] == ["good", "bad", "bad"]
+    assert np.flatnonzero(gold.random_sample).tolist() == [3]
+    assert not gold.assumed.any()
+
+
+def test_rows_count_as_drawn_at_random_only_if_we_drew_them(tmp_path: Path) -> None:
+    """Whatever the file says: for rows that were chosen otherwise, rows that a person added, and whole files."""
+    simulated_run(tmp_path, rows=60, gold_rows=20, learn=replace(QUICK, max_error=None))
+    folder = tmp_path / "run"
+    rows = labelled(read_csv(folder / "to_label.csv"))
+    drawn = {row["id"] for row in rows}
+    added = next(f"t{row}" for row in range(20, 60) if f"t{row}" not in drawn)
+    rows.append({"id": added, "text": "", "gold": "good", "drawn": "at random"})
+    rows[0]["drawn"] = ""  # a person need not know why we drew it, but then neither do we
+    result = fit_run(folder, {"max_error": 0.1}, FromPeople(gold=write_csv(tmp_path / "given.csv", rows)))
+    gold = gold_of(result.folder, read_dataset(tmp_path / "data.csv", Columns()))
+    counted = {result.dataset.items[row].id for row in np.flatnonzero(gold.random_sample & ~gold.assumed)}
+    assert counted == drawn - {rows[0]["id"]}
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    assert (certificate.gold_rows, certificate.assumed_rows) == (20 + len(counted), 20)
+
+
+def test_informative_rows_support_no_promise_even_if_their_labels_come_with_the_data(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=60, gold_rows=0)
+    chosen = {row["id"] for row in read_csv(tmp_path / "run" / "to_label.csv")}
+    data = tmp_path / "data.csv"
+    rows = [{**row, "gold": truth_of(int(row["id"][1:]))} for row in read_csv(data)]
+    write_csv(data, rows)
+    gold = gold_of(simulated_run(tmp_path, rows=60, gold_rows=60).folder, read_dataset(data, Columns()))
+    assert {row["id"] for place, row in enumerate(rows) if not gold.random_sample[place]} == chosen
+    assert (gold.assumed == gold.random_sample).all()
+
+
+def test_a_folder_of_an_earlier_version_does_not_know_its_draws_and_believes_the_file(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=30, gold_rows=12)
+    (tmp_path / "run" / "drawn.csv").unlink()
+    given = write_csv(tmp_path / "given.csv", [{"id": "t20", "gold": truth_of(20), "drawn": "at random"}])
+    certificate = fit_run(tmp_path / "run", None, FromPeople(gold=given)).learned.model.certificate
+    assert certificate is not None
+    assert certificate.gold_rows == 13

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pcs_annotator import ABSTAINED, PcsWarning, Votes
+from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.judging.evaluation.compare import Figures
+from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
+from pcs_annotator.runs.files.config import LearnSettings
+from pcs_annotator.runs.learn import (
+    KnownRows,
+    check_drift,
+    evaluation_file,
+    fit_for_classifier,
+    learn,
+    learn_if_possible,
+    learned_from,
+    model_file,
+    needs_gold,
+    probabilities,
+)
+from tests.builders import simulated_votes
+
+QUICK = LearnSettings(optimiser="lr", folds=2, resamples=5)
+
+
+def test_learning_gives_weights_calibrator_and_figures_against_the_references() -> None:
+    votes, gold = simulated_votes([0.9, 0.6, 0.4])
+    learned = learn(votes, gold, QUICK)
+    assert [figures.method for figures in learned.figures] == ["lr", "uniform", "majority", "zero-shot model-0"]
+    assert learned.model.weights.by_annotator["model-0"] > learned.model.weights.by_annotator["model-2"]
+    assert learned.model.calibrator is not None
+    assert learned.figures[0].behind is None
+    assert learned.figures[0].auroc.n == len(votes)
+
+
+def test_a_reference_is_not_compared_with_itself() -> None:
+    votes, gold = simulated_votes([0.9, 0.6])
+    learned = learn(votes, gold, LearnSettings(optimiser="uniform", folds=2, resamples=5))
+    assert [figures.method for figures in learned.figures] == ["uniform", "majority", "zero-shot model-0"]
+
+
+def test_gold_may_be_a_mapping_or_an_iterator() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=40)
+    by_id = learn(votes, dict(zip(votes.ids, gold, strict=True)), QUICK)
+    in_turn = learn(votes, iter(gold), QUICK)
+    assert by_id.model.to_dict() == in_turn.model.to_dict()
+
+
+def test_too_little_gold_still_gives_a_model_and_the_reason_why_there_are_no_figures() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=50)
+    few = [label if row < 5 else None for row, label in enumerate(gold)]
+    learned = learn(votes, few, replace(QUICK, folds=5))
+    assert not learned.figures
+    assert "at least 10 gold rows" in learned.no_figures
+    assert learned.model.calibrator is None
+
+
+def test_one_class_of_gold_gives_equal_weights_and_a_warning() -> None:
+    votes, _ = simulated_votes([0.9, 0.6], items=50)
+    with pytest.warns(PcsWarning) as caught:
+        learned = learn(votes, ["neutral"] * 50, QUICK)
+    assert any("all 50 gold rows say 'neutral'" in str(warning.message) for warning in caught)
+    assert learned.model.weights.by_annotator == {"model-0": 0.5, "model-1": 0.5}
+    assert "two classes" in learned.no_figures
+
+
+def test_without_gold_all_votes_count_the_same_and_nothing_is_calibrated() -> None:
+    votes, _ = simulated_votes([0.9, 0.6], items=20)
+    learned = learn_if_possible(votes, [None] * 20, QUICK)
+    assert learned.model.weights.by_annotator == {"model-0": 0.5, "model-1": 0.5}
+    assert learned.model.calibrator is None
+    assert "no gold labels" in learned.no_figures
+
+
+def test_figures_come_back_from_plain_values_as_they_were() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=60)
+    for figures in learn(votes, gold, QUICK).figures:
+        assert Figures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
+
+
+def test_without_gold_nothing_is_accepted_but_it_shows_where_answers_agree() -> None:
+    votes, _ = simulated_votes([0.9, 0.6], items=40)
+    decided = learn_if_possible(votes, [None] * 40, QUICK).model
+    assert {outcome.decision for outcome in decided.judge(votes)} == {"agree", "review"}
+    assert (decided.decided_by, decided.certificate) == ("agreement", None)
+    undecided = learn_if_possible(votes, [None] * 40, replace(QUICK, max_error=None)).model
+    assert {outcome.decision for outcome in undecided.judge(votes)} == {None}
+
+
+def test_figures_of_an_earlier_version_do_not_say_that_labels_are_accepted_without_gold() -> None:
+    votes, _ = simulated_votes([0.9, 0.6], items=40)
+    learned = learn_if_possible(votes, [None] * 40, QUICK)
+    old = {**evaluation_file(learned), "no_figures": "no gold labels, … and labels are accepted only where …"}
+    assert learned_from(learned.model, old).no_figures == learned.no_figures
+
+
+@pytest.mark.parametrize("gold", [True, False])
+@pytest.mark.parametrize("max_error", [0.0, 1.0, -1.0])
+def test_a_promise_that_cannot_be_made_is_an_error_with_gold_or_without(max_error: float, gold: bool) -> None:
+    votes, labels = simulated_votes([0.9, 0.6], items=40)
+    with pytest.raises(ConfigError, match="max_error"):
+        learn_if_possible(votes, labels if gold else [None] * 40, replace(QUICK, max_error=max_error))
+
+
+def test_gold_rows_that_differ_from_the_others_raise_a_warning() -> None:
+    votes, gold = simulated_votes([0.9, 0.85, 0.8], items=300)
+    settings = replace(QUICK, max_error=0.1)
+    one_sided = [label if label == "negative" or row % 5 == 0 else None for row, label in enumerate(gold)]
+    with pytest.warns(PcsWarning, match=r"\d+ % of the rows without gold"):
+        learn(votes, one_sided, settings)
+    alike = [label if row % 2 else None for row, label in enumerate(gold)]
+    learn(votes, alike, settings)
+    chosen = np.array([row % 2 == 1 for row in range(300)])
+    learn(votes, alike, settings, KnownRows(random_sample=chosen))
+
+
+def test_new_votes_that_differ_from_those_learned_from_are_noticed_and_others_are_not() -> None:
+    votes, gold = simulated_votes([0.9, 0.85], items=200)
+    model = learn(votes, gold, QUICK).model
+    same, _ = simulated_votes([0.9, 0.85], items=200, seed=5)
+    alike = check_drift(model, same)
+    assert alike is not None
+    assert alike.sentence == "new texts are answered like the calibration set"
+    assert alike.smallest_shift is not None
+    one_class = same.take(np.flatnonzero(same.codes[:, 0, 0, 0] == 0))
+    differ = check_drift(model, one_class)
+    assert differ is not None
+    assert differ.found
+    assert "100 % of new texts" in differ.sentence
+    assert check_drift(replace(model, profile=None), one_class) is None
+
+
+def test_copies_of_a_new_text_count_once_and_raise_no_alarm() -> None:
+    votes, gold = simulated_votes([0.9, 0.85], items=200)
+    model = learn(votes, gold, QUICK).model
+    rows = np.repeat(np.arange(15), 30)
+    copies, texts = votes.resampled(rows), [f"Text  {row}" for row in rows]
+    found = check_drift(model, copies, texts)
+    assert found is not None
+    assert found.sentence == "15 texts are too few to compare: 20 are needed on both sides"
+    as_if_different = check_drift(model, copies)
+    assert as_if_different is not None
+    assert as_if_different.found
+
+
+def test_a_promise_comes_with_how_the_other_rows_compare() -> None:
+    votes, gold = simulated_votes([0.9, 0.85, 0.8], items=300)
+    settings = replace(QUICK, max_error=0.1)
+    learned = learn(votes, [label if row % 2 else None for row, label in enumerate(gold)], settings)
+    assert learned.drift is not None
+    assert learned.drift.sentence == "the rows without gold are answered like those with"
+    written = json.loads(json.dumps(evaluation_file(learned)))
+    assert learned_from(learned.model, written).drift == learned.drift
+    assert learned_from(learned.model, {**written, "drift": None}).drift is None
+    assert learn(votes, gold, settings).drift is None
+
+
+def repeated(times: int, items: int = 60) -> tuple[Votes, list[str], list[str]]:
+    """Return votes on texts that each occur several times, their gold, and the texts."""
+    votes, gold = simulated_votes([0.9, 0.8, 0.6], items=items)
+    rows = np.tile(np.arange(items), times)
+    return votes.resampled(rows), [gold[row] for row in rows], [f"text {row}" for row in rows]
+
+
+def test_gold_rows_that_repeat_a_text_count_once_and_are_counted() -> None:
+    votes, gold, texts = repeated(3)
+    learned, plain = learn(votes, gold, QUICK, KnownRows(texts=texts)), learn(*repeated(1)[:2], QUICK)
+    assert learned.model.certificate is not None
+    assert learned.model.certificate.gold_rows == learned.model.certificate.assumed_rows == 60
+    assert learned.model.weights.diagnostics.gold_rows == 60
+    assert [figures.auroc.n for figures in learned.figures] == [60] * len(plain.figures)
+    assert [flag.detail for flag in learned.model.weights.diagnostics.flags] == [
+        "120 gold rows repeat a text and count once: copies say nothing new"
+    ]
+    assert not plain.model.weights.diagnostics.flags
+    twice = learn(votes.take(slice(61)), gold[:61], QUICK, KnownRows(texts=texts[:61]))
+    assert "1 gold row repeats a text and counts once" in twice.model.weights.diagnostics.flags[0].detail
+
+
+def test_copies_with_different_gold_are_not_learned_from_and_named() -> None:
+    votes, gold, texts = repeated(2)
+    gold[0] = next(label for label in votes.labels if label != gold[60])
+    learned = learn(votes, gold, QUICK, KnownRows(texts=texts))
+    kinds = {flag.kind: flag.detail for flag in learned.model.weights.diagnostics.flags}
+    assert "these 2 rows are not learned from: '0', '60'; correct them" in kinds["gold contradictory"]
+    assert learned.model.weights.diagnostics.gold_rows == 59
+
+
+def test_gold_that_all_contradicts_itself_is_an_error() -> None:
+    votes, gold, texts = repeated(2)
+    others = [next(one for one in votes.labels if one != label) for label in gold[:60]]
+    with pytest.raises(GoldError, match=r"these 120 rows are not learned from: '0', '1', .*; correct them"):
+        learn_if_possible(votes, [*gold[:60], *others], QUICK, KnownRows(texts=texts))
+
+
+def test_copies_count_once_for_the_classifier_too() -> None:
+    votes, gold, texts = repeated(3)
+    model = fit_for_classifier(votes, gold, "lr", seed=0, max_error=0.1, texts=texts)
+    assert model.certificate is not None
+    assert model.certificate.gold_rows == 60
+    gold[:120] = [next(one for one in votes.labels if one != gold[120])] * 60 + gold[60:120]
+    gold[60] = next(one for one in votes.labels if one not in (gold[0], gold[120]))
+    with pytest.warns(PcsWarning, match="these 3 rows are not learned from: '0', '60', '120'"):
+        fit_for_classifier(votes, gold, "lr", seed=0, texts=texts)
+
+
+def test_the_model_file_has_the_settings_of_learning() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=40)
+    written = model_file(learn(votes, gold, QUICK), QUICK, votes.labels)
+    assert written["learn"]["max_error"] == 0.05
+    assert written["labels"] == list(votes.labels)
+    assert written["certificate"]["n_gold"] == 40
+
+
+def test_the_model_is_the_one_that_a_run_learns() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=60)
+    from_run = learn(votes, gold, LearnSettings(optimiser="lr", resamples=20)).model
+    here = fit_for_classifier(votes, gold, "lr", seed=0)
+    assert here.weights.by_annotator == from_run.weights.by_annotator
+    assert here.calibrator is not None
+    assert from_run.calibrator is not None
+    assert here.calibrator.to_dict() == from_run.calibrator.to_dict()
+
+
+def test_an_optimiser_may_be_named_or_given() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=60)
+    named, given = (fit_for_classifier(votes, gold, one, seed=0) for one in ("lr", LinearRegression()))
+    assert named.weights.by_annotator == given.weights.by_annotator
+    assert needs_gold("lr")
+    assert needs_gold(LinearRegression())
+    assert not needs_gold("dawid-skene")
+
+
+def test_probabilities_are_in_the_requested_order_and_as_given_for_items_without_votes() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=60)
+    codes = np.array(votes.codes)
+    codes[0] = ABSTAINED
+    silent = replace(votes, codes=codes)
+    model = fit_for_classifier(silent, gold, "lr", seed=0)
+    shares = np.array([0.2, 0.3, 0.5])
+    there = probabilities(model, silent, votes.labels, shares)
+    assert (there == probabilities(model, silent, votes.labels[::-1], shares[::-1])[:, ::-1]).all()
+    assert there.sum(axis=1) == pytest.approx(1)
+    assert there[0].tolist() == shares.tolist()
+    confidences = [outcome.confidence for outcome in model.judge(silent)]
+    assert confidences[0] is None
+    assert confidences[1:] == there[1:].max(axis=1).tolist()

@@ -1,0 +1,75 @@
+"""Requests and decisions are logged, with the names of models alone: no text, no reply and no key."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from pcs_annotator import alabel, arun
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.faces.cli.main import main
+from tests.stub import Behaviour, StubServer
+
+KEY = "sk-test-0123456789abcdef0123"
+TEXTS = [f"A guest wrote sentence {row} about the harbour." for row in range(20)]
+TABLE = {"text": TEXTS, "gold": ["good", "bad"] * 10}
+
+
+def test_a_full_log_has_requests_and_decisions_but_no_text_reply_or_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level(logging.DEBUG, "pcs_annotator")
+
+    async def ask() -> None:
+        async with StubServer(Behaviour(share_429=0.2, share_chatter=0.3, retry_after="none")) as stub:
+            environment = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": stub.url}
+            models = ["openai:gpt-4o-mini"]
+            await arun(TABLE, "here", models=models, optimiser="lr", max_error=0.3, environment=environment)
+            await alabel(["The harbour again."], "here", environment=environment)
+
+    asyncio.run(ask())
+    logged = [record.getMessage() for record in caplog.records]
+    assert all(record.name.startswith("pcs_annotator.") for record in caplog.records)
+    levels = {record.levelno for record in caplog.records}
+    assert levels == {logging.DEBUG, logging.INFO}
+    everything = "\n".join(logged)
+    for words in ("openai:gpt-4o-mini: stop after", "RateLimited", "asked again in", "tokens in", "(label)"):
+        assert words in everything
+    for words in (
+        "questions: ",
+        "20 gold rows, lr: Weights(",
+        "promise",
+        "RunResult('here', 20 rows",
+        "1 texts labelled",
+    ):
+        assert words in everything
+    secrets = {KEY, KEY[-8:], *TEXTS, "guest", "harbour"}
+    with open_ledger(Path("here/ledger.db")) as ledger:
+        replies = {entry.reply for entry in ledger.entries()}
+    secrets |= {reply for reply in replies if reply not in ("good", "bad")}
+    secrets |= set(pq.read_table("here/variants.parquet")["text"].drop_null().to_pylist())
+    assert [secret for secret in secrets if secret in everything] == []
+
+
+def test_the_command_logs_where_it_is_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("texts.csv").write_text("text\nOne.\nTwo.\n")
+    command = ["run", "texts.csv", "--labels", "good,bad", "--model", "scripted:hash", "--relations", "original"]
+    assert main(["--log-level", "debug", *command]) == 0
+    logged = capsys.readouterr().err
+    assert "DEBUG pcs_annotator.asking.engine.ask: scripted:hash: stop after" in logged
+    assert "INFO pcs_annotator.verbs.run: RunResult" in logged
+    assert main([*command, "--json"]) == 0
+    assert "pcs_annotator" not in capsys.readouterr().err
+
+
+def test_a_library_logs_nothing_of_its_own_accord() -> None:
+    handlers = logging.getLogger("pcs_annotator").handlers
+    assert any(isinstance(handler, logging.NullHandler) for handler in handlers)

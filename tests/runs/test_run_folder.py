@@ -1,0 +1,307 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow.parquet import read_table, write_table
+
+from pcs_annotator.asking.ledger.lock import lock_ledger
+from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, PcsWarning, TableError
+from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.runs.files.runs import read_json, write_json
+from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.verbs.fit import fit_run, open_run
+from tests.simulated import QUICK, copy_run, read_csv, simulated_run, truth_of, write_csv
+
+
+@pytest.fixture
+def folder(promising_run: Path, tmp_path: Path) -> Path:
+    """A run of 260 rows, 150 with gold, whose promise holds."""
+    return copy_run(promising_run, tmp_path / "run")
+
+
+def certificate_of(result: RunResult) -> Certificate:
+    assert result.learned.model.certificate is not None
+    return result.learned.model.certificate
+
+
+def decisions_of(result: RunResult) -> set[str | None]:
+    return {outcome.decision for outcome in result.outcomes}
+
+
+def audited(folder: Path, right: Callable[[int], bool], rows: int = 60) -> FromPeople:
+    """Draw an audit and fill in verdicts."""
+    assert fit_run(folder, None, FromPeople(audit=rows)).to_audit == rows
+    drawn = read_csv(folder / "audit.csv")
+    filled = [{**row, "verdict": "right" if right(place) else "wrong"} for place, row in enumerate(drawn)]
+    return FromPeople(verdicts=write_csv(folder.parent / "verdicts.csv", filled))
+
+
+def test_a_run_opens_as_it_was_left(folder: Path) -> None:
+    fitted, opened = fit_run(folder), open_run(folder)
+    assert certificate_of(opened) == certificate_of(fitted)
+    assert list(opened.outcomes) == list(fitted.outcomes)
+    assert decisions_of(opened) == {"accept", "review"}
+    assert opened.to_label is None
+    assert opened.dataset.gold == fitted.dataset.gold
+
+
+def test_a_run_with_a_removed_calibration_and_optimiser_opens_and_is_learned_again(folder: Path) -> None:
+    model, start = read_json(folder / "model.json"), read_json(folder / "run.json")
+    model["calibrator"] = {"method": "isotonic", "labels": ["good", "bad"], "curves": [[[0.1, 0.2]], [[0.1, 0.2]]]}
+    gone = {"calibration": "isotonic", "optimiser": "least-squares"}
+    model["learn"] |= gone
+    start["config"]["learn"] |= gone
+    write_json(folder / "model.json", model)
+    write_json(folder / "run.json", start)
+    with pytest.warns(PcsWarning, match="cannot read the calibration 'isotonic'") as caught:
+        opened = open_run(folder)
+    assert any("learned again for this command alone" in str(one.message) for one in caught)
+    assert read_json(folder / "model.json") == model  # reading changes nothing
+    assert opened.learned.model.calibrator is not None
+    assert opened.learned.model.calibrator.method == "softmax"
+
+
+def test_a_fit_waits_for_the_run_that_changes_its_folder(folder: Path) -> None:
+    before = (folder / "model.json").stat().st_mtime_ns
+    fitting = threading.Thread(target=fit_run, args=(folder, {"optimiser": "uniform"}))
+    with lock_ledger(folder / "ledger.db"):
+        fitting.start()
+        fitting.join(timeout=0.3)
+        assert (folder / "model.json").stat().st_mtime_ns == before
+    fitting.join()
+    assert (folder / "model.json").stat().st_mtime_ns > before
+
+
+def test_settings_of_the_last_fit_stay_unless_overridden(folder: Path) -> None:
+    fit_run(folder, {"optimiser": "uniform", "max_error": 0.2, "per_label": True})
+    again = fit_run(folder)
+    assert again.learned.model.weights.diagnostics.optimiser == "uniform"
+    assert certificate_of(again).promise.max_error == 0.2
+    assert certificate_of(again).promise.per_label
+    changed = fit_run(folder, {"max_error": 0.3})
+    assert certificate_of(changed).promise.max_error == 0.3
+    assert certificate_of(changed).promise.per_label
+
+
+def test_a_folder_that_was_asked_but_not_learned_from_has_the_settings_of_the_run(folder: Path) -> None:
+    (folder / "model.json").unlink()
+    assert certificate_of(fit_run(folder)).promise.max_error == QUICK.max_error
+
+
+def test_a_model_file_that_does_not_say_how_it_was_learned_is_fitted_like_the_run(folder: Path) -> None:
+    values = read_json(folder / "model.json")
+    del values["learn"]
+    write_json(folder / "model.json", values)
+    assert certificate_of(fit_run(folder)).promise.max_error == QUICK.max_error
+
+
+def test_gold_of_a_person_is_kept_for_later_fits(folder: Path) -> None:
+    given = write_csv(folder.parent / "mine.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(200, 250)])
+    first = fit_run(folder, None, FromPeople(gold=given))
+    for result in (first, fit_run(folder), open_run(folder)):
+        assert sum(label is not None for label in result.dataset.gold) == 200
+
+
+def test_later_gold_wins_over_earlier_gold(folder: Path) -> None:
+    mine = folder.parent / "mine.csv"
+    wrong = {"good": "bad", "bad": "good"}[truth_of(200)]
+    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t200", "gold": wrong}])))
+    assert open_run(folder).dataset.gold[200] == wrong
+    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t200", "gold": truth_of(200)}])))
+    assert open_run(folder).dataset.gold[200] == truth_of(200)
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "complaint"),
+    [
+        ({"id": "nobody", "gold": "good"}, TableError, r"mine\.csv, row 2.*'nobody'"),
+        ({"id": "t3", "gold": "ugly"}, LabelError, r"'ugly'.*mine\.csv, row 2|mine\.csv, row 2.*'ugly'"),
+    ],
+)
+def test_gold_that_fits_no_row_or_no_label_is_refused_and_nothing_is_kept(
+    row: dict[str, str], error: type[Exception], complaint: str, folder: Path
+) -> None:
+    given = write_csv(folder.parent / "mine.csv", [{"id": "t2", "gold": "good"}, row])
+    with pytest.raises(error, match=complaint):
+        fit_run(folder, None, FromPeople(gold=given))
+    assert not (folder / "gold.csv").exists()
+
+
+def test_an_audit_that_finds_no_error_confirms(folder: Path) -> None:
+    result = fit_run(folder, None, audited(folder, lambda place: True))
+    audit = certificate_of(result).audit
+    assert audit is not None
+    assert (audit.finding, audit.rows, audit.wrong) == ("confirmed", 60, 0)
+    assert certificate_of(result).holds
+    assert certificate_of(fit_run(folder)).audit == audit
+    assert certificate_of(open_run(folder)).audit == audit
+
+
+def test_an_audit_of_few_rows_leaves_it_open(folder: Path) -> None:
+    result = fit_run(folder, None, audited(folder, lambda place: True, rows=5))
+    audit = certificate_of(result).audit
+    assert audit is not None
+    assert audit.finding == "open"
+    assert "accept" in decisions_of(result)
+
+
+def test_a_revoked_promise_stays_revoked_until_gold_changes(folder: Path) -> None:
+    revoked = fit_run(folder, None, audited(folder, lambda place: place % 2 == 0))
+    assert not certificate_of(revoked).holds
+    assert "an audit revokes it" in fallen_away(revoked)
+    assert decisions_of(revoked) == {"review"}
+    assert (certificate_of(revoked).accepted_share, certificate_of(revoked).review_rows) == (0, 260)
+    assert revoked.to_label is not None
+    assert revoked.to_label.kind == "at random"
+    for result in (fit_run(folder), open_run(folder)):
+        assert not certificate_of(result).holds
+        assert decisions_of(result) == {"review"}
+    more = write_csv(folder.parent / "mine.csv", [{"id": "t200", "gold": truth_of(200)}])
+    forgotten = certificate_of(fit_run(folder, None, FromPeople(gold=more)))
+    assert forgotten.audit is None
+    assert forgotten.holds
+    assert fallen_away(open_run(folder)) == ""
+
+
+def test_an_audit_does_not_apply_to_another_promise(folder: Path) -> None:
+    fit_run(folder, None, audited(folder, lambda place: False))
+    assert certificate_of(fit_run(folder, {"max_error": 0.2})).audit is None
+
+
+def test_verdicts_on_labels_that_have_changed_are_refused(folder: Path) -> None:
+    people = audited(folder, lambda place: True)
+    assert people.verdicts is not None
+    rows = read_csv(people.verdicts)
+    for changes in ({"id": "nobody"}, {"label": "ugly"}):
+        write_csv(people.verdicts, [{**rows[0], **changes}])
+        with pytest.raises(GoldError, match=r"verdicts\.csv, row 1: .*--audit"):
+            fit_run(folder, None, people)
+    reviewed = next(outcome for outcome in open_run(folder).outcomes if outcome.decision == "review")
+    write_csv(people.verdicts, [{**rows[0], "id": reviewed.id, "label": reviewed.label or ""}])
+    with pytest.raises(GoldError, match=f"row 1: '{reviewed.id}'"):
+        fit_run(folder, None, people)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [({"text": "Another text."}, "'{id}' has another text in the run"), ({}, "'{id}' was not drawn for an audit")],
+)
+def test_verdicts_count_only_for_rows_that_were_drawn_and_for_their_texts(
+    changes: dict[str, str], complaint: str, folder: Path
+) -> None:
+    people = audited(folder, lambda place: True)
+    assert people.verdicts is not None
+    row = read_csv(people.verdicts)[0]
+    if not changes:
+        drawn = {one["id"] for one in read_csv(people.verdicts)}
+        accepted = (one for one in open_run(folder).outcomes if one.decision == "accept" and one.id not in drawn)
+        undrawn = next(accepted)
+        changes = {"id": undrawn.id, "label": undrawn.label or "", "text": ""}
+    row = {**row, **changes}
+    write_csv(people.verdicts, [row])
+    with pytest.raises(GoldError, match=rf"verdicts\.csv, row 1: {complaint.format(**row)}.*--audit"):
+        fit_run(folder, None, people)
+
+
+def test_two_verdicts_on_one_row_count_once(folder: Path) -> None:
+    people = audited(folder, lambda place: True)
+    assert people.verdicts is not None
+    rows = read_csv(people.verdicts)
+    write_csv(people.verdicts, [*rows, *rows])
+    audit = certificate_of(fit_run(folder, None, people)).audit
+    assert audit is not None
+    assert audit.rows == 60
+    write_csv(people.verdicts, [*rows, {**rows[2], "verdict": "wrong"}])
+    with pytest.raises(GoldError, match=rf"row 61: '{rows[2]['id']}' has another verdict in row 3"):
+        fit_run(folder, None, people)
+
+
+@pytest.mark.parametrize("changes", [{"max_error": 0.001}, {"max_error": None}])
+def test_verdicts_without_a_promise_are_refused(changes: dict[str, Any], folder: Path) -> None:
+    people = audited(folder, lambda place: True)
+    with pytest.raises(GoldError, match=r"verdicts\.csv: there is no promise"):
+        fit_run(folder, changes, people)
+
+
+def test_an_audit_without_accepted_rows_is_refused(folder: Path) -> None:
+    with pytest.raises(GoldError, match="nothing to audit"):
+        fit_run(folder, {"max_error": 0.001}, FromPeople(audit=5))
+
+
+def test_rows_on_which_answers_agree_are_not_audited_and_a_folder_without_gold_opens_as_it_was(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=40, gold_rows=0)
+    assert {outcome.decision for outcome in result.outcomes} == {"agree", "review"}
+    with pytest.raises(GoldError, match="nothing to audit"):
+        fit_run(tmp_path / "run", None, FromPeople(audit=5))
+    assert open_run(tmp_path / "run").outcomes == result.outcomes
+    assert [row["pcs_decision"] for row in read_csv(tmp_path / "run" / "labels.csv")] == [
+        outcome.decision for outcome in result.outcomes
+    ]
+
+
+def test_an_audit_draws_no_row_with_gold(folder: Path) -> None:
+    fit_run(folder, None, FromPeople(audit=200))
+    drawn = read_csv(folder / "audit.csv")
+    assert drawn
+    assert all(int(row["id"].removeprefix("t")) >= 150 for row in drawn)
+    assert {row["verdict"] for row in drawn} == {""}
+
+
+def fallen_away(result: RunResult) -> str:
+    """What is said about a promise that fell away, before all other findings; empty if there is none."""
+    found = what_to_look_at(result.facts)
+    return found[0].detail if found and found[0].kind == "promise fell away" else ""
+
+
+@pytest.mark.parametrize("what", ["votes", "gold", "version"])
+def test_a_promise_is_void_when_votes_gold_or_version_change(what: str, folder: Path) -> None:
+    assert "accept" in decisions_of(open_run(folder))
+    if what == "votes":
+        votes = read_table(folder / "votes.parquet").to_pylist()
+        first = next(vote for vote in votes if vote["label"])
+        first["label"] = {"good": "bad", "bad": "good"}[first["label"]]
+        write_table(pa.Table.from_pylist(votes), folder / "votes.parquet")
+    elif what == "gold":
+        write_csv(folder / "gold.csv", [{"id": "t200", "gold": truth_of(200), "drawn": "at random"}])
+    else:
+        model = json.loads((folder / "model.json").read_text())
+        model["certificate"]["fingerprint"]["version"] = "0.0.0"
+        (folder / "model.json").write_text(json.dumps(model))
+    opened = open_run(folder)
+    assert certificate_of(opened).why_not.startswith(f"{what} changed")
+    assert f"now nothing is promised: {what} changed" in fallen_away(opened)
+    assert decisions_of(opened) == {"review"}
+    assert "accept" in decisions_of(fit_run(folder))
+
+
+def test_different_gold_for_equal_texts_is_refused_even_from_different_files(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=30, gold_rows=20)
+    table = read_table(tmp_path / "run" / "items.parquet").to_pylist()
+    table[25]["text"] = table[0]["text"]
+    write_table(pa.Table.from_pylist(table), tmp_path / "run" / "items.parquet")
+    other = {"good": "bad", "bad": "good"}[table[0]["gold"]]
+    given = write_csv(tmp_path / "mine.csv", [{"id": "t25", "gold": other}])
+    with pytest.raises(GoldError, match="rows 1 and 26"):
+        fit_run(tmp_path / "run", None, FromPeople(gold=given))
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"run\.json"):
+        open_run(tmp_path)
+
+
+def test_a_run_that_decides_nothing_opens_without_a_certificate(folder: Path) -> None:
+    fit_run(folder, {"max_error": None})
+    opened = open_run(folder)
+    assert "--max-error" in fallen_away(opened)
+    assert opened.learned.model.certificate is None
+    assert decisions_of(opened) == {None}
+    assert certificate_of(fit_run(folder, {"max_error": 0.1})).audit is None

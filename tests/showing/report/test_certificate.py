@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
+from pcs_annotator.judging.promising.certificate import Audit
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing.report.page import render
+from tests.showing.report.reading import Page, section
+from tests.showing.report.results import QUICK, Made, made_run
+
+LENIENT = replace(QUICK, max_error=0.3, certainty=0.8)
+
+
+def shown(result: RunResult) -> str:
+    return section(render(result), "promise")
+
+
+def audited(result: RunResult, audit: Audit) -> RunResult:
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    model = replace(result.learned.model, certificate=replace(certificate, audit=audit))
+    return replace(result, learned=replace(result.learned, model=model), outcomes=list(model.judge(result.votes)))
+
+
+def test_a_promise_that_holds_is_shown_with_what_it_is_based_on(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=90, learn=LENIENT))
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    assert certificate.fingerprint is not None
+    text = shown(result)
+    assert "promise, not audited At most 30 %" in text
+    assert 'class="stamp given"' in render(result)
+    assert "80 % certainty" in text
+    assert f"≥ {certificate.thresholds[EVERY_LABEL]:.3f}." in text
+    assert certificate.split in text
+    assert "gold rows used 90" in text
+    assert certificate.fingerprint.votes in text
+    accepted = sum(outcome.decision == "accept" for outcome in result.outcomes)
+    assert f"accepted ({accepted})" in text
+    assert 0 < accepted <= 90
+
+
+def test_without_a_promise_it_shows_why_and_how_many_rows_are_needed(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(learn=replace(QUICK, max_error=0.05)))
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    assert certificate.rows_needed is not None
+    text = shown(result)
+    assert "no promise No promise that at most 5 %" in text
+    assert "40 gold rows" in text
+    assert f"{certificate.rows_needed.likely:,} for four to one" in text
+    assert "100 % to review (40)" in text
+
+
+@pytest.mark.parametrize(
+    ("finding", "stamp", "sentence"),
+    [
+        ("confirmed", "confirmed by audit At most 30 %", "confirms it: 1 of 50"),
+        ("revoked", "revoked by audit No promise that at most 30 %", "revokes it: 1 of 50"),
+        ("open", "promise, audit open At most 30 %", "neither confirms nor revokes it yet: 1 of 50"),
+    ],
+)
+def test_the_finding_of_an_audit_comes_first(finding: str, stamp: str, sentence: str, tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=90, learn=LENIENT))
+    audit = Audit(rows=50, wrong=1, limit=0.3, error=Interval(0.0, 0.1), finding=finding)  # type: ignore[arg-type]  # a parameter is a str
+    text = shown(audited(result, audit))
+    assert stamp in text
+    assert sentence in text
+
+
+def test_without_gold_no_label_is_accepted_and_agreement_promises_nothing(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(gold=False))
+    text = shown(result)
+    agreeing = sum(outcome.decision == "agree" for outcome in result.outcomes)
+    assert 0 < agreeing < 40
+    assert "no promise No label is accepted, because there are no gold labels" in text
+    assert f"Answers agree on {agreeing} of 40 rows, which promises nothing" in text
+    assert f"answers agree ({agreeing})" in text
+    assert "accepted (" not in text
+    assert "gold rows used" not in text
+    page = Page(render(result)).text
+    assert "0 % accepted for lack of gold labels" in page
+    assert "Nothing stood out" not in page
+
+
+def test_a_single_answer_without_gold_leaves_all_rows_for_review(tmp_path: Path) -> None:
+    text = shown(made_run(tmp_path, Made(gold=False, skills=(0.8,), relations=("original",))))
+    assert "All rows are for review." in text
+    assert "agree" not in text
+
+
+def test_without_a_requested_promise_nothing_is_accepted_or_sent_to_review(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(learn=replace(QUICK, max_error=None)))
+    text = shown(result)
+    assert "no promise No promise was requested" in text
+    assert "--max-error 0.05" in text
+    assert "to review (" not in text
+
+
+def test_rows_without_a_label_are_counted_separately(tmp_path: Path) -> None:
+    text = shown(made_run(tmp_path, Made(votes=False, rows=12)))
+    assert "100 % no label (12)" in text
+    assert "to review (" not in text
+
+
+def test_the_accepted_share_is_among_the_first_numbers(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=90, learn=LENIENT))
+    accepted = sum(outcome.decision == "accept" for outcome in result.outcomes)
+    left = 90 - accepted
+    assert f"accepted {left} row{'s' * (left != 1)} for review" in Page(render(result)).text

@@ -1,0 +1,71 @@
+"""`pcs report` on a small run, from the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.verbs.fit import open_run
+from tests.showing.report.reading import section
+
+FIGURES = ["reliability.svg", "risk-coverage.svg", "roc.svg"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run, made once."""
+    place = tmp_path_factory.mktemp("made")
+    with open(place / "data.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "gold"])
+        writer.writerows([f"r{row}", f"Text number {row} is here.", ("good", "bad")[row % 2]] for row in range(24))
+    options = ["--labels", "good,bad", "--model", "scripted:hash", "--relations", "original,frame"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        assert main(["run", "data.csv", *options, "--optimiser", "lr", "-o", "run", "-q"]) == 0
+    return place
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "run"
+
+
+def test_figures_are_written_beside_the_page_unless_switched_off(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not (run / "figures").exists()
+    assert main(["report", str(run), "--no-figures"]) == 0
+    assert not (run / "figures").exists()
+    assert main(["report", str(run)]) == 0
+    assert sorted(path.name for path in (run / "figures").iterdir()) == FIGURES
+    capsys.readouterr()
+    assert main(["report", str(run), "-o", str(run / "other" / "page.html"), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [Path(path).name for path in printed["figures"]] == FIGURES
+    assert all(Path(path).parent == run / "other" / "figures" for path in printed["figures"])
+
+
+def test_a_page_written_again_is_the_page_that_the_run_wrote(run: Path) -> None:
+    written = (run / "report.html").read_text(encoding="utf-8")
+    assert main(["report", str(run), "--no-figures"]) == 0
+    again = (run / "report.html").read_text(encoding="utf-8")
+    for part in ("promise", "curves", "saved", "flips"):
+        assert section(written, part) == section(again, part)
+
+
+def test_a_folder_of_an_earlier_version_still_opens(run: Path) -> None:
+    path = run / "evaluation.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    assert values.pop("curves")
+    assert values.pop("spending")
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert open_run(run).learned.curves is None
+    assert main(["report", str(run)]) == 0
+    assert not (run / "figures").exists()
+    assert "pcs fit FOLDER" in section((run / "report.html").read_text(encoding="utf-8"), "curves")

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.showing.report.formats import bar, dollars, estimate, interval, number, percent, signed, span
+
+NAN = math.nan
+
+
+def test_what_is_not_a_number_is_a_dash_or_nothing() -> None:
+    assert number(NAN) == number(math.inf) == signed(NAN) == "–"
+    assert interval(Interval(NAN, 1.0)) == ""
+    assert dollars(NAN) == "price unknown"
+
+
+@pytest.mark.parametrize(("part", "text"), [(0, "0 %"), (1, "0.1 %"), (830, "83 %"), (999, "99.9 %"), (1000, "100 %")])
+def test_small_and_nearly_full_shares_are_not_rounded_away(part: int, text: str) -> None:
+    assert percent(part, 1000) == text
+
+
+def test_differences_carry_their_sign() -> None:
+    assert signed(0.0441) == "+0.044"
+    assert signed(-0.0441) == "−0.044"
+    assert signed(0.0) == "0.000"
+
+
+def test_drawings_stay_inside_their_box_whatever_the_numbers() -> None:
+    for drawing in (
+        bar(NAN),
+        bar(7.0, mark=-3),
+        estimate(2.0, Interval(-1, 9), top=1.0, reference=5),
+        span(0.5, Interval(0.5, 0.5), low=0.5, high=0.5),
+    ):
+        assert "nan" not in drawing
+        assert 'x1="-' not in drawing
+        assert 'width="700' not in drawing

@@ -1,0 +1,160 @@
+"""The page of a run whose models gave log-probabilities, or were asked the question in several ways."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing.report.page import render
+from pcs_annotator.showing.report.view import select, view_of
+from tests.showing.report.reading import Page, section
+from tests.showing.report.results import Made, made_run
+
+MIXED = Made(rows=30, skills=(0.8, 0.7), graded=(True, False), relations=("original", "order", "voice"))
+
+
+def with_votes(result: RunResult, codes: list[int], grades: list[list[float]]) -> RunResult:
+    """The run with other votes of the first model about the first row's original text, one per draw."""
+    votes = result.votes
+    assert votes.grades is not None
+    new_codes, new_grades = votes.codes.copy(), votes.grades.copy()
+    new_codes[0, 0, 0], new_grades[0, 0, 0] = codes, grades
+    return replace(result, votes=replace(votes, codes=new_codes, grades=new_grades))
+
+
+def test_a_graded_vote_shows_the_probability_of_each_label_and_a_hard_one_its_label(tmp_path: Path) -> None:
+    result = with_votes(made_run(tmp_path, MIXED), [1], [[0.153, 0.801, 0.004]])
+    page = Page(render(result))
+    assert "neutral 0.80 negative 0.15 " in page.text
+    assert "positive 0.00" not in page.text
+    graded = page.with_class("graded")
+    assert {cell["data-by"] for cell in graded} == {"model-0"}
+    assert len(graded) == int((result.votes.codes[:, 0] >= 0).sum())
+    assert "probabilities that the model gave" in section(render(result), "rows")
+
+
+def test_grades_of_several_draws_are_averaged_and_hard_draws_are_left_out(tmp_path: Path) -> None:
+    nothing = [float("nan")] * 3
+    run = made_run(tmp_path, replace(MIXED, draws=3))
+    result = with_votes(run, [1, 1, 0], [[0.1, 0.8, 0.1], [0.3, 0.6, 0.1], nothing])
+    assert "neutral 0.70 negative 0.20, positive 0.10" in Page(render(result)).text
+
+
+def test_of_many_labels_only_the_most_probable_are_listed(tmp_path: Path) -> None:
+    labels = tuple(f"label-{number}" for number in range(6))
+    run = made_run(tmp_path, replace(MIXED, labels=labels, gold=False))
+    result = with_votes(run, [0], [[0.4, 0.2, 0.15, 0.1, 0.1, 0.05]])
+    assert "label-0 0.40 label-1 0.20, label-2 0.15, label-3 0.10, …" in Page(render(result)).text
+    result = with_votes(run, [5], [[0, 0, 0, 0, 0, 1]])
+    assert "label-5 1.00 " in Page(render(result)).text
+
+
+def test_graded_votes_leave_room_for_fewer_rows(tmp_path: Path) -> None:
+    made = replace(MIXED, rows=520, gold=False, relations=tuple(f"r{number}" for number in range(15)), graded=())
+    assert len(select(view_of(made_run(tmp_path, made))).rows) == 466
+    assert len(select(view_of(made_run(tmp_path, replace(made, graded=(True, True))))).rows) == 233
+
+
+def test_relations_of_the_question_are_no_rewrites(tmp_path: Path) -> None:
+    html = render(made_run(tmp_path, MIXED))
+    rows = section(html, "rows")
+    assert rows.count("order same text, question put differently") == 30
+    flips = section(html, "flips")
+    assert flips.startswith("Labels flipped by rewrites and by the question")
+    rewritten, asked = flips.split("These relations leave the text as it is")
+    assert "Relation model-0 model-1 voice" in rewritten
+    assert "order" not in rewritten
+    assert "Relation model-0 model-1 order" in asked
+    assert "original → other question" in asked
+    assert "original → rewrite" in asked
+    assert "graded answer counts as the label" in flips
+    silences = section(html, "silences")
+    assert "voice 17 10 3" in silences
+    assert "order" not in silences
+
+
+def test_a_run_without_rewrites_shows_only_what_the_question_changes(tmp_path: Path) -> None:
+    html = render(made_run(tmp_path, replace(MIXED, graded=(), relations=("original", "order", "wording"))))
+    flips = section(html, "flips")
+    assert flips.startswith("Labels flipped by the question")
+    assert "rewrite" not in flips
+    assert "graded" not in flips
+    assert "Rewrites No text was rewritten." in section(html, "silences")
+
+
+def test_the_page_says_which_models_gave_log_probabilities(tmp_path: Path) -> None:
+    result = made_run(tmp_path, MIXED)
+    html = render(result)
+    given = int((result.votes.codes[:, 0] >= 0).sum())
+    settings = section(html, "settings")
+    assert f"graded model-0 ({given} with log-probabilities)" in settings
+    assert "hard model-1" in settings
+    answers = section(html, "silences")
+    assert "with log-probs" in answers
+    assert "100 % model-1" in answers
+    hard = render(made_run(tmp_path, replace(MIXED, graded=())))
+    assert "log-prob" not in hard
+
+
+def test_methods_that_use_log_probabilities_are_marked(tmp_path: Path) -> None:
+    quality = section(render(made_run(tmp_path, MIXED)), "quality")
+    for line in ("majority vote ", "logprob ", "scaled logprob ", "PCS, first question only "):
+        assert line in quality
+    assert "questions log-probs n PCS, lr " in quality
+    assert "2 no 30 zero-shot model-" in quality
+    assert "1 yes 30 scaled logprob" in quality
+    assert "Log-probs: methods that use" in quality
+    assert quality.count("above noise") == 1
+    assert "better than one graded question" in quality or "PCS and one graded question" in quality
+
+
+def test_one_sentence_says_what_more_questions_bought(tmp_path: Path) -> None:
+    result = made_run(tmp_path, MIXED)
+    figures = list(result.learned.figures)
+    place = [one.method for one in figures].index(FIRST_QUESTION)
+    first = figures[place]
+    assert first.behind is not None
+    assert first.accuracy_behind is not None
+    figures[0] = figures[0]._replace(questions=2.0)
+    figures[place] = first._replace(
+        questions=1.0,
+        behind=first.behind._replace(difference=0.003, interval=Interval(-0.005, 0.012)),
+        holm=0.4,
+        accuracy_behind=first.accuracy_behind._replace(difference=-0.01, interval=Interval(-0.03, 0.0)),
+    )
+    changed = replace(result, learned=replace(result.learned, figures=figures))
+    quality = section(render(changed), "quality")
+    assert (
+        "Asking twice bought +0.3 points of class AUROC [−0.5, 1.2] and −1.0 points of accuracy [−3.0, 0.0] for 2 × "
+        "the calls; a gain in class AUROC cannot be shown on these rows."
+    ) in quality
+    relations = replace(result.config.relations, rewriter="openai:gpt-4.1-mini")
+    rewriting = replace(changed, config=replace(result.config, relations=relations))
+    assert "for 2 × the questions" in section(render(rewriting), "quality")
+
+
+def test_figures_of_an_earlier_version_have_a_dash_for_questions(tmp_path: Path) -> None:
+    result = made_run(tmp_path, MIXED)
+    old = [one._replace(questions=None, graded=False) for one in result.learned.figures[:3]]
+    quality = section(render(replace(result, learned=replace(result.learned, figures=old))), "quality")
+    assert "ECE of confidence questions n PCS, lr" in quality
+    assert "– 30 PCS, equal weights" in quality
+    assert "includes noise" in quality
+
+
+def test_an_average_below_a_whole_number_has_a_decimal(tmp_path: Path) -> None:
+    result = made_run(tmp_path, MIXED)
+    asked = (result.votes.codes != -2).sum() / 30
+    assert asked != round(asked)
+    assert f"{asked:.1f} yes 30 PCS, equal weights" in section(render(result), "quality")
+
+
+def test_answers_that_went_to_no_label_do_not_break_the_page(tmp_path: Path) -> None:
+    result = with_votes(made_run(tmp_path, MIXED), [1], [[0.0, 0.0, 0.0]])
+    assert "negative 0.00" in Page(render(result)).text
+    assert not np.isnan(result.votes.codes).any()

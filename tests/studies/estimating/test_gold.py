@@ -1,0 +1,147 @@
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.studies.estimating.answers import Question
+from pcs_annotator.studies.estimating.estimate import estimate_run
+from pcs_annotator.studies.estimating.gold import Drawing, Wish, draw_gold, plan_gold
+from pcs_annotator.verbs.fit import fit_run
+from tests.simulated import copy_run, read_csv, write_csv
+from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("gold"))
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("bare"), gold_rows=0)
+
+
+def label(folder: Path, leave_empty: int = 0) -> None:
+    """Fill in what was drawn, as a person would, and learn from it."""
+    rows = read_csv(folder / "to_label.csv")
+    filled = [{**row, "gold": "" if place < leave_empty else truth(row)} for place, row in enumerate(rows)]
+    fit_run(folder, people=FromPeople(gold=write_csv(folder / "filled.csv", filled)))
+
+
+def test_more_rows_and_better_draws_make_narrower_intervals(made: Path) -> None:
+    found = plan_gold(made, Wish(width=0.03, difference=0.15, by="party"))
+    widths = [one.widths["simple"] for one in found.outlook]
+    assert widths == sorted(widths, reverse=True)
+    assert found.outlook[0].widths["confidence"] < widths[0] < found.outlook[0].widths["gold only"]
+    needed = found.for_width
+    assert needed["gold only"] > needed["simple"] > needed["confidence"] > 0  # type: ignore[operator]
+    assert found.for_difference["simple"] is not None
+    assert found.gold_rows == 200
+    assert not found.guessed
+    assert found.to_dict()["outlook"][0]["rows"] == 50
+
+
+def test_without_gold_the_worst_is_assumed(bare: Path) -> None:
+    found = plan_gold(bare, Wish(width=0.1))
+    assert found.guessed
+    assert found.for_width == {"gold only": 83}  # 96.04 of infinitely many, and 96.04 / (1 + 96.04 / 600) of 600
+
+
+@pytest.mark.parametrize("drawing", ["simple", "stratified", "confidence"])
+def test_drawn_rows_come_back_as_gold_with_their_probabilities(made: Path, tmp_path: Path, drawing: Drawing) -> None:
+    folder = copy_run(made, tmp_path / "run")
+    before = estimate_run(folder, Question()).lines[0]
+    assert draw_gold(folder, 60, drawing) == (60, folder / "to_label.csv")
+    label(folder, leave_empty=10)
+    found = estimate_run(folder, Question()).lines[0]
+    assert found.gold_rows == 250
+    assert found.corrected.interval is not None
+    assert before.corrected.interval is not None
+    true = sum(truth(row) == "good" for row in rows_with_groups()) / 600
+    assert found.corrected.interval.low - 0.03 < true < found.corrected.interval.high + 0.03
+    assert found.corrected.interval.high - found.corrected.interval.low < 1.05 * (
+        before.corrected.interval.high - before.corrected.interval.low
+    )
+
+
+def test_rows_of_a_large_table_are_drawn_from_its_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_a_sample(monkeypatch, 110)
+    folder = make_run(tmp_path, gold_rows=50, rows=250)
+    draw_gold(folder, 40, "simple")
+    drawn = read_csv(folder / "drawn.csv")
+    # 60 rows without gold are in the sample, and 200 in the table
+    assert {round(float(row["probability"]), 9) for row in drawn if row["probability"]} == {40 / 200}
+    label(folder)
+    found = estimate_run(folder, Question(of=["good"])).lines[0]
+    assert found.gold_rows == 90
+    true = sum(truth(row) == "good" for row in rows_with_groups()[:250]) / 250
+    assert found.corrected.value == pytest.approx(true, abs=0.1)
+    assert plan_gold(folder, Wish()).outlook[-1].widths["gold only"] > 0.05  # of 110 rows, 100 would leave less
+
+
+def test_a_first_sample_may_be_stratified_by_a_column(bare: Path, tmp_path: Path) -> None:
+    folder = copy_run(bare, tmp_path / "run")
+    draw_gold(folder, 90, "stratified", by="party")
+    party = {row["id"]: row["party"] for row in rows_with_groups()}
+    drawn = [party[row["id"]] for row in read_csv(folder / "to_label.csv")]
+    assert min(drawn.count(name) for name in "abc") >= 29
+    label(folder)
+    assert estimate_run(folder, Question(by="party", of=["good"])).lines[0].gold_rows >= 29
+
+
+def test_no_row_is_drawn_twice(made: Path, tmp_path: Path) -> None:
+    folder = copy_run(made, tmp_path / "run")
+    draw_gold(folder, 50, "simple")
+    first = {row["id"] for row in read_csv(folder / "to_label.csv")}
+    label(folder)
+    draw_gold(folder, 50, "simple")
+    second = {row["id"] for row in read_csv(folder / "to_label.csv")}
+    assert not first & second
+    assert not second & {row["id"] for row in rows_with_groups()[:200]}
+
+
+def test_drawn_rows_whose_text_has_gold_count_without_being_labelled_again(made: Path, tmp_path: Path) -> None:
+    folder = copy_run(made, tmp_path / "run")
+    rows = rows_with_groups()
+    chosen = [{"id": row["id"], "gold": truth(row)} for row in rows[200:300]]  # by a person, not at random
+    fit_run(folder, people=FromPeople(gold=write_csv(tmp_path / "mine.csv", chosen)))
+    drawn = draw_gold(folder, 200, "simple")
+    to_label = read_csv(drawn.file)
+    again = {row["id"] for row in to_label} & {row["id"] for row in chosen}
+    noted = {row["id"] for row in read_csv(folder / "drawn.csv") if row["probability"]}
+    assert not again
+    assert drawn.rows == len(to_label) < 200 == len(noted)
+    label(folder)
+    assert estimate_run(folder, Question()).lines[0].gold_rows == 400
+
+
+def test_a_text_that_was_drawn_in_several_rows_is_labelled_once(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, gold_rows=50, rows=150, twice=True)
+    drawn = draw_gold(folder, 250, "simple")
+    assert drawn.rows == len(read_csv(drawn.file)) == 100
+    label(folder)
+    assert estimate_run(folder, Question()).lines[0].gold_rows == 300
+
+
+def test_what_cannot_be_drawn_says_why(made: Path, bare: Path) -> None:
+    with pytest.raises(GoldError, match="400 rows have not been drawn yet, and 500 are wanted: ask for fewer"):
+        draw_gold(made, 500, "simple")
+    with pytest.raises(GoldError, match="there is no calibrated confidence to draw by: draw a simple sample first"):
+        draw_gold(bare, 50, "confidence")
+    with pytest.raises(ConfigError, match="there is no column 'nope'"):
+        draw_gold(made, 50, "stratified", by="nope")
+
+
+@pytest.mark.parametrize(
+    ("wish", "why"),
+    [
+        (Wish(of="nice"), "'nice' is no label"),
+        (Wish(difference=0.1), "name their column with --by"),
+        (Wish(difference=0.1, by="nope"), "there is no column 'nope'"),
+        (Wish(difference=0.1, by="party", power=0.3), "the power is 0.3, must be at least .5 and below 1"),
+    ],
+)
+def test_what_cannot_be_planned_says_why(made: Path, wish: Wish, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        plan_gold(made, wish)

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from pcs_annotator import PcsWarning
+from pcs_annotator.base.errors import MissingPackage, TableError
+from pcs_annotator.tables.sources import is_public_set, read_source
+from pcs_annotator.tables.tables import Columns, Dataset
+
+HEADER = "id,news_url,title,tweet_ids\n"
+
+
+def texts(found: Dataset) -> dict[str, tuple[str, str | None]]:
+    return {item.id: (item.text, gold) for item, gold in zip(found.items, found.gold, strict=True)}
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    for site in ("politifact", "gossipcop"):
+        for label in ("fake", "real"):
+            rows = "".join(
+                f'{site}-{label}{n},http://x.example/{n},"{label.title()}, news {n} of {site}",1\t2\n' for n in range(6)
+            )
+            (tmp_path / f"{site}_{label}.csv").write_text(HEADER + rows, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def articles(tmp_path: Path) -> Path:
+    for label in ("fake", "real"):
+        folder = tmp_path / "politifact" / label / f"politifact-{label}"
+        folder.mkdir(parents=True)
+        content = {"title": f"A {label} title", "text": "It went on\nfor long.", "url": None}
+        (folder / "news content.json").write_text(json.dumps(content), encoding="utf-8")
+        (folder.parent / "politifact-never-downloaded").mkdir()
+    return tmp_path
+
+
+def test_a_plain_file_is_read_as_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text,label\nA day.,good\n", encoding="utf-8")
+    assert texts(read_source(path, Columns())) == {"1": ("A day.", "good")}
+    odd = tmp_path / "hf:mine.csv"
+    odd.write_text("text\nA day.\n", encoding="utf-8")
+    assert not is_public_set(odd)
+
+
+def test_titles_of_fakenewsnet_are_texts_and_the_name_of_the_file_is_gold(tables: Path) -> None:
+    found = texts(read_source(f"fakenewsnet:{tables}", Columns()))
+    assert len(found) == 24
+    assert found["politifact-fake0"] == ("Fake, news 0 of politifact", "fake")
+    assert found["gossipcop-real5"] == ("Real, news 5 of gossipcop", "real")
+
+
+def test_one_site_of_fakenewsnet_is_named_like_a_folder(tables: Path) -> None:
+    found = read_source(f"fakenewsnet:{tables}/politifact", Columns())
+    assert {item.id.partition("-")[0] for item in found.items} == {"politifact"}
+    assert len(found.items) == 12
+
+
+def test_the_first_rows_of_fakenewsnet_are_of_both_labels(tables: Path) -> None:
+    found = read_source(f"fakenewsnet:{tables}", Columns(), limit=10)
+    assert len(found.items) == 10
+    assert set(found.gold) == {"fake", "real"}
+    assert found.items == read_source(f"fakenewsnet:{tables}", Columns(), limit=10).items
+
+
+@pytest.mark.parametrize("part", ["", "/politifact"])
+def test_articles_of_fakenewsnet_begin_with_their_title(articles: Path, part: str) -> None:
+    found = texts(read_source(f"fakenewsnet:{articles}{part}", Columns()))
+    assert found["politifact-fake"] == ("A fake title\n\nIt went on\nfor long.", "fake")
+    assert found["politifact-real"][1] == "real"
+    assert len(found) == 2
+    titles = texts(read_source(f"fakenewsnet:{articles}{part}", Columns(text="title")))
+    assert titles["politifact-fake"][0] == "A fake title"
+
+
+def test_a_text_that_is_both_fake_and_real_has_no_gold(tables: Path) -> None:
+    for label in ("fake", "real"):
+        with (tables / f"politifact_{label}.csv").open("a", encoding="utf-8") as file:
+            file.write(f"twin-{label},,The same title,\n")
+    with pytest.warns(PcsWarning, match="2 rows.*fake and real"):
+        found = texts(read_source(f"fakenewsnet:{tables}", Columns()))
+    assert found["twin-fake"] == found["twin-real"] == ("The same title", None)
+    assert found["politifact-fake0"][1] == "fake"
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a ragged row": (
+        lambda folder: (folder / "site_fake.csv").write_text(HEADER + "a,b,c,d\ne,f\n", encoding="utf-8"),
+        r"site_fake\.csv, row 2.*4 columns, got 2",
+    ),
+    "no title column": (
+        lambda folder: (folder / "site_fake.csv").write_text("id,news_url\na,b\n", encoding="utf-8"),
+        r"site_fake\.csv.*'title'",
+    ),
+    "an empty id": (
+        lambda folder: (folder / "site_fake.csv").write_text(HEADER + "a,b,c,d\n,b,c,d\n", encoding="utf-8"),
+        r"site_fake\.csv, row 2.*id is empty",
+    ),
+    "an id twice": (
+        lambda folder: (folder / "site_fake.csv").write_text(HEADER + "a,b,c,d\na,b,c,d\n", encoding="utf-8"),
+        r"site_fake\.csv, row 2.*'a'.*row 1",
+    ),
+    "nothing": (lambda folder: None, "nothing found"),
+}
+
+
+@pytest.mark.parametrize(("damage", "problem"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_table_of_fakenewsnet_is_named_with_its_row(
+    tmp_path: Path, damage: Callable[[Path], object], problem: str
+) -> None:
+    damage(tmp_path)
+    with pytest.raises(TableError, match=problem):
+        read_source(f"fakenewsnet:{tmp_path}", Columns())
+
+
+@pytest.mark.parametrize("content", ['{"title": "A title", "te', "[]", '{"title": 3}'])
+def test_a_damaged_article_of_fakenewsnet_is_named(articles: Path, content: str) -> None:
+    path = articles / "politifact" / "fake" / "politifact-fake" / "news content.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(TableError, match=r"politifact-fake/news content\.json"):
+        read_source(f"fakenewsnet:{articles}", Columns())
+
+
+def test_sentiments_have_names_also_where_the_file_has_numbers(tmp_path: Path) -> None:
+    numbers, names, lines = tmp_path / "a.csv", tmp_path / "b.parquet", tmp_path / "c.jsonl"
+    numbers.write_text("id,text,label\n1,Bad.,0\n2,So so.,1\n3,Fine.,2\n4,?,\n", encoding="utf-8")
+    columns = {"sentence": ["Bad.", "Fine."], "label": [0, 2], "sentiment": ["negative", "Positive"]}
+    parquet.write_table(pa.table(columns), names)
+    lines.write_text('{"text": "Bad.", "sentiment": 0}\n{"text": "Fine.", "sentiment": 2}\n', encoding="utf-8")
+    assert read_source(f"sentiment:{numbers}", Columns()).gold == ("negative", "neutral", "positive", None)
+    assert read_source(f"sentiment:{names}", Columns()).gold == ("negative", "positive")
+    names_and_gold = tmp_path / "d.csv"
+    names_and_gold.write_text("text,label,gold\nBad.,0,no sentiment\n", encoding="utf-8")
+    assert read_source(f"sentiment:{names_and_gold}", Columns()).gold == ("negative",)
+    assert read_source(f"sentiment:{lines}", Columns()).gold == ("negative", "positive")
+
+
+def test_another_number_is_an_error_with_file_and_row(tmp_path: Path) -> None:
+    path = tmp_path / "test_df.csv"
+    path.write_text("text,label,gold\nBad.,0,x\nFine.,7,x\n", encoding="utf-8")
+    with pytest.raises(TableError, match=r"test_df\.csv, row 2, column 'label': '7'"):
+        read_source(f"sentiment:{path}", Columns())
+    path.write_text("text,mood\nBad.,0\n", encoding="utf-8")
+    with pytest.raises(TableError, match=r"test_df\.csv.*'sentiment'.*'label'.*text, mood"):
+        read_source(f"sentiment:{path}", Columns())
+
+
+class FakePart:
+    """The parts of a `datasets.Dataset` that are used."""
+
+    def __init__(self, columns: dict[str, list[object]], names: list[str] | None = None) -> None:
+        self.table = pa.table(columns)
+        self.features = {"label": SimpleNamespace(names=names) if names else SimpleNamespace()}
+
+    def with_format(self, kind: str) -> FakePart:
+        assert kind == "arrow"
+        return self
+
+    def __getitem__(self, rows: slice) -> pa.Table:
+        assert rows == slice(None)
+        return self.table
+
+
+@pytest.fixture
+def hugging_face(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, FakePart]]:
+    known: dict[str, dict[str, FakePart]] = {}
+    module = ModuleType("datasets")
+
+    def load_dataset(name: str) -> dict[str, FakePart]:
+        if name not in known:
+            raise ConnectionError("Couldn't reach the hub\nand more")
+        return known[name]
+
+    module.load_dataset = load_dataset  # type: ignore[attr-defined]  # a module made here
+    monkeypatch.setitem(sys.modules, "datasets", module)
+    return known
+
+
+def test_hugging_face_gives_the_test_split_or_the_one_named(hugging_face: dict[str, dict[str, FakePart]]) -> None:
+    name = "Sp1786/multiclass-sentiment-analysis-dataset"
+    hugging_face[name] = {
+        "train": FakePart({"text": ["Old."], "label": [0], "sentiment": ["negative"]}),
+        "test": FakePart({"text": ["New."], "label": [2], "sentiment": ["positive"]}),
+    }
+    assert texts(read_source(f"hf:{name}", Columns())) == {"1": ("New.", "positive")}
+    assert texts(read_source(f"hf:{name}@train", Columns())) == {"1": ("Old.", "negative")}
+    with pytest.raises(TableError, match=r"'dev'.*train, test"):
+        read_source(f"hf:{name}@dev", Columns())
+
+
+def test_hugging_face_labels_have_the_names_of_their_classes(hugging_face: dict[str, dict[str, FakePart]]) -> None:
+    hugging_face["a/b"] = {"only": FakePart({"text": ["x", "y"], "label": [1, -1]}, names=["ham", "spam"])}
+    assert read_source("hf:a/b", Columns()).gold == ("spam", None)
+    hugging_face["a/c"] = {"only": FakePart({"text": ["x"], "label": [1]})}
+    assert read_source("hf:a/c", Columns()).gold == ("1",)
+
+
+def test_a_dataset_that_cannot_be_loaded_is_an_error_with_the_reason(
+    hugging_face: dict[str, dict[str, FakePart]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TableError, match=r"hf:no/such.*Couldn't reach the hub\)"):
+        read_source("hf:no/such", Columns())
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(MissingPackage, match="pip install datasets"):
+        read_source("hf:no/such", Columns())
+
+
+def test_a_good_dataset_gives_no_warning(tables: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_source(f"fakenewsnet:{tables}", Columns())

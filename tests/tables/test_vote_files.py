@@ -1,0 +1,224 @@
+"""Votes and variants of a run, written and read back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow.parquet import read_table, write_table
+
+from pcs_annotator import ABSTAINED, NOT_ASKED, Item, Variant, Votes
+from pcs_annotator.base.errors import TableError, UnknownNameError
+from pcs_annotator.core.variant import VariantCount, Verdict
+from pcs_annotator.tables import vote_files
+from pcs_annotator.tables.vote_files import (
+    VariantsByItem,
+    count_variants,
+    read_variants,
+    read_votes,
+    write_votes,
+    writing_variants,
+)
+from pcs_annotator.tables.written_votes import VoteAxes, read_written_votes
+from tests.builders import votes_of
+
+
+def with_stated() -> Votes:
+    """Three items and draws of which not all were asked about; only the second annotator states probabilities."""
+    votes = votes_of(
+        [[[[0, 1]], [[1, NOT_ASKED]]], [[[0, 0]], [[ABSTAINED, 0]]], [[[NOT_ASKED] * 2], [[NOT_ASKED] * 2]]]
+    )
+    stated = np.full((3, 2, 1, 2, 2), np.nan)
+    stated[0, 1, 0, 0] = 0.25, 0.75
+    stated[1, 1, 0, 1, 0] = 2 / 3
+    return replace(votes, annotators=["m", "m/1s-top-2"], stated=stated)
+
+
+def with_grades() -> Votes:
+    """The same votes, and the first annotator is graded, except for one hard vote."""
+    grades = np.full((3, 2, 1, 2, 2), np.nan, dtype=np.float32)
+    grades[0, 0, 0, 0] = 0.7, 0.1
+    grades[0, 0, 0, 1] = 1 / 3, 2 / 3
+    grades[1, 0, 0, 1] = 1e-9, 0.0
+    return replace(with_stated(), grades=grades)
+
+
+def axes_of(votes: Votes) -> VoteAxes:
+    return VoteAxes(votes.ids, votes.annotators, votes.relations, votes.labels, votes.codes.shape[3])
+
+
+@pytest.mark.parametrize("name", ["votes.parquet", "votes.csv"])
+def test_stated_probabilities_are_read_back_as_they_were_written(name: str, tmp_path: Path) -> None:
+    votes = with_stated()
+    write_votes(tmp_path / name, votes)
+    read = read_votes(tmp_path / name, axes_of(votes))
+    np.testing.assert_array_equal(read.codes, votes.codes)
+    assert read.stated is not None
+    assert votes.stated is not None
+    np.testing.assert_array_equal(read.stated, votes.stated)
+
+
+def test_probabilities_requested_but_not_given_differ_from_none_requested(tmp_path: Path) -> None:
+    for stated in (None, np.full((3, 2, 1, 2, 2), np.nan)):
+        votes = replace(with_stated(), stated=stated)
+        write_votes(tmp_path / "votes.parquet", votes)
+        assert (read_votes(tmp_path / "votes.parquet", axes_of(votes)).stated is None) == (stated is None)
+
+
+@pytest.mark.parametrize("name", ["votes.parquet", "votes.csv"])
+def test_grades_are_read_back_as_they_were_written(name: str, tmp_path: Path) -> None:
+    votes = with_grades()
+    write_votes(tmp_path / name, votes)
+    read = read_votes(tmp_path / name, axes_of(votes))
+    assert read.grades is not None
+    assert votes.grades is not None
+    np.testing.assert_array_equal(read.grades, votes.grades)
+    np.testing.assert_array_equal(read.codes, votes.codes)
+    write_votes(tmp_path / name, votes.hard())
+    assert read_votes(tmp_path / name, axes_of(votes)).grades is None
+
+
+def test_names_that_are_not_in_the_file_keep_their_place(tmp_path: Path) -> None:
+    votes = with_grades()
+    write_votes(tmp_path / "votes.parquet", votes)
+    axes = axes_of(votes)._replace(
+        ids=["new", *reversed(votes.ids)], annotators=["m/1s-top-2", "other", "m"], relations=["r", "original"], draws=3
+    )
+    read = read_votes(tmp_path / "votes.parquet", axes)
+    assert read.codes.shape == (4, 3, 2, 3)
+    assert (read.codes[0] == NOT_ASKED).all()
+    again = read.take(np.array([3, 2, 1])).select(annotators=votes.annotators, relations=votes.relations, draws=2)
+    np.testing.assert_array_equal(again.codes, votes.codes)
+    assert again.stated is not None
+    assert votes.stated is not None
+    np.testing.assert_array_equal(again.stated, votes.stated)
+    assert again.grades is not None
+    assert votes.grades is not None
+    np.testing.assert_array_equal(again.grades, votes.grades)
+    assert read.grades is not None
+    assert np.isfinite(read.grades).all(axis=-1).sum() == 3
+    assert read.stated is not None
+    assert np.nansum(read.stated) == pytest.approx(1 + 2 / 3)
+
+
+def test_a_name_that_the_run_does_not_have_is_an_error(tmp_path: Path) -> None:
+    votes = with_stated()
+    write_votes(tmp_path / "votes.parquet", votes)
+    with pytest.raises(UnknownNameError, match=r"annotator.*'m/1s-top-2'"):
+        read_votes(tmp_path / "votes.parquet", axes_of(votes)._replace(annotators=["m"]))
+
+
+def test_a_file_as_it_was_written_is_read_without_parsing_cells(tmp_path: Path) -> None:
+    votes, path = with_grades(), tmp_path / "votes.parquet"
+    write_votes(path, votes)
+    quick = read_written_votes(path, axes_of(votes))
+    table = read_table(path)
+    write_table(table.append_column("note", table["id"]), path)  # now it is somebody else's table
+    assert read_written_votes(path, axes_of(votes)) is None
+    slow = read_votes(path, axes_of(votes))
+    assert quick is not None
+    for name in ("codes", "stated", "grades"):
+        np.testing.assert_array_equal(getattr(quick, name), getattr(slow, name))
+
+
+def test_files_that_were_changed_take_the_way_with_messages(tmp_path: Path) -> None:
+    votes, path = with_grades(), tmp_path / "votes.parquet"
+    write_votes(path, votes)
+    table = read_table(path)
+    twice = pa.concat_tables([table, table.slice(0, 1)])
+    other_label = table.set_column(4, "label", pa.array(["maybe"] * len(table)))
+    without_draw = table.drop_columns("draw")
+    half_graded = table.set_column(table.column_names.index("p_fake"), "p_fake", pa.nulls(len(table), pa.float32()))
+    for changed in (twice, other_label, without_draw, half_graded):
+        write_table(changed, path)
+        assert read_written_votes(path, axes_of(votes)) is None
+    write_table(twice, path)
+    with pytest.raises(TableError, match="are the same question about id"):
+        read_votes(path, axes_of(votes))
+    path.write_bytes(b"PAR1 and nothing else")
+    assert read_written_votes(path, axes_of(votes)) is None
+
+
+ITEMS = [Item(id=name, text=f"text {name}") for name in "abc"]
+CHANGED = Variant(relation="voice", status="changed", text="rewritten")
+IDLE = Variant(relation="voice", status="not_applicable", reason="no object")
+REFUSED = Variant(relation="synonym", status="rejected", reason="a number changed", refused="text 7")
+
+
+def file_with_variants(folder: Path) -> Path:
+    path = folder / "variants.parquet"
+    with writing_variants(path) as note:
+        for item in ITEMS:
+            note(item, Variant(relation="original", status="original", text=item.text))
+            note(item, CHANGED if item.id == "a" else IDLE)
+            note(item, REFUSED)
+    return path
+
+
+def test_variants_are_read_back_by_item_and_relation(tmp_path: Path) -> None:
+    found = read_variants(file_with_variants(tmp_path))
+    assert len(found) == 6
+    assert found["a", "voice"] == CHANGED
+    assert found["b", "voice"] == IDLE
+    assert found["c", "synonym"] == REFUSED
+
+
+def test_variants_of_some_items_only(tmp_path: Path) -> None:
+    found = read_variants(file_with_variants(tmp_path), ["a", "unknown"])
+    assert {item for item, _ in found} == {"a"}
+    assert read_variants(file_with_variants(tmp_path), []) == {}
+
+
+def test_results_of_rewrites_are_counted_the_most_common_first(tmp_path: Path) -> None:
+    assert list(count_variants(file_with_variants(tmp_path))) == [
+        VariantCount("synonym", "rejected", "a number changed", 3),
+        VariantCount("voice", "not_applicable", "no object", 2),
+        VariantCount("voice", "changed", "", 1),
+    ]
+
+
+def test_reasons_are_counted_without_details_of_the_text_if_the_run_kept_them(tmp_path: Path) -> None:
+    path = tmp_path / "variants.parquet"
+    checks = (Verdict("numbers", False, "the number 5 is missing"),)
+    rejected = Variant(relation="voice", status="rejected", reason=checks[0].detail, refused="-", checks=checks)
+    with writing_variants(path) as note:
+        note(Item(id="a", text="5"), rejected)
+    assert [one.reason for one in count_variants(path)] == ["failed the check of numbers"]
+    write_table(read_table(path).drop_columns(["cause"]), path)  # as an earlier version wrote it
+    assert [one.reason for one in count_variants(path)] == ["the number 5 is missing"]
+
+
+def test_without_a_file_there_are_no_variants(tmp_path: Path) -> None:
+    assert read_variants(tmp_path / "variants.parquet") == {}
+    assert list(count_variants(tmp_path / "variants.parquet")) == []
+
+
+def test_variants_of_one_item_are_found_without_reading_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vote_files, "ROWS_AT_ONCE", 3)  # several parts of the file
+    monkeypatch.setattr(vote_files, "ROWS_IN_MEMORY", 2)
+    path = file_with_variants(tmp_path)
+    found = VariantsByItem(path, [item.id for item in ITEMS])
+    assert found.of(0) == [CHANGED, REFUSED]
+    assert found.of(1) == [IDLE, REFUSED]  # the first batch of its group of rows has none of them
+    assert found.of(2) == [IDLE, REFUSED]
+    assert VariantsByItem(path, ["other"]).of(0) == []
+    with writing_variants(path) as note:
+        note(ITEMS[1], CHANGED)
+    assert found.of(0) == []
+    assert found.of(1) == [CHANGED]
+    path.unlink()
+    assert found.of(1) == []
+
+
+def test_variants_that_cannot_be_read_are_an_error_and_not_none(tmp_path: Path) -> None:
+    path = file_with_variants(tmp_path)
+    found = VariantsByItem(path, [item.id for item in ITEMS])
+    for spoil in (lambda: path.write_bytes(b"nothing"), lambda: write_table(pa.table({"id": ["a"]}), path)):
+        spoil()
+        with pytest.raises(
+            TableError, match=r"variants\.parquet is damaged or not a file of variants .*pcs run writes"
+        ):
+            found.of(0)

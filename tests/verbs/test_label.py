@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow.parquet import read_table, write_table
+
+from pcs_annotator import PcsWarning, load_run
+from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.runs.files.config import Config, LearnSettings
+from pcs_annotator.runs.files.runs import read_json, write_json
+from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.large import large_table
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.tables.tabular import table_place
+from pcs_annotator.verbs.fit import fit_run
+from pcs_annotator.verbs.label import Labelled, Saving, default_out, label, plan_labelling
+from tests.simulated import (
+    MODELS,
+    copy_run,
+    read_csv,
+    simulated_models,
+    simulated_run,
+    truth_of,
+    write_csv,
+    write_texts,
+)
+
+NEW = range(1000, 1100)
+PRICES = {MODELS[0]: [10.0, 10.0], MODELS[1]: [1.0, 1.0], MODELS[2]: [1.0, 1.0]}
+
+
+@pytest.fixture
+def folder(promising_run: Path, tmp_path: Path) -> Iterator[Path]:
+    """A run whose promise holds, with its models at hand."""
+    copy_run(promising_run, tmp_path / "run")
+    with simulated_models():
+        yield tmp_path / "run"
+
+
+@pytest.fixture(scope="module")
+def revoked(promising_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose promise an audit revokes."""
+    folder = tmp_path_factory.mktemp("revoked") / "run"
+    copy_run(promising_run, folder)
+    fit_run(folder, None, FromPeople(audit=40))
+    rows = [{**row, "verdict": "wrong"} for row in read_csv(folder / "audit.csv")]
+    fit_run(folder, None, FromPeople(verdicts=write_csv(folder.parent / "verdicts.csv", rows)))
+    return folder
+
+
+def request(folder: Path, rows: Sequence[int] = NEW, truths: Sequence[str] = ()) -> RunRequest:
+    data = write_texts(folder.parent / "new.csv", rows, truths=truths)
+    return RunRequest(data=data, folder=folder, config=Config())
+
+
+def labelled(folder: Path, **saving: object) -> Labelled:
+    (folder / "ledger.db").unlink(missing_ok=True)
+    return label(request(folder), folder.parent / "out.csv", Saving(**saving))  # type: ignore[arg-type]  # some of many
+
+
+def labels_of(found: Labelled) -> list[str | None]:
+    return [outcome.label for outcome in found.outcomes]
+
+
+def test_labels_are_those_of_asking_everything_for_fewer_calls(folder: Path) -> None:
+    everything, fewer = labelled(folder, ask_all=True), labelled(folder)
+    assert labels_of(fewer) == labels_of(everything)
+    assert everything.tally.calls == 6 * len(NEW)
+    assert fewer.tally.calls < 0.8 * everything.tally.calls
+    assert fewer.tally.calls == fewer.tally.questions
+    assert fewer.tally.spared == everything.tally.calls - fewer.tally.calls
+    assert (everything.frugal is None, fewer.frugal is None) == (True, False)
+    assert [row["pcs_label"] for row in read_csv(folder.parent / "out.csv")] == labels_of(fewer)
+
+
+@pytest.mark.parametrize(("optimiser", "graded"), [("lr", MODELS[:1]), ("scaling", MODELS)])
+def test_graded_answers_give_the_labels_of_asking_everything(
+    optimiser: str, graded: Sequence[str], tmp_path: Path
+) -> None:
+    learn = LearnSettings(optimiser=optimiser, folds=3, resamples=0, max_error=0.1)
+    simulated_run(tmp_path, rows=120, gold_rows=100, learn=learn, graded=graded)
+    with simulated_models(graded):
+        everything, fewer = labelled(tmp_path / "run", ask_all=True), labelled(tmp_path / "run")
+    assert labels_of(fewer) == labels_of(everything)
+    assert fewer.tally.calls <= everything.tally.calls
+    for found in (everything, fewer):
+        assert found.votes.grades is not None
+        asked = found.votes.codes >= 0
+        given = np.isin(found.votes.annotators, graded)[:, np.newaxis, np.newaxis]
+        np.testing.assert_array_equal(~np.isnan(found.votes.grades[..., 0]), asked & given)
+        assert all(one.confidence is not None for one in found.outcomes)
+
+
+def test_models_that_learned_to_grade_since_the_run_are_asked_as_they_were(folder: Path) -> None:
+    before = labelled(folder)
+    with simulated_models(graded=MODELS):
+        after = labelled(folder)
+    assert after.votes.grades is None
+    assert labels_of(after) == labels_of(before)
+
+
+def test_both_ways_the_promise_is_about_the_new_texts(folder: Path) -> None:
+    for found in (labelled(folder, ask_all=True), labelled(folder)):
+        certificate = found.model.certificate
+        assert certificate is not None
+        assert certificate.holds
+        accepted = [outcome for outcome in found.outcomes if outcome.decision == "accept"]
+        assert certificate.review_rows == len(NEW) - len(accepted)
+        wrong = [outcome for outcome in accepted if outcome.label != truth_of(int(outcome.id[1:]))]
+        assert len(wrong) <= 0.1 * len(accepted)
+
+
+def test_the_promise_about_new_texts_has_what_earlier_looks_left(folder: Path) -> None:
+    fit_run(folder)
+    path = folder / "looks.json"
+    known = json.loads(path.read_text())
+    known["looks"].insert(0, {"key": "earlier", "rows": 100, "level": 0.05, "promised": False})
+    path.write_text(json.dumps(known))
+    fitted = fit_run(folder).learned.model.certificate
+    found = labelled(folder).model.certificate
+    assert fitted is not None
+    assert found is not None
+    assert found.spent == fitted.spent == 0.05
+
+
+def test_a_cascade_asks_cheap_models_first(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cascade.*simulated:large@85"):
+        labelled(folder, cascade=True)
+    start = read_json(folder / "run.json")
+    start["config"]["ask"]["prices"] = PRICES
+    write_json(folder / "run.json", start)
+    found = labelled(folder, cascade=True)
+    asked = (found.votes.codes != -2).mean(axis=(0, 2, 3))
+    assert asked[0] < asked[1]
+    assert asked[0] < 1
+    assert labels_of(found) == labels_of(labelled(folder, ask_all=True))
+
+
+def test_calls_are_limited_and_paid_answers_are_kept(folder: Path) -> None:
+    short = labelled(folder, max_calls=50)
+    assert short.tally.calls == 50
+    assert short.tally.failed["budget reached"]
+    rest = label(request(folder), folder.parent / "out.csv")
+    assert rest.tally.from_ledger == 50
+    assert rest.unlabelled == 0
+    assert labels_of(rest) == labels_of(labelled(folder, ask_all=True))
+
+
+def test_dollars_are_limited_where_prices_are_known(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="price of simulated:large@85"):
+        labelled(folder, budget_usd=0.1)
+
+
+@pytest.mark.parametrize("ask_all", [True, False])
+def test_a_promise_made_by_another_version_does_not_hold_for_new_texts(ask_all: bool, folder: Path) -> None:
+    model = json.loads((folder / "model.json").read_text())
+    model["certificate"]["fingerprint"]["version"] = "0.0.0"
+    (folder / "model.json").write_text(json.dumps(model))
+    found = labelled(folder, ask_all=ask_all)
+    assert found.model.certificate is not None
+    assert found.model.certificate.why_not.startswith("version changed")
+    assert {outcome.decision for outcome in found.outcomes} == {"review"}
+
+
+@pytest.mark.parametrize("saving", [{"ask_all": True}, {}])
+def test_a_revoked_promise_does_not_hold_for_new_texts_either(
+    saving: dict[str, object], revoked: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(revoked, tmp_path / "run")
+    with simulated_models():
+        found = labelled(tmp_path / "run", **saving)
+    assert found.model.certificate is not None
+    assert not found.model.certificate.holds
+    assert {outcome.decision for outcome in found.outcomes} == {"review"}
+
+
+def test_texts_of_another_kind_raise_a_warning_and_those_of_the_same_kind_none(folder: Path) -> None:
+    labelled(folder)
+    for saving in (Saving(ask_all=True), Saving()):
+        with pytest.warns(PcsWarning, match=r"(good|bad).*\d+ % of new texts"):
+            label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "others.csv", saving)
+
+
+@pytest.mark.parametrize("ask_all", [True, False])
+def test_nothing_is_accepted_of_texts_of_another_kind_unless_that_is_wanted(ask_all: bool, folder: Path) -> None:
+    shifted = request(folder, range(2000, 2150), ["good"] * 150)
+    with pytest.warns(PcsWarning, match="^these texts differ from the gold rows the promise was made on: .*for review"):
+        found = label(shifted, folder.parent / "others.csv", Saving(ask_all=ask_all))
+    assert found.counts.decisions == {"review": 150}
+    assert all(one.reason.startswith("these texts differ from the gold rows") for one in found.outcomes)
+    assert found.model.certificate is not None
+    assert found.model.certificate.review_rows == 150
+    with pytest.warns(PcsWarning, match="may not hold for them"):
+        wanted = label(shifted, folder.parent / "others.csv", Saving(ask_all=ask_all, on_drift="accept"))
+    assert wanted.counts.decisions["accept"] > 50
+    with pytest.raises(ConfigError, match="on_drift is 'never': use one of review, accept"):
+        Saving(on_drift="never")
+
+
+def test_nothing_is_accepted_of_a_large_table_of_another_kind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
+    out = folder.parent / "others.csv"
+    shifted = request(folder, range(2000, 2150), ["good"] * 150)
+    with pytest.warns(PcsWarning, match="^these texts differ from the gold rows the promise was made on: .*for review"):
+        found = label(shifted, out)
+    assert found.whole is not None
+    assert found.counts.decisions == {"review": 150}
+    rows = read_csv(out)
+    assert {row["pcs_decision"] for row in rows} == {"review"}
+    assert all(row["pcs_reason"].startswith("these texts differ from the gold rows") for row in rows)
+
+
+def test_a_run_that_programs_call_accepts_nothing_from_the_alarm_on(folder: Path) -> None:
+    rows = read_csv(write_texts(folder.parent / "new.csv", range(2000, 2300), truths=["good"] * 300))
+    table = pa.table({"id": [row["id"] for row in rows], "text": [row["text"] for row in rows]})
+    with load_run(folder) as loaded, pytest.warns(PcsWarning, match="^these texts differ from the gold rows"):
+        _, after = loaded.label_table(table), loaded.label_table(table)
+    assert set(after["pcs_decision"].to_pylist()) == {"review"}
+
+
+def test_without_gold_everything_is_asked_and_nothing_is_accepted(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=40, gold_rows=0)
+    with simulated_models():
+        found = labelled(tmp_path / "run")
+        planned = plan_labelling(request(tmp_path / "run"))
+    assert found.frugal is None
+    assert found.tally.calls == 6 * len(NEW)
+    assert {outcome.decision for outcome in found.outcomes} == {"agree", "review"}
+    assert found.model.decided_by == "agreement"
+    assert all(outcome.reason.startswith("uncalibrated") for outcome in found.outcomes)
+    assert (planned.frugal, planned.spending) == (None, None)
+
+
+def test_a_model_of_an_earlier_version_is_not_checked_for_drift(folder: Path) -> None:
+    model = read_json(folder / "model.json")
+    write_json(folder / "model.json", {name: model[name] for name in ("labels", "weights", "calibrator")})
+    found = label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "out.csv", Saving(ask_all=True))
+    assert found.model.certificate is None
+    assert {outcome.decision for outcome in found.outcomes} == {None}
+
+
+def test_a_plan_has_both_ways_and_calls_no_model(folder: Path) -> None:
+    before = (folder / "ledger.db").stat().st_mtime_ns
+    planned = plan_labelling(request(folder))
+    assert (folder / "ledger.db").stat().st_mtime_ns == before
+    assert planned.everything.calls == 6 * len(NEW)
+    assert planned.frugal is not None
+    assert planned.spending is not None
+    assert planned.frugal.calls < planned.everything.calls
+    assert planned.frugal.calls == pytest.approx(planned.spending.questions * planned.everything.calls, abs=2)
+    really = labelled(folder).tally.calls
+    assert planned.frugal.calls == pytest.approx(really, rel=0.2)
+
+
+def test_a_plan_counts_rewrites_and_money_by_the_share_that_is_asked(tmp_path: Path) -> None:
+    simulated_run(
+        tmp_path, rows=60, gold_rows=40, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.2)
+    )
+    folder = tmp_path / "run"
+    start = read_json(folder / "run.json")
+    start["config"]["ask"]["prices"] = {**PRICES, "scripted:hash": [1.0, 1.0]}
+    start["config"]["relations"] = {**start["config"]["relations"], "use": ["original", "llm:voice"]}
+    start["config"]["relations"]["rewriter"] = "scripted:hash"
+    start["relations"] = ["original", "llm:voice"]
+    write_json(folder / "run.json", start)
+    votes = read_table(folder / "votes.parquet").to_pylist()
+    for vote in votes:
+        vote["relation"] = vote["relation"].replace("frame", "llm:voice")
+    write_table(pa.Table.from_pylist(votes), folder / "votes.parquet")
+    with simulated_models():
+        planned = plan_labelling(request(folder))
+    assert planned.frugal is not None
+    assert planned.spending is not None
+    before = {(bill.model, bill.purpose): bill for bill in planned.everything.models}
+    after = {(bill.model, bill.purpose): bill for bill in planned.frugal.models}
+    share = planned.spending.by_relation["llm:voice"]
+    rewriting = next(key for key in before if key[1] == "rewrite")
+    assert after[rewriting].calls == round(before[rewriting].calls * share)
+    asking = next(key for key in before if key[0] == MODELS[2])
+    assert after[asking].usd == pytest.approx((before[asking].usd or 0) * planned.spending.by_annotator[MODELS[2]])
+
+
+def test_only_files_that_the_run_wrote_are_overwritten_and_only_with_the_same_rows_or_more(folder: Path) -> None:
+    out = folder.parent / "out.csv"
+    label(request(folder, range(1000, 1010)), out)
+    label(request(folder, range(1000, 1020)), out)
+    before = out.read_bytes()
+    calls = (folder / "ledger.db").stat().st_mtime_ns
+    with pytest.raises(TableError, match=r"out\.csv has labels for 20 rows, and 15 of them are missing.*--replace"):
+        label(replace(request(folder, range(1000, 1020)), limit=5), out)
+    with pytest.raises(TableError, match=r"out\.csv has labels of other data: 12 of 20 rows"):
+        label(request(folder, range(1000, 1020), ["good", "bad"] * 10), out)
+    out.write_text("a person's corrections")
+    with pytest.raises(TableError, match=r"out\.csv exists.*changed since.*-o"):
+        label(request(folder, range(1000, 1020)), out)
+    out.write_bytes(before)
+    other = folder.parent / "other run"
+    shutil.copytree(folder, other, ignore=shutil.ignore_patterns("labelled.json"))
+    with pytest.raises(TableError, match=r"out\.csv exists, and was not written by this run"):
+        label(replace(request(folder, range(1000, 1020)), folder=other), out)
+    assert out.read_bytes() == before
+    assert (folder / "ledger.db").stat().st_mtime_ns == calls
+    said: list[str] = []
+    label(replace(request(folder, range(1000, 1020)), limit=5, replace=True, say=said.append), out)
+    assert len(read_csv(out)) == 5
+    (kept,) = folder.parent.glob("out-20*.csv")
+    assert said == [f"{out} is kept as {kept}"]
+    assert kept.read_bytes() == before
+
+
+def test_the_texts_themselves_are_not_overwritten_by_their_labels(folder: Path) -> None:
+    asked = request(folder, range(1000, 1003))
+    data = Path(asked.data)
+    before = data.read_bytes()
+    with pytest.raises(TableError, match=r"new\.csv exists"):
+        label(asked, data)
+    assert data.read_bytes() == before
+
+
+def test_texts_and_labels_may_be_at_an_address(folder: Path) -> None:
+    system = fsspec.filesystem("memory")
+    asked = request(folder, range(1000, 1020))
+    system.pipe("/bucket/new.csv", Path(asked.data).read_bytes())
+    asked = replace(asked, data="memory://bucket/new.csv")
+    out = "memory://bucket/out.jsonl.gz"
+    assert len(labels_of(label(asked, out))) == 20
+    before = system.cat("/bucket/out.jsonl.gz")
+    rows = [json.loads(line) for line in gzip.decompress(before).splitlines()]
+    assert [row["pcs_label"] for row in rows] == labels_of(label(asked, out))  # which may write its own file again
+    with pytest.raises(TableError, match=r"memory://bucket/out\.jsonl\.gz has labels .*--replace"):
+        label(replace(asked, limit=5), out)
+    said: list[str] = []
+    label(replace(asked, limit=5, replace=True, say=said.append), out)
+    (kept,) = system.glob("/bucket/out-20*.jsonl.gz")
+    assert said == [f"{out} is kept as memory:/{kept}"]
+    assert len(gzip.decompress(system.cat("/bucket/out.jsonl.gz")).splitlines()) == 5
+    system.rm("/bucket", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "out"),
+    [
+        ("a/news.test.csv.gz", "a/news.test-labels.csv"),
+        ("news.jsonl.zst", "news-labels.csv"),
+        (".x", ".x-labels.csv"),
+        ("a/parts/*.parquet", "a/parts-labels.csv"),
+        ("a/parts/**/part-?.csv", "a/parts-labels.csv"),
+        ("*.csv", "tables-labels.csv"),
+        ("s3://bucket/a/news.parquet", "news-labels.csv"),
+        ("s3://bucket/a/*.parquet", "a-labels.csv"),
+    ],
+)
+def test_labels_are_written_beside_the_texts_under_their_whole_name(data: str, out: str) -> None:
+    assert default_out(table_place(data)) == Path(out)
+
+
+@pytest.mark.parametrize("name", ["out.ods", "out.doc", "out.parquet.gz"])
+def test_a_kind_of_file_that_is_not_written_is_refused_before_any_call(name: str, folder: Path) -> None:
+    with pytest.raises(TableError, match=rf"{name} cannot be written: use \.csv or \.tsv or \.jsonl or \.parquet"):
+        label(request(folder), folder.parent / name)
+    assert not (folder.parent / name).exists()
