@@ -59,7 +59,7 @@ def test_no_label_differs_from_that_of_asking_everything(kind: Kind, optimiser: 
     np.testing.assert_array_equal(early.best, late.best)
     assert early.probabilities is not None
     np.testing.assert_array_equal(early.best, early.probabilities.argmax(axis=1))
-    if kind == "hard":
+    if kind == "hard" and optimiser != "scaling":  # which reads log-odds, so that everything is asked
         assert (stopped.codes != NOT_ASKED).mean() < 0.9
     if optimiser == "lr":
         assert (late.best != late.scores.argmax(axis=1)).any()

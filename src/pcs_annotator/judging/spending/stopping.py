@@ -14,21 +14,16 @@ from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Evidence, Weights
 from pcs_annotator.judging.weighing.calibration import Calibrator, RawScores
-from pcs_annotator.judging.weighing.scoring import MIN_GRADE, read_grades, softmax
-from pcs_annotator.tables.probability_columns import GRADE_TOLERANCE
+from pcs_annotator.judging.weighing.scoring import read_grades, softmax
 
 # Far above the rounding of scores, so that asking never stops on what would end as a tie.
 MARGIN = 1e-9
-# The best case has a lower bar than a stop, so that rounding cannot make the estimate of needed questions too high.
+# Smaller than what a stop needs, so that rounding cannot make the estimate of needed questions too high.
 HOPE = MARGIN / 2
 # Far above the rounding of strengths.
 TIE = 1e-12
 # exp() of this is still a number.
 MAX_LOG_ODDS = 500.0
-# The most that all labels together can get from one graded vote.
-MAX_MASS = 1 + GRADE_TOLERANCE
-# How far apart the log-odds of two labels can be in one graded vote.
-LOG_RANGE = -math.log(MIN_GRADE)
 # A few patterns of votes make up most items, and every item starts with none.
 REMEMBERED = 1 << 15
 
@@ -45,7 +40,8 @@ class ExactStop:
     """Stops when the label can no longer change, whatever the open cells answer and even if they give no answer.
 
     The label is the most probable one; without a calibrator, the one with the highest score. An item without any vote
-    is asked about to the end, because even a vote without weight gives it a label.
+    is asked about to the end, because even a vote without weight gives it a label. So is one with open cells of a model
+    that grades its votes: a graded vote can say so much more than a hard one that earlier stops saved next to nothing.
 
     Attributes:
         weights: The weights that decide the label; their names give the positions of annotators and relations.
@@ -70,8 +66,8 @@ class ExactStop:
             draws: How often each cell can be asked.
             order: Cells to ask, first to last.
             calibrator: Turns scores into probabilities.
-            graded: Annotators whose votes may be graded; a graded vote can say far more than a hard one. An annotator
-                that turns out to give grades is treated as one of them from its first graded vote about an item on.
+            graded: Annotators whose votes may be graded. An annotator that turns out to give grades is treated as one
+                of them from its first graded vote about an item on.
         """
         self.weights = weights
         self.labels = labels
@@ -81,7 +77,9 @@ class ExactStop:
         never = np.ones(self.shape, dtype=np.bool_)
         never.flat[places] = False
         self._never = never if never.any() else None
-        self._prospect = _prospect(weights, _Rivals(calibrator or RawScores(), labels), draws, places, graded)
+        self._places = places
+        self._graded = np.array([name in graded for name in weights.annotators], dtype=np.bool_)
+        self._prospect = _prospect(weights, _Rivals(calibrator or RawScores(), labels), draws, places)
         self._needed = lru_cache(REMEMBERED)(self._needed_for)
 
     def needed(self, cells: Codes, grades: Grades | None = None) -> int:
@@ -93,14 +91,27 @@ class ExactStop:
         """
         if grades is None or np.isnan(grades).all():
             return self._needed(cells.tobytes())
-        return self._prospect.needed(self._askable(cells), grades) if (cells == OPEN).any() else 0
+        return self._needed_now(cells, grades)
 
     def _needed_for(self, pattern: bytes) -> int:
-        return self._prospect.needed(self._askable(cells_of(pattern, self.shape)), None)
+        return self._needed_now(cells_of(pattern, self.shape), None)
+
+    def _needed_now(self, cells: Codes, grades: Grades | None) -> int:
+        waiting = np.flatnonzero(cells.ravel()[self._places] == OPEN)
+        if not len(waiting):
+            return 0
+        graded = self._graded if grades is None else self._graded | ~np.isnan(grades).all(axis=(1, 2, 3))
+        by_graded = np.flatnonzero(graded[self._places[waiting] // math.prod(self.shape[1:])])
+        at_least = int(by_graded[-1]) + 1 if len(by_graded) else 0
+        if self._prospect is None or at_least == len(waiting):
+            return len(waiting)
+        return max(at_least, self._prospect.needed(self._askable(cells), grades))
 
     def urgency(self, cells: Codes, grades: Grades | None = None) -> float:
         """Return how likely random further votes are to change the label: 1 for a tie, 0 when nothing can."""
-        return self._prospect.urgency(self._askable(cells), grades) if self.needed(cells, grades) else 0.0
+        if not self.needed(cells, grades):
+            return 0.0
+        return 1.0 if self._prospect is None else self._prospect.urgency(self._askable(cells), grades)
 
     def _askable(self, cells: Codes) -> Codes:
         return cells if self._never is None else np.where(self._never & (cells == OPEN), NOT_ASKED, cells)
@@ -116,12 +127,11 @@ def cells_of(pattern: bytes, shape: tuple[int, ...]) -> Codes:
     return np.frombuffer(pattern, dtype=np.int8).reshape(shape)
 
 
-def _prospect(weights: Weights, rivals: _Rivals, draws: int, places: Integers, graded: Collection[str]) -> _Prospect:
-    expected = np.array([name in graded for name in weights.annotators], dtype=np.bool_)
+def _prospect(weights: Weights, rivals: _Rivals, draws: int, places: Integers) -> _Prospect | None:
+    """Return the outlook for weights; None if they read log-odds, which only graded votes have."""
     if weights.evidence is None:
-        return _LinearProspect(weights, rivals, places, expected)
-    kind = _MeanProspect if weights.evidence.reads == "mean log-odds" else _EvidenceProspect
-    return kind(weights.evidence, rivals, draws, places, expected)
+        return _LinearProspect(weights, rivals, places)
+    return _EvidenceProspect(weights.evidence, rivals, draws, places) if weights.evidence.reads == "shares" else None
 
 
 class _Rivals:
@@ -200,9 +210,9 @@ class _LinearProspect:
     the annotator's share of all weights. Likewise, the best case for a label is that it gets the next open votes whole.
     """
 
-    def __init__(self, weights: Weights, rivals: _Rivals, places: Integers, graded: Mask) -> None:
+    def __init__(self, weights: Weights, rivals: _Rivals, places: Integers) -> None:
         self.voices, self.by_relation = weights.annotator_weights, weights.relation_weights
-        self.rivals, self.places, self.graded = rivals, places, graded
+        self.rivals, self.places = rivals, places
         self.unit = np.eye(len(rivals.labels))
 
     def needed(self, cells: Codes, grades: Grades | None) -> int:
@@ -222,20 +232,17 @@ class _LinearProspect:
     def _outlook(self, cells: Codes, grades: Grades | None) -> tuple[Floats, Floats]:
         """Return the score of every label while open votes are given to none, and the value of each in order."""
         given, waiting = np.where((cells >= 0)[..., np.newaxis], self.unit[np.maximum(cells, 0)], 0.0), cells == OPEN
-        whole = np.ones(len(cells))
-        graded = self.graded if grades is None else self.graded | ~np.isnan(grades).all(axis=(1, 2, 3))
-        whole[graded] = MAX_MASS
         if grades is not None:
             given = np.where(np.isnan(grades), given, grades)
         alive = np.maximum(((cells >= 0) | waiting).sum(axis=2), 1)
-        mass = given.sum(axis=(2, 3)) + whole[:, np.newaxis] * waiting.sum(axis=2)
+        mass = given.sum(axis=(2, 3)) + waiting.sum(axis=2)
         total = (mass / alive) @ self.by_relation
         voices = np.where(total > 0, self.voices, 0.0)
         if not voices.any():
             return np.full(len(self.unit), 1 / len(self.unit)), np.zeros(int(waiting.sum()))
         per_mass = voices / voices.sum() / np.where(total > 0, total, 1.0)
         values = per_mass[:, np.newaxis] * self.by_relation / alive
-        gains = np.broadcast_to((whole[:, np.newaxis] * values)[..., np.newaxis], cells.shape).ravel()[self.places]
+        gains = np.broadcast_to(values[..., np.newaxis], cells.shape).ravel()[self.places]
         return np.einsum("ar,ardk->k", values, given), gains[cells.ravel()[self.places] == OPEN]
 
 
@@ -244,31 +251,22 @@ class _EvidenceProspect:
 
     Draws of one cell are averaged, so in a cell with votes an open draw adds at worst the smallest of the cell's
     log-odds; in a cell without a vote, a missing answer adds nothing, which may be worse or better. A graded vote is a
-    mixture of hard votes, or nothing; where log-odds are read, any numbers within `LOG_RANGE` of each other.
+    mixture of hard votes.
     """
 
-    def __init__(self, evidence: Evidence, rivals: _Rivals, draws: int, places: Integers, graded: Mask) -> None:
+    def __init__(self, evidence: Evidence, rivals: _Rivals, draws: int, places: Integers) -> None:
         labels = rivals.labels
         order = positions_of(labels, evidence.labels, "label with evidence")
         table = evidence.log_likelihood[:, :, order][..., order]
         self.said = table.reshape(-1, len(labels), len(labels))
-        self.reads = evidence.reads
         self.log_prior = evidence.log_prior[order]
-        self.low, self.high = self._range_of_a_vote()
-        self.rivals, self.places, self.graded = rivals, places, graded
+        # the lowest and highest log-odds of every pair that a vote can add, `[cell, label, rival]`
+        odds = self.said[:, :, :, np.newaxis] - self.said[:, :, np.newaxis, :]
+        self.low, self.high = odds.min(axis=1), odds.max(axis=1)
+        self.rivals, self.places = rivals, places
         self.own = np.diag(np.full(len(labels), np.inf))
         self.cell_of = places // draws
         self.draws = draws
-
-    def _range_of_a_vote(self) -> tuple[Floats, Floats]:
-        """Return the lowest and highest log-odds of every pair that a vote can add, `[graded, cell, label, rival]`."""
-        odds = self.said[:, :, :, np.newaxis] - self.said[:, :, np.newaxis, :]
-        low, high = odds.min(axis=1), odds.max(axis=1)
-        if self.reads != "shares":
-            middle = odds.mean(axis=1)
-            reach = LOG_RANGE * np.maximum(odds - middle[:, np.newaxis], 0).sum(axis=1)
-            return np.stack([low, middle - reach]), np.stack([high, middle + reach])
-        return np.stack([low, np.minimum(low, 0)]), np.stack([high, np.maximum(high, 0)])
 
     def needed(self, cells: Codes, grades: Grades | None) -> int:
         worst, gains = self._outlook(self._known(cells, grades))
@@ -288,23 +286,18 @@ class _EvidenceProspect:
         flat = cells.ravel()
         voted = flat >= 0
         open_cells = self.cell_of[flat[self.places] == OPEN]
-        waiting = np.bincount(open_cells, minlength=len(self.said))
         votes = voted.reshape(-1, self.draws).sum(axis=1)
         places = np.flatnonzero(voted)
         said = self.said[places // self.draws, flat[places]]
-        graded = self.graded
         if grades is not None:
             given = grades.reshape(-1, grades.shape[-1])[places]
             known = ~np.isnan(given[:, 0])
-            said[known] = np.einsum(
-                "vk,vkl->vl", read_grades(given[known], self.reads), self.said[places[known] // self.draws]
-            )
-            graded = graded | ~np.isnan(grades).all(axis=(1, 2, 3))
+            shares = read_grades(given[known], "shares")
+            said[known] = np.einsum("vk,vkl->vl", shares, self.said[places[known] // self.draws])
         total = np.zeros((len(self.said), said.shape[1]))
         np.add.at(total, places // self.draws, said)
-        alive = votes + waiting
-        kind = np.repeat(graded, len(self.said) // len(graded)).astype(np.intp)
-        return _Known(total / np.maximum(alive, 1)[:, np.newaxis], votes > 0, alive, waiting, open_cells, kind)
+        alive = votes + np.bincount(open_cells, minlength=len(self.said))
+        return _Known(total / np.maximum(alive, 1)[:, np.newaxis], votes > 0, alive, open_cells)
 
     def _logits(self, known: _Known) -> Floats:
         return np.asarray(known.said.sum(axis=0) + self.log_prior)
@@ -312,7 +305,7 @@ class _EvidenceProspect:
     def _outlook(self, known: _Known) -> tuple[Floats, Floats]:
         """Return the worst log-odds of every pair of labels, and how much each open vote in order can improve them."""
         cell = known.open_cells
-        low, high = (bound[known.kind[cell], cell] for bound in (self.low, self.high))
+        low, high = self.low[cell], self.high[cell]
         bare = ~known.voted[cell][:, np.newaxis, np.newaxis]
         gain = np.where(bare, np.maximum(high, 0) - np.minimum(low, 0), high - low)
         # the first vote in a cell where all votes favour the same label also settles what the others add at worst
@@ -329,69 +322,13 @@ class _Known(NamedTuple):
         said: What the votes of a cell add for every label, while its open votes add nothing, `[cell, label]`.
         voted: Whether a cell has a vote.
         alive: Its votes, given or open.
-        waiting: Its open votes.
         open_cells: The cell of every open vote, in the order of asking.
-        kind: 1 if votes in the cell may be graded, else 0.
     """
 
     said: Floats
     voted: Mask
     alive: Integers
-    waiting: Integers
     open_cells: Integers
-    kind: Integers
-
-
-class _MeanProspect(_EvidenceProspect):
-    """The same where log-odds are averaged over the answered cells of an annotator.
-
-    A further answer then also makes those before it count less. The worst case is the lowest mean over any part of the
-    open cells. For the best case, a cell that is asked counts with the most that any cell of the annotator can say:
-    that is at least as good as any answer, and as none.
-    """
-
-    def _logits(self, known: _Known) -> Floats:
-        annotators = len(self.graded)
-        answered = np.maximum(known.voted.reshape(annotators, -1).sum(axis=1), 1)
-        by_annotator = known.said.reshape(annotators, -1, known.said.shape[1]).sum(axis=1)
-        return np.asarray((by_annotator / answered[:, np.newaxis]).sum(axis=0) + self.log_prior)
-
-    def _outlook(self, known: _Known) -> tuple[Floats, Floats]:
-        worst = _pairs(self.log_prior) + self.own
-        gains = np.empty((len(known.open_cells), *worst.shape))
-        size = len(self.said) // len(self.graded)
-        for first in range(0, len(self.said), size):
-            places = np.flatnonzero(known.open_cells // size == first // size)
-            means = self._means(known, slice(first, first + size), (known.open_cells[places] - first).tolist())
-            worst += means[0]
-            gains[places] = np.diff(means, axis=0)
-        return worst, gains
-
-    def _means(self, known: _Known, mine: slice, asked: Sequence[int]) -> Floats:
-        """Return the lowest mean of an annotator now, and in the best case after each of its open votes is asked."""
-        low, high = (bound[known.kind[mine.start], mine] for bound in (self.low, self.high))
-        voted, alive = known.voted[mine], known.alive[mine, np.newaxis, np.newaxis]
-        said = known.said[mine, :, np.newaxis] - known.said[mine, np.newaxis]
-        said += known.waiting[mine, np.newaxis, np.newaxis] * low / np.maximum(alive, 1)
-        total, count = said[voted].sum(axis=0), int(voted.sum())
-        most = np.maximum(high.max(axis=0), 0)
-        bare = np.flatnonzero(~voted & (known.waiting[mine] > 0)).tolist()
-        means = [_least_mean(total, count, low[bare])]
-        for cell in asked:
-            if voted[cell]:
-                total = total + (high[cell] - low[cell]) / alive[cell]
-            elif cell in bare:
-                bare.remove(cell)
-                total, count = total + most, count + 1
-            means.append(_least_mean(total, count, low[bare]))
-        return np.stack(means)
-
-
-def _least_mean(total: Floats, count: int, further: Floats) -> Floats:
-    """Return the lowest mean of `count` numbers, given by their sum, and any part of some further ones."""
-    sums = total + np.concatenate([np.zeros((1, *total.shape)), np.cumsum(np.sort(further, axis=0), axis=0)])
-    counts = np.maximum(count + np.arange(len(sums)), 1)
-    return np.asarray((sums / counts[:, np.newaxis, np.newaxis]).min(axis=0))
 
 
 def _pairs(logits: Floats) -> Floats:
