@@ -15,6 +15,7 @@ from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Evidence, Weights
 from pcs_annotator.judging.weighing.calibration import Calibrator, RawScores
 from pcs_annotator.judging.weighing.scoring import read_grades, softmax
+from pcs_annotator.tables.probability_columns import GRADE_TOLERANCE
 
 # Far above the rounding of scores, so that asking never stops on what would end as a tie.
 MARGIN = 1e-9
@@ -24,6 +25,8 @@ HOPE = MARGIN / 2
 TIE = 1e-12
 # exp() of this is still a number.
 MAX_LOG_ODDS = 500.0
+# The most that all labels together can get from one graded vote.
+MAX_MASS = 1 + GRADE_TOLERANCE
 # A few patterns of votes make up most items, and every item starts with none.
 REMEMBERED = 1 << 15
 
@@ -40,8 +43,8 @@ class ExactStop:
     """Stops when the label can no longer change, whatever the open cells answer and even if they give no answer.
 
     The label is the most probable one; without a calibrator, the one with the highest score. An item without any vote
-    is asked about to the end, because even a vote without weight gives it a label. So is one with open cells of a model
-    that grades its votes: a graded vote can say so much more than a hard one that earlier stops saved next to nothing.
+    is asked about to the end, because even a vote without weight gives it a label. So is every item if weights read
+    log-odds, as those for graded votes do: one more answer can then say so much that early stops saved next to nothing.
 
     Attributes:
         weights: The weights that decide the label; their names give the positions of annotators and relations.
@@ -66,8 +69,8 @@ class ExactStop:
             draws: How often each cell can be asked.
             order: Cells to ask, first to last.
             calibrator: Turns scores into probabilities.
-            graded: Annotators whose votes may be graded. An annotator that turns out to give grades is treated as one
-                of them from its first graded vote about an item on.
+            graded: Annotators whose votes may be graded; a graded vote can say far more than a hard one. An annotator
+                that turns out to give grades is treated as one of them from its first graded vote about an item on.
         """
         self.weights = weights
         self.labels = labels
@@ -78,9 +81,13 @@ class ExactStop:
         never.flat[places] = False
         self._never = never if never.any() else None
         self._places = places
-        self._graded = np.array([name in graded for name in weights.annotators], dtype=np.bool_)
-        self._prospect = _prospect(weights, _Rivals(calibrator or RawScores(), labels), draws, places)
-        self._needed = lru_cache(REMEMBERED)(self._needed_for)
+        self._prospect = prospect = _prospect(
+            weights, _Rivals(calibrator or RawScores(), labels), draws, places, graded
+        )
+        if prospect is not None:
+            self._needed = lru_cache(REMEMBERED)(
+                lambda pattern: prospect.needed(self._askable(cells_of(pattern, self.shape)), None)
+            )
 
     def needed(self, cells: Codes, grades: Grades | None = None) -> int:
         """Return how many of the next open cells must be asked before a stop is possible; 0 to stop now.
@@ -89,23 +96,11 @@ class ExactStop:
             cells: Codes of one item, `[annotator, relation, draw]`, `OPEN` where it may still be asked.
             grades: The grades of its votes, `[annotator, relation, draw, label]`, nan where there are none.
         """
+        if self._prospect is None:
+            return int((cells.ravel()[self._places] == OPEN).sum())
         if grades is None or np.isnan(grades).all():
             return self._needed(cells.tobytes())
-        return self._needed_now(cells, grades)
-
-    def _needed_for(self, pattern: bytes) -> int:
-        return self._needed_now(cells_of(pattern, self.shape), None)
-
-    def _needed_now(self, cells: Codes, grades: Grades | None) -> int:
-        waiting = np.flatnonzero(cells.ravel()[self._places] == OPEN)
-        if not len(waiting):
-            return 0
-        graded = self._graded if grades is None else self._graded | ~np.isnan(grades).all(axis=(1, 2, 3))
-        by_graded = np.flatnonzero(graded[self._places[waiting] // math.prod(self.shape[1:])])
-        at_least = int(by_graded[-1]) + 1 if len(by_graded) else 0
-        if self._prospect is None or at_least == len(waiting):
-            return len(waiting)
-        return max(at_least, self._prospect.needed(self._askable(cells), grades))
+        return self._prospect.needed(self._askable(cells), grades) if (cells == OPEN).any() else 0
 
     def urgency(self, cells: Codes, grades: Grades | None = None) -> float:
         """Return how likely random further votes are to change the label: 1 for a tie, 0 when nothing can."""
@@ -127,11 +122,15 @@ def cells_of(pattern: bytes, shape: tuple[int, ...]) -> Codes:
     return np.frombuffer(pattern, dtype=np.int8).reshape(shape)
 
 
-def _prospect(weights: Weights, rivals: _Rivals, draws: int, places: Integers) -> _Prospect | None:
-    """Return the outlook for weights; None if they read log-odds, which only graded votes have."""
+def _prospect(
+    weights: Weights, rivals: _Rivals, draws: int, places: Integers, graded: Collection[str]
+) -> _Prospect | None:
+    expected = np.array([name in graded for name in weights.annotators], dtype=np.bool_)
     if weights.evidence is None:
-        return _LinearProspect(weights, rivals, places)
-    return _EvidenceProspect(weights.evidence, rivals, draws, places) if weights.evidence.reads == "shares" else None
+        return _LinearProspect(weights, rivals, places, expected)
+    if weights.evidence.reads != "shares":
+        return None
+    return _EvidenceProspect(weights.evidence, rivals, draws, places, expected)
 
 
 class _Rivals:
@@ -210,9 +209,9 @@ class _LinearProspect:
     the annotator's share of all weights. Likewise, the best case for a label is that it gets the next open votes whole.
     """
 
-    def __init__(self, weights: Weights, rivals: _Rivals, places: Integers) -> None:
+    def __init__(self, weights: Weights, rivals: _Rivals, places: Integers, graded: Mask) -> None:
         self.voices, self.by_relation = weights.annotator_weights, weights.relation_weights
-        self.rivals, self.places = rivals, places
+        self.rivals, self.places, self.graded = rivals, places, graded
         self.unit = np.eye(len(rivals.labels))
 
     def needed(self, cells: Codes, grades: Grades | None) -> int:
@@ -232,17 +231,20 @@ class _LinearProspect:
     def _outlook(self, cells: Codes, grades: Grades | None) -> tuple[Floats, Floats]:
         """Return the score of every label while open votes are given to none, and the value of each in order."""
         given, waiting = np.where((cells >= 0)[..., np.newaxis], self.unit[np.maximum(cells, 0)], 0.0), cells == OPEN
+        whole = np.ones(len(cells))
+        graded = self.graded if grades is None else self.graded | ~np.isnan(grades).all(axis=(1, 2, 3))
+        whole[graded] = MAX_MASS
         if grades is not None:
             given = np.where(np.isnan(grades), given, grades)
         alive = np.maximum(((cells >= 0) | waiting).sum(axis=2), 1)
-        mass = given.sum(axis=(2, 3)) + waiting.sum(axis=2)
+        mass = given.sum(axis=(2, 3)) + whole[:, np.newaxis] * waiting.sum(axis=2)
         total = (mass / alive) @ self.by_relation
         voices = np.where(total > 0, self.voices, 0.0)
         if not voices.any():
             return np.full(len(self.unit), 1 / len(self.unit)), np.zeros(int(waiting.sum()))
         per_mass = voices / voices.sum() / np.where(total > 0, total, 1.0)
         values = per_mass[:, np.newaxis] * self.by_relation / alive
-        gains = np.broadcast_to(values[..., np.newaxis], cells.shape).ravel()[self.places]
+        gains = np.broadcast_to((whole[:, np.newaxis] * values)[..., np.newaxis], cells.shape).ravel()[self.places]
         return np.einsum("ar,ardk->k", values, given), gains[cells.ravel()[self.places] == OPEN]
 
 
@@ -251,22 +253,26 @@ class _EvidenceProspect:
 
     Draws of one cell are averaged, so in a cell with votes an open draw adds at worst the smallest of the cell's
     log-odds; in a cell without a vote, a missing answer adds nothing, which may be worse or better. A graded vote is a
-    mixture of hard votes.
+    mixture of hard votes, or nothing.
     """
 
-    def __init__(self, evidence: Evidence, rivals: _Rivals, draws: int, places: Integers) -> None:
+    def __init__(self, evidence: Evidence, rivals: _Rivals, draws: int, places: Integers, graded: Mask) -> None:
         labels = rivals.labels
         order = positions_of(labels, evidence.labels, "label with evidence")
         table = evidence.log_likelihood[:, :, order][..., order]
         self.said = table.reshape(-1, len(labels), len(labels))
         self.log_prior = evidence.log_prior[order]
-        # the lowest and highest log-odds of every pair that a vote can add, `[cell, label, rival]`
-        odds = self.said[:, :, :, np.newaxis] - self.said[:, :, np.newaxis, :]
-        self.low, self.high = odds.min(axis=1), odds.max(axis=1)
-        self.rivals, self.places = rivals, places
+        self.low, self.high = self._range_of_a_vote()
+        self.rivals, self.places, self.graded = rivals, places, graded
         self.own = np.diag(np.full(len(labels), np.inf))
         self.cell_of = places // draws
         self.draws = draws
+
+    def _range_of_a_vote(self) -> tuple[Floats, Floats]:
+        """Return the lowest and highest log-odds of every pair that a vote can add, `[graded, cell, label, rival]`."""
+        odds = self.said[:, :, :, np.newaxis] - self.said[:, :, np.newaxis, :]
+        low, high = odds.min(axis=1), odds.max(axis=1)
+        return np.stack([low, np.minimum(low, 0)]), np.stack([high, np.maximum(high, 0)])
 
     def needed(self, cells: Codes, grades: Grades | None) -> int:
         worst, gains = self._outlook(self._known(cells, grades))
@@ -289,15 +295,18 @@ class _EvidenceProspect:
         votes = voted.reshape(-1, self.draws).sum(axis=1)
         places = np.flatnonzero(voted)
         said = self.said[places // self.draws, flat[places]]
+        graded = self.graded
         if grades is not None:
             given = grades.reshape(-1, grades.shape[-1])[places]
             known = ~np.isnan(given[:, 0])
             shares = read_grades(given[known], "shares")
             said[known] = np.einsum("vk,vkl->vl", shares, self.said[places[known] // self.draws])
+            graded = graded | ~np.isnan(grades).all(axis=(1, 2, 3))
         total = np.zeros((len(self.said), said.shape[1]))
         np.add.at(total, places // self.draws, said)
         alive = votes + np.bincount(open_cells, minlength=len(self.said))
-        return _Known(total / np.maximum(alive, 1)[:, np.newaxis], votes > 0, alive, open_cells)
+        kind = np.repeat(graded, len(self.said) // len(graded)).astype(np.intp)
+        return _Known(total / np.maximum(alive, 1)[:, np.newaxis], votes > 0, alive, open_cells, kind)
 
     def _logits(self, known: _Known) -> Floats:
         return np.asarray(known.said.sum(axis=0) + self.log_prior)
@@ -305,7 +314,7 @@ class _EvidenceProspect:
     def _outlook(self, known: _Known) -> tuple[Floats, Floats]:
         """Return the worst log-odds of every pair of labels, and how much each open vote in order can improve them."""
         cell = known.open_cells
-        low, high = self.low[cell], self.high[cell]
+        low, high = (bound[known.kind[cell], cell] for bound in (self.low, self.high))
         bare = ~known.voted[cell][:, np.newaxis, np.newaxis]
         gain = np.where(bare, np.maximum(high, 0) - np.minimum(low, 0), high - low)
         # the first vote in a cell where all votes favour the same label also settles what the others add at worst
@@ -323,12 +332,14 @@ class _Known(NamedTuple):
         voted: Whether a cell has a vote.
         alive: Its votes, given or open.
         open_cells: The cell of every open vote, in the order of asking.
+        kind: 1 if votes in the cell may be graded, else 0.
     """
 
     said: Floats
     voted: Mask
     alive: Integers
     open_cells: Integers
+    kind: Integers
 
 
 def _pairs(logits: Floats) -> Floats:
