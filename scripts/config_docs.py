@@ -18,7 +18,7 @@ from pcs_annotator.runs.files.config import Config, OwnRelation
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "config.md"
 INTRODUCTION = """# Every key of `pcs.toml`
 
-`scripts/config_docs.py` writes this page from `files/config.py`.
+`scripts/config_docs.py` writes this page from `runs/files/config.py`.
 
 `pcs init DATA` writes a `pcs.toml` with comments. `pcs` reads the one in the working folder, or the file given with
 `-c`. Every key is optional. Command-line options override the file. A key that does not exist or has the wrong type is
