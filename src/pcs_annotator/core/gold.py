@@ -14,9 +14,9 @@ import numpy as np
 
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.core.columns import values_of
 from pcs_annotator.core.task import label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes, check_known, check_votes
-from pcs_annotator.tables.tabular import values_of
 
 UNLABELLED = -1
 MOST_LISTED = 10

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from importlib import import_module
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,14 +16,15 @@ from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.tables.probability_columns import GRADE_TOLERANCE
-from pcs_annotator.tables.vote_columns import Unknown
-from pcs_annotator.tables.vote_table import Form, VoteArrays, parse_vote_table, write_vote_table
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+Unknown = Literal["error", "abstain"]
+Form = Literal["wide", "long"]
 
 MAX_LISTED = 20
+# Grades are stored as float32, and servers round log-probabilities.
+GRADE_TOLERANCE = 1e-3
+TABLES = "pcs_annotator.tables.votes"
+"""Reads and writes votes as tables; loaded when it is needed, because no file format is known here."""
 PER_LABEL: Mapping[str, type[np.generic]] = {"stated": np.float64, "grades": np.float32}
 
 
@@ -235,16 +237,16 @@ class Votes:
             unknown: What to do with a vote outside of `labels`: raise an error (`"error"`), or count it as an
                 abstention (`"abstain"`).
         """
-        return cls(**parse_vote_table(table, labels, unknown).votes._asdict())
+        found: Votes = import_module(TABLES).read_vote_table(table, labels, unknown=unknown).votes
+        return found
 
-    def to_table(self, form: Form = "wide") -> pa.Table:
+    def to_table(self, form: Form = "wide") -> Any:
         """Return the votes as a pyarrow table that `from_table` reads back.
 
         The wide form holds labels only, with empty cells for both `ABSTAINED` and `NOT_ASKED`; the long form leaves out
         what was not asked, and keeps grades (`p_<label>`) and stated probabilities.
         """
-        names = (self.ids, self.annotators, self.relations, self.labels)
-        return write_vote_table(VoteArrays(self.codes, *names, self.stated, self.grades), form)
+        return import_module(TABLES).write_vote_table(self, form)
 
 
 def _graded_shares(codes: Codes, grades: Grades) -> Floats:
@@ -254,21 +256,6 @@ def _graded_shares(codes: Codes, grades: Grades) -> Floats:
         return given[:, :, :, 0]
     votes = (codes >= 0).sum(axis=3, keepdims=True)
     return np.asarray(given.sum(axis=3) / np.maximum(votes, 1))
-
-
-class VoteTable(NamedTuple):
-    """Votes, and for every item its gold label or None."""
-
-    votes: Votes
-    gold: tuple[str | None, ...]
-
-
-def read_vote_table(
-    table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error", name: str = ""
-) -> VoteTable:
-    """Read votes and gold from a table, called `name` in messages; see `Votes.from_table`."""
-    arrays, gold = parse_vote_table(table, labels, unknown, name)
-    return VoteTable(Votes(**arrays._asdict()), gold)
 
 
 def _listed(names: Sequence[str]) -> str:

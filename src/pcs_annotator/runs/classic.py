@@ -26,9 +26,9 @@ from pcs_annotator.relations.function import FunctionRelation, Rewriting
 from pcs_annotator.relations.parse import INSTALL, Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.runs.ask import Panel
-from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.own_objects import as_relations, is_relation, name_annotators
 from pcs_annotator.tables import tables
+from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.version import __version__
 
 if TYPE_CHECKING:
@@ -235,9 +235,9 @@ def write_annotations(path: Path, table: pa.Table) -> None:
 
 def save_values(path: Path, values: Mapping[str, Any]) -> None:
     """Write values as JSON, with version and schema number."""
-    runs.write_json(path, {"version": __version__, **values})
+    write_json(path, {"version": __version__, **values})
 
 
 def saved_values(path: Path) -> dict[str, Any]:
     """Return the values that `save_values` wrote."""
-    return runs.read_json(path)
+    return read_json(path)

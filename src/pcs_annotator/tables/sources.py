@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.base.errors import MissingPackage, PcsWarning, TableError
+from pcs_annotator.core.columns import is_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.tables.table_files import AS_FOUND, PARQUET, Reading, ending_of, refuse_repeated
 from pcs_annotator.tables.table_parts import open_parts, source_name
 from pcs_annotator.tables.table_stream import Shard, TableStream
 from pcs_annotator.tables.tables import Columns, Dataset, dataset_of, find_columns
-from pcs_annotator.tables.tabular import as_arrow, columns_of, is_column, place_or_table, text_column, texts_of
+from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, text_column, texts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

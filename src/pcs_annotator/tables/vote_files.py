@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
+import operator
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import PcsError, PcsWarning, TableError
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes, positions_of, read_vote_table
-from pcs_annotator.runs.files.runs import atomic_path
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.tables.files import atomic_path
 from pcs_annotator.tables.tables import write_table
-from pcs_annotator.tables.written_votes import NAMES, OtherForm, VoteAxes, read_groups, read_written_votes
+from pcs_annotator.tables.tabular import as_arrow, columns_of
+from pcs_annotator.tables.vote_columns import VoteColumns
+from pcs_annotator.tables.votes import in_cells, read_long
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +35,40 @@ NOTE = "pcs"
 """The key of the note in the metadata of a Parquet file."""
 Note = Mapping[str, Any]
 VARIANT_COLUMNS = ("id", "relation", "status", "text", "reason", "refused", "cause")
+
+
+class VoteAxes(NamedTuple):
+    """Names along the axes of votes; a file may lack some, because it leaves out what was not asked."""
+
+    ids: Sequence[str]
+    annotators: Sequence[str]
+    relations: Sequence[str]
+    labels: Sequence[str]
+    draws: int
+
+    def place(self, votes: Votes) -> Votes:
+        """Return votes along these axes; cells that they lack were not asked."""
+        shape = len(self.ids), len(self.annotators), len(self.relations), self.draws
+        found, wanted = (map(tuple, (one.ids, one.annotators, one.relations)) for one in (votes, self))
+        if votes.codes.shape == shape and all(map(operator.eq, found, wanted)):
+            return votes
+        place = np.ix_(
+            positions_of(votes.ids, self.ids, "item"),
+            positions_of(votes.annotators, self.annotators, "annotator"),
+            positions_of(votes.relations, self.relations, "relation"),
+            range(votes.codes.shape[3]),
+        )
+        codes = np.full(shape, NOT_ASKED, dtype=np.int8)
+        codes[place] = votes.codes
+        return Votes(
+            codes=codes,
+            ids=self.ids,
+            annotators=self.annotators,
+            relations=self.relations,
+            labels=self.labels,
+            stated=None if votes.stated is None else in_cells(votes.stated, place, shape),
+            grades=None if votes.grades is None else in_cells(votes.grades, place, shape),
+        )
 
 
 @contextmanager
@@ -248,13 +285,11 @@ def read_parts(path: Path, axes: VoteAxes) -> Iterator[Votes]:
     from pyarrow.parquet import ParquetFile
 
     try:
-        with ParquetFile(path, read_dictionary=list(NAMES)) as file:
+        with ParquetFile(path) as file:
             for group in range(file.num_row_groups):
-                ids = file.read_row_group(group, columns=["id"]).column(0).combine_chunks()
-                # a dictionary lists its texts in the order in which they occur
-                part = axes._replace(ids=ids.dictionary_decode().unique().to_pylist())
-                yield read_groups(file, [group], part)
-    except (ArrowException, OSError, OtherForm) as error:
+                votes = _written_votes(file.read_row_group(group), path, axes)
+                yield axes._replace(ids=votes.ids).place(votes)
+    except (ArrowException, OSError, PcsError) as error:
         raise TableError(f"{path} is damaged ({error}): pcs run writes it again, from the answers in the ledger") from (
             error
         )
@@ -277,34 +312,8 @@ def read_note(path: Path) -> Note:
 
 def read_votes(path: Path, axes: VoteAxes) -> Votes:
     """Return the votes of a file along these axes."""
-    written = read_written_votes(path, axes)
-    if written is not None:
-        return written
-    codes = np.full(axes.shape, NOT_ASKED, dtype=np.int8)
-    read = read_vote_table(path, axes.labels).votes
-    place = np.ix_(
-        positions_of(read.ids, axes.ids, "item"),
-        positions_of(read.annotators, axes.annotators, "annotator"),
-        positions_of(read.relations, axes.relations, "relation"),
-        range(read.codes.shape[3]),
-    )
-    codes[place] = read.codes
-    return Votes(
-        codes=codes,
-        ids=axes.ids,
-        annotators=axes.annotators,
-        relations=axes.relations,
-        labels=axes.labels,
-        stated=_spread(read.stated, place, axes.shape),
-        grades=_spread(read.grades, place, axes.shape),
-    )
+    return axes.place(_written_votes(as_arrow(path), path, axes))
 
 
-def _spread(values: Array | None, place: tuple[Array, ...], shape: tuple[int, ...]) -> Array | None:
-    """Return probabilities in their places along longer axes, nan elsewhere."""
-    if values is None:
-        return None
-    result = np.full((*shape, values.shape[-1]), np.nan, dtype=values.dtype)
-    result[place] = values
-    result.flags.writeable = False  # else `Votes` would copy it
-    return result
+def _written_votes(table: pa.Table, path: Path, axes: VoteAxes) -> Votes:
+    return read_long(VoteColumns(columns_of(table), path.name, written=True), axes.labels, "error").votes

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from unicodedata import east_asian_width
 
 from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.runs.files.runs import atomic_path, check_ending
+from pcs_annotator.tables.files import atomic_path, check_ending
 from pcs_annotator.tables.table_files import Dialect
 
 WORKBOOK = ".xlsx"

@@ -17,7 +17,7 @@ from pcs_annotator.core.task import Task, label_lookup, unknown_label
 from pcs_annotator.runs.files import label_studio
 from pcs_annotator.runs.files.annotation_tools import Answer, RowToAnswer
 from pcs_annotator.runs.files.review_log import append_events, read_review
-from pcs_annotator.runs.files.runs import RunFolder, atomic_path, check_ending, make_way, refuse_existing
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.resolve_config import columns_of, task_of
 from pcs_annotator.runs.review.queues import Queues
 from pcs_annotator.runs.review.record import Record, lock_review, now
@@ -25,6 +25,7 @@ from pcs_annotator.runs.review.rows import DECISIONS, Rows
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.run_folder import started
 from pcs_annotator.tables import tables
+from pcs_annotator.tables.files import atomic_path, check_ending, make_way, refuse_existing
 from pcs_annotator.version import __version__
 
 ROWS_DRAWN = 100

@@ -10,14 +10,12 @@ import pytest
 
 from pcs_annotator import __version__
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.runs.files.runs import (
+from pcs_annotator.runs.files.runs import Origin, RunFolder, read_origin
+from pcs_annotator.tables.files import (
     SCHEMA,
-    Origin,
-    RunFolder,
     atomic_path,
     clear_leftovers,
     read_json,
-    read_origin,
     set_aside,
     write_json,
     write_page,

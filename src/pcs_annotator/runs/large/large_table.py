@@ -22,7 +22,8 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.runs import ask, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.files import human_files, review_log
 from pcs_annotator.runs.files.config import Config
-from pcs_annotator.runs.files.runs import RunFolder, signature
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.files.whole_table import WholeTable, read_whole, write_whole
 from pcs_annotator.runs.fitted import FittedRun, job_of
 from pcs_annotator.runs.large.stream import OutFiles, RowMaker, data_hash_of, label_locally, write_all, writing_rows
 from pcs_annotator.runs.large.survey import Survey, survey
@@ -30,10 +31,10 @@ from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_folder import SAMPLED, Recorded, started
 from pcs_annotator.tables import sources, tables, vote_files
 from pcs_annotator.tables.cells import original_cell
+from pcs_annotator.tables.files import signature
 from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.table_writer import TableStyle
-from pcs_annotator.tables.whole_table import WholeTable, read_whole, write_whole
-from pcs_annotator.tables.written_votes import VoteAxes
+from pcs_annotator.tables.vote_files import VoteAxes
 
 if TYPE_CHECKING:
     import pyarrow as pa
