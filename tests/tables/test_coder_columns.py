@@ -7,13 +7,14 @@ import pytest
 from pcs_annotator.base.errors import LabelError
 from pcs_annotator.runs.files.human_files import GivenByCoders, read_coders, read_gold, write_coders
 from pcs_annotator.tables.coder_columns import coder_columns, coders_of, majority_labels
-from pcs_annotator.tables.tables import Columns, Dataset, coder_labels, read_dataset
+from pcs_annotator.tables.sources import read_source
+from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 
 
 def dataset(tmp_path: Path, table: str, columns: Columns | None = None) -> Dataset:
     path = tmp_path / "coded.csv"
     path.write_text(table, encoding="utf-8")
-    return read_dataset(path, columns or Columns())
+    return read_source(path, columns or Columns())
 
 
 def test_columns_of_coders_are_named_after_people() -> None:

@@ -12,6 +12,7 @@ from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run_folder import started
 from pcs_annotator.tables import tables
+from pcs_annotator.tables.sources import read_source
 
 
 def data_hash(items: Iterable[Item]) -> str:
@@ -45,7 +46,7 @@ def _other_task(earlier: Config, config: Config) -> str:
 
 
 def _items(folder: RunFolder, config: Config) -> Sequence[Item]:
-    return tables.read_dataset(folder.items, resolve_config.columns_of(config)).items
+    return read_source(folder.items, resolve_config.columns_of(config)).items
 
 
 def lost_rows(before: Sequence[Item], dataset: tables.Dataset) -> str:

@@ -36,6 +36,7 @@ from pcs_annotator.runs.verdicts import with_reviewed_audit
 from pcs_annotator.tables import tables, vote_files
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
 from pcs_annotator.tables.result_columns import with_outcomes
+from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.version import __version__
 
@@ -307,7 +308,7 @@ def recorded_rows(folder: RunFolder, config: Config, start: Mapping[str, Any]) -
     """Return the rows of a run that has started, with the gold of its data, and all votes on them."""
     if not folder.items.exists():
         raise TableError(f"{folder.path} has no {folder.items.name}: pcs run, once more, writes it")
-    dataset = tables.read_dataset(folder.items, resolve_config.columns_of(config))
+    dataset = read_source(folder.items, resolve_config.columns_of(config))
     dataset = replace(dataset, name=read_origin(folder).data or dataset.name)
     return dataset, folder_votes.recorded_votes(folder, config, start, dataset.items)
 

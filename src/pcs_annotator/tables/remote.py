@@ -29,28 +29,21 @@ class RemoteFile(NamedTuple):
     version: Callable[[], str]
 
 
-class Found(NamedTuple):
-    """The files at an address, in order of name, and whether they are all that is in a folder."""
-
-    files: Sequence[RemoteFile]
-    folder: bool
-
-
-def find_remote(address: str) -> Found:
-    """Return the file at an address, the files in a folder there, or those that a pattern matches."""
+def find_remote(address: str) -> tuple[Sequence[RemoteFile], bool]:
+    """Return the files at an address or those that a pattern matches, by name; and whether it is a folder."""
     system, path = file_system(address)
     with explained(address):
         if has_wildcards(address) and not address.startswith(WEB):
-            return _found(system, system.glob(path, detail=True).values(), folder=False)
+            return _sorted(system, system.glob(path, detail=True).values()), False
         about = system.info(path)
         if about["type"] == "directory":
-            return _found(system, system.ls(path, detail=True), folder=True)
-    return Found([_remote_file(system, about, shown_address(address))], folder=False)
+            return _sorted(system, system.ls(path, detail=True)), True
+    return [_remote_file(system, about, shown_address(address))], False
 
 
-def _found(system: Any, listed: Iterable[Mapping[str, Any]], *, folder: bool) -> Found:
+def _sorted(system: Any, listed: Iterable[Mapping[str, Any]]) -> Sequence[RemoteFile]:
     files = sorted((about for about in listed if about["type"] == "file"), key=lambda about: about["name"])
-    return Found([_remote_file(system, about, str(system.unstrip_protocol(about["name"]))) for about in files], folder)
+    return [_remote_file(system, about, str(system.unstrip_protocol(about["name"]))) for about in files]
 
 
 def _remote_file(system: Any, about: Mapping[str, Any], shown: str) -> RemoteFile:

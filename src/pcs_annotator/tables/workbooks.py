@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables.table_files import (
@@ -68,10 +68,8 @@ class _Rows(NamedTuple):
 class WorkbookFile(TableFile):
     """A sheet of a workbook; read at once."""
 
-    @property
-    def packed(self) -> bool:
-        """It has its own compression."""
-        return True
+    kind: ClassVar[str] = "workbook"
+    has_compression: ClassVar[bool] = True
 
     def contents(self, limit: int | None = None) -> Contents:
         """Return the columns of the header."""

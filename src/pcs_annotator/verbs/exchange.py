@@ -24,8 +24,8 @@ from pcs_annotator.runs.review.record import Record, lock_review, now
 from pcs_annotator.runs.review.rows import DECISIONS, Rows
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.run_folder import started
-from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import atomic_path, check_ending, make_way, refuse_existing
+from pcs_annotator.tables.sources import read_source
 from pcs_annotator.version import __version__
 
 ROWS_DRAWN = 100
@@ -133,7 +133,7 @@ def import_answers(path: Path, file: Path) -> Imported:
     folder = RunFolder(path)
     config, _ = started(folder)
     answers = label_studio.read_answers(file)
-    items = tables.read_dataset(folder.items, columns_of(config)).items
+    items = read_source(folder.items, columns_of(config)).items
     known = _Known({item.id: text_hash(item.text) for item in items}, task_of(config))
     with lock_review(path):
         events = read_review(folder.review)

@@ -175,7 +175,7 @@ def _source(given: str) -> ExperimentSource:
         return ExperimentSource(name, spec, "texts")
     if Path(spec).is_dir():
         return ExperimentSource(name, spec, "run")
-    columns = open_parts(table_place(spec)).contents.schema.names
+    columns = open_parts(table_place(spec))[1].schema.names
     has_votes = is_long(columns) or any("|" in column for column in columns)
     return ExperimentSource(name, spec, "votes" if has_votes else "texts")
 

@@ -32,6 +32,7 @@ from pcs_annotator.runs.run_folder import SAMPLED, Recorded, started
 from pcs_annotator.tables import sources, tables, vote_files
 from pcs_annotator.tables.cells import original_cell
 from pcs_annotator.tables.files import signature
+from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.vote_files import VoteAxes
@@ -102,7 +103,7 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> L
         _, start = started(folder)
         if SAMPLED in start:
             columns = resolve_config.columns_of(config)
-            sample = tables.read_dataset(folder.items, replace(columns, id=columns.id or stream.columns.id))
+            sample = read_source(folder.items, replace(columns, id=columns.id or stream.columns.id))
             sample = replace(sample, name=stream.name)
             data = start.get("data_hash", "")
             return LargeTable(stream=stream, data=data, rows=start[SAMPLED], sample=sample, known=sample.items)
