@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pcs_annotator.base.errors import InputError, LabelError, TableError, UnknownNameError
+from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Array, Codes, Floats, Grades, Integers, Mask, frozen
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.task import check_labels
@@ -214,8 +215,9 @@ class Votes:
         if len(names) == len(self.annotators):
             return self
         if not names:
+            all_names = listed(self.annotators, len(self.annotators), MAX_LISTED)
             raise UnknownNameError(
-                f"none of {_listed(self.annotators)} was asked for a label only: add an annotator without elicitation"
+                f"none of {all_names} was asked for a label only: add an annotator without elicitation"
             )
         return replace(self.select(annotators=names), stated=None)
 
@@ -258,11 +260,6 @@ def _graded_shares(codes: Codes, grades: Grades) -> Floats:
     return np.asarray(given.sum(axis=3) / np.maximum(votes, 1))
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f", … and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return ", ".join(names[:MAX_LISTED]) + more
-
-
 def check_votes(given: object) -> None:
     """Raise if Python code gave something else than votes, such as a data frame of them."""
     if not isinstance(given, Votes):
@@ -274,7 +271,7 @@ def check_known(wanted: Iterable[str], names: Sequence[str], axis: str) -> None:
     known = set(names)
     missing = next((name for name in wanted if name not in known), None)
     if missing is not None:
-        raise UnknownNameError(f"no {axis} is called {missing!r}; there are: {_listed(names)}")
+        raise UnknownNameError(f"no {axis} is called {missing!r}; there are: {listed(names, len(names), MAX_LISTED)}")
 
 
 def positions_of(wanted: Sequence[str], names: Sequence[str], axis: str) -> list[int]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import ConfigError, MissingPackage
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.core.votes import Votes
@@ -59,7 +60,7 @@ class Secrets(dict[str, str]):
     """
 
     def __repr__(self) -> str:
-        return f"<{len(self)} variable{'' if len(self) == 1 else 's'}, values not shown>"
+        return f"<{counted(len(self), 'variable')}, values not shown>"
 
 
 def environment_with(keys: Mapping[str, str], given: Mapping[str, str] | None = None) -> Secrets:

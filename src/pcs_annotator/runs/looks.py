@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint
 from pcs_annotator.runs.files.config import LearnSettings

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
-from pcs_annotator.core.gold import listed, same_text
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.gold import same_text
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.files.config import Config

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import MissingPackage, PcsError, TableError
+from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.tabular import has_wildcards
 
 WEB = ("http://", "https://")
@@ -105,7 +106,7 @@ def file_system(address: str) -> tuple[Any, str]:
     except ImportError as error:
         raise MissingPackage(f"{shown} needs another package ({error}): install it, or copy the file here") from error
     except Exception as error:  # whatever the package raises, its first line says why
-        raise TableError(f"{shown} is no usable address ({_first_line(error)}): check it") from error
+        raise TableError(f"{shown} is no usable address ({first_line(error)}): check it") from error
 
 
 @contextmanager
@@ -119,12 +120,8 @@ def explained(address: str) -> Iterator[None]:
         raise TableError(f"there is no file {shown_address(address)}: check the address") from error
     except Exception as error:  # each file system has errors of its own
         raise TableError(
-            f"{shown_address(address)} cannot be reached ({_first_line(error)}): check address, key and connection"
+            f"{shown_address(address)} cannot be reached ({first_line(error)}): check address, key and connection"
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 class _Explained:

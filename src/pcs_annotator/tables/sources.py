@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.base.errors import MissingPackage, PcsWarning, TableError
+from pcs_annotator.base.text import first_line
 from pcs_annotator.core.columns import is_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.tables.table_files import AS_FOUND, PARQUET, Reading, ending_of, refuse_repeated
@@ -223,8 +224,9 @@ def _read_hugging_face(place: str) -> pa.Table:
     try:
         parts = datasets.load_dataset(name)
     except Exception as error:  # whatever the package raises, its first line says why
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise TableError(f"hf:{place} cannot be loaded ({reason}): check the name and the connection") from error
+        raise TableError(
+            f"hf:{place} cannot be loaded ({first_line(error)}): check the name and the connection"
+        ) from error
     split = split or next((one for one in SPLITS if one in parts), next(iter(parts), ""))
     if split not in parts:
         raise TableError(f"hf:{place}: there is no split {split!r}; there are {', '.join(parts)}")

@@ -15,6 +15,7 @@ from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.encodings import UTF8, Encoding, NotText, Utf8Stream, find_encoding
 from pcs_annotator.tables.file_signatures import HEAD, kind_of, other_kind
 
@@ -282,11 +283,6 @@ def refuse_repeated(names: Sequence[str], table: str) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise TableError(f"{table} has more than one column called {repeated[0]!r}: rename one of them")
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of what an error says."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def refuse_too_many(columns: int, name: str) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.delimited import CsvFile
 from pcs_annotator.tables.file_signatures import HEAD, kind_of
 from pcs_annotator.tables.table_files import (
@@ -32,7 +33,6 @@ from pcs_annotator.tables.table_files import (
     TableFile,
     TextFile,
     ending_of,
-    first_line,
     refuse_repeated,
     refuse_too_many,
     schema_of_texts,

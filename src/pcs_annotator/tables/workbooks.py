@@ -14,11 +14,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.table_files import (
     MOST_BYTES_UNPACKED,
     Contents,
     TableFile,
-    first_line,
     refuse_repeated,
     refuse_too_many,
     schema_of_texts,

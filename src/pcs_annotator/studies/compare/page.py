@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pcs_annotator.base.text import capital, counted
 from pcs_annotator.judging.evaluation.methods import ABOUT_AUROC, ABOUT_ECE, about_intervals
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest
@@ -14,9 +15,7 @@ from pcs_annotator.showing.report.document import STYLES, document, title_of
 from pcs_annotator.showing.report.formats import (
     DASH,
     bar,
-    capital,
     count,
-    counted,
     dollars,
     interval,
     number,
