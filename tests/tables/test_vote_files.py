@@ -12,7 +12,7 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Item, Variant, Votes
 from pcs_annotator.base.errors import TableError, UnknownNameError, UserError
-from pcs_annotator.core.variant import VariantCount, Verdict
+from pcs_annotator.core.variant import CheckResult, VariantCount
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.vote_files import (
     VariantsByItem,
@@ -187,7 +187,7 @@ def test_results_of_rewrites_are_counted_the_most_common_first(tmp_path: Path) -
 
 def test_reasons_are_counted_without_details_of_the_text_if_the_run_kept_them(tmp_path: Path) -> None:
     path = tmp_path / "variants.parquet"
-    checks = (Verdict("numbers", False, "the number 5 is missing"),)
+    checks = (CheckResult("numbers", False, "the number 5 is missing"),)
     rejected = Variant(relation="voice", status="rejected", reason=checks[0].detail, refused="-", checks=checks)
     with writing_variants(path) as note:
         note(Item(id="a", text="5"), rejected)
