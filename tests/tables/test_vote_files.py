@@ -192,8 +192,6 @@ def test_reasons_are_counted_without_details_of_the_text_if_the_run_kept_them(tm
     with writing_variants(path) as note:
         note(Item(id="a", text="5"), rejected)
     assert [one.reason for one in count_variants(path)] == ["failed the check of numbers"]
-    write_table(read_table(path).drop_columns(["cause"]), path)  # as an earlier version wrote it
-    assert [one.reason for one in count_variants(path)] == ["the number 5 is missing"]
 
 
 def test_without_a_file_there_are_no_variants(tmp_path: Path) -> None:

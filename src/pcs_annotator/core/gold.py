@@ -14,8 +14,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.base.text import MOST_LISTED, listed
-from pcs_annotator.core.arrays import Codes, Integers
-from pcs_annotator.core.columns import values_of
+from pcs_annotator.core.arrays import Codes, Integers, values_of
 from pcs_annotator.core.task import label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes, check_known, check_votes
 

@@ -11,8 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError, InputError, LabelError, MissingPackage, PcsWarning
-from pcs_annotator.core.arrays import Array, Floats
-from pcs_annotator.core.columns import values_of
+from pcs_annotator.core.arrays import Array, Floats, values_of
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.gold import row_counts
 from pcs_annotator.core.ledger_address import LedgerAddress

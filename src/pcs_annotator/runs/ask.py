@@ -25,9 +25,9 @@ from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import BudgetReached, ConfigError, InputError, LedgerError, PcsWarning
+from pcs_annotator.core.arrays import is_column, values_of
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.chat import Answers, ChatModel, Usage
-from pcs_annotator.core.columns import is_column, values_of
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task

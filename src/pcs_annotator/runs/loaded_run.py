@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import Page
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.core.columns import values_of
+from pcs_annotator.core.arrays import values_of
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.result_names import ERROR
 from pcs_annotator.core.task import Item

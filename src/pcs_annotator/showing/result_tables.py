@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from pcs_annotator.base.text import one_line
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
-from pcs_annotator.tables.cells import safe_cell
+from pcs_annotator.tables.workbook import safe_cell
 
 DASH = "–"
 CSV_DECIMALS = 6

@@ -21,8 +21,7 @@ from pcs_annotator.tables.table_files import split_name
 
 SCHEMA = 1
 CANNOT_WRITE = (errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ENOSPC, errno.ENOTEMPTY, errno.EPERM, errno.EROFS)
-# Earlier versions did not put the number of the process into the name.
-_TEMPORARY = re.compile(r"\.[\w.-]+\.(?P<ending>\w+)\.((?P<process>\d+)-)?\w{8}\.(?P=ending)")
+_TEMPORARY = re.compile(r"\.[\w.-]+\.(?P<ending>\w+)\.(?P<process>\d+)-\w{8}\.(?P=ending)")
 
 
 @contextmanager
@@ -99,9 +98,9 @@ def clear_leftovers(folder: Path) -> None:
                 path.unlink()
 
 
-def _is_running(process: str | None) -> bool:
+def _is_running(process: str) -> bool:
     # On Windows, os.kill would end the process; but there, a file in use cannot be deleted.
-    if process is None or os.name != "posix":
+    if os.name != "posix":
         return False
     try:
         os.kill(int(process), 0)

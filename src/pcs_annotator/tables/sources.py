@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.base.errors import MissingPackage, PcsWarning, TableError
 from pcs_annotator.base.text import first_line
-from pcs_annotator.core.columns import is_column
+from pcs_annotator.core.arrays import is_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.tables.table_files import AS_FOUND, PARQUET, Reading, ending_of, refuse_repeated
 from pcs_annotator.tables.table_parts import open_parts, source_name

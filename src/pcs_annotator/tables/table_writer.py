@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.core.result_names import DECISION
 from pcs_annotator.tables import remote
-from pcs_annotator.tables.cells import safe_cell
 from pcs_annotator.tables.files import atomic_path, check_ending
 from pcs_annotator.tables.table_files import COMPRESSIONS, JSON_LINES, PARQUET, STDIO, Dialect, ending_of, split_name
 from pcs_annotator.tables.tabular import is_address
-from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, Sheet, number_cells
+from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, Sheet, number_cells, safe_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.core.coders import coder_columns, coder_of, majority_labels
 from pcs_annotator.core.task import Item
-from pcs_annotator.tables.coder_columns import coder_columns, coder_of, majority_labels
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, writing_table
 from pcs_annotator.tables.tabular import columns_of, text_column
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import InputError, TableError
-from pcs_annotator.core.columns import is_column, values_of
+from pcs_annotator.core.arrays import is_column, values_of
 from pcs_annotator.tables.table_files import (
     AS_FOUND,
     COMPRESSIONS,

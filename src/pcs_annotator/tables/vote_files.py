@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import PcsError, PcsWarning, TableError
-from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
 from pcs_annotator.core.vote import NOT_ASKED
@@ -128,8 +127,7 @@ class VariantsByItem:
     def __init__(self, path: Path, ids: Sequence[str]) -> None:
         self.path, self.ids = path, ids
         self._indexed: tuple[int, int] | None = None
-        self._items: Array = np.empty(0, dtype=np.intp)
-        self._rows: Array = self._items
+        self._groups: dict[str, list[int]] = {}
 
     def of(self, place: int) -> list[Variant]:
         """Return the variants of the item at a position, in the order of the file; none without a file.
@@ -137,62 +135,41 @@ class VariantsByItem:
         Raises:
             TableError: The file is damaged.
         """
-        from pyarrow import parquet
-
-        if not self.path.exists():
-            return []
-        self.index()
-        first, last = np.searchsorted(self._items, [place, place + 1])
-        with _reading_variants(self.path), parquet.ParquetFile(self.path) as file:
-            return [_variant(one) for one in _rows_of(file, np.sort(self._rows[first:last]).tolist())]
-
-    def index(self) -> None:
-        """Find the rows of every item, unless that was done since the file was written; see `of`."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
+        self.index()
+        name = self.ids[place]
+        if not self.path.exists() or name not in self._groups:
+            return []
+        with _opened_variants(self.path) as file:
+            # threads cost more than they gain on so few rows; of long texts, few are in memory at a time
+            batches = file.iter_batches(ROWS_IN_MEMORY, row_groups=self._groups[name], use_threads=False)
+            return [_variant(row) for batch in batches for row in batch.filter(pc.field("id") == name).to_pylist()]
+
+    def index(self) -> None:
+        """Find the groups of rows that hold every item, unless that was done since the file was written; see `of`."""
         if not self.path.exists():
             return
         about = self.path.stat()
         if self._indexed == (about.st_mtime_ns, about.st_size):
             return
-        names = _variant_columns(self.path, ["id"])["id"]
-        items = pc.index_in(names, value_set=pa.array(self.ids, pa.string())).fill_null(-1).to_numpy()
-        self._rows = np.argsort(items, kind="stable")
-        self._items = items[self._rows]
+        self._groups = {}
+        with _opened_variants(self.path) as file:
+            for group in range(file.num_row_groups):
+                for name in file.read_row_group(group, columns=["id"])["id"].unique().to_pylist():
+                    self._groups.setdefault(name, []).append(group)
         self._indexed = (about.st_mtime_ns, about.st_size)
-
-
-def _rows_of(file: ParquetFile, rows: Sequence[int]) -> Iterator[dict[str, str | None]]:
-    """Yield some rows of a file, given in order; of long texts, few are in memory at a time."""
-    import pyarrow as pa
-
-    start = 0
-    for group in range(file.num_row_groups):
-        end = start + file.metadata.row_group(group).num_rows
-        wanted = [row for row in rows if start <= row < end]
-        # threads cost more than they gain on so few rows
-        batches = file.iter_batches(ROWS_IN_MEMORY, row_groups=[group], use_threads=False) if wanted else ()
-        for batch in batches:
-            here = [row - start for row in wanted if start <= row < start + len(batch)]
-            yield from batch.take(pa.array(here, pa.int64())).to_pylist()  # an empty list alone has no type
-            start += len(batch)
-            if start > wanted[-1]:
-                break
-        start = end
 
 
 def count_variants(path: Path) -> Iterator[VariantCount]:
     """Yield the results of the rewrites with their counts, the most common result of each relation first."""
-    table = _variant_table(path, ("relation", "status", "reason", "cause"))
+    columns = ["relation", "status", "cause"]
+    table = _variant_table(path, columns)
     if table is None:
         return
-    # an earlier version did not write causes
-    reason = "cause" if "cause" in table.column_names else "reason"
-    columns = ["relation", "status", reason]
     counts = table.group_by(columns).aggregate([([], "count_all")]).to_pylist()
-    for row in sorted(counts, key=lambda row: (row["relation"], -row["count_all"], row["status"], row[reason] or "")):
-        yield VariantCount(row["relation"], row["status"], row[reason] or "", row["count_all"])
+    for row in sorted(counts, key=lambda row: (row["relation"], -row["count_all"], row["status"], row["cause"])):
+        yield VariantCount(row["relation"], row["status"], row["cause"], row["count_all"])
 
 
 def _variant_table(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.Table | None:
@@ -200,31 +177,26 @@ def _variant_table(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.T
     if not path.exists():
         return None
     try:
-        return _variant_columns(path, columns)
+        with _opened_variants(path) as file:
+            return file.read(columns=list(columns))
     except TableError as error:
         warnings.warn(f"{error}; rewrites are not shown", PcsWarning, stacklevel=3)
         return None
 
 
-def _variant_columns(path: Path, columns: Sequence[str]) -> pa.Table:
-    """Return some columns of the table that `writing_variants` wrote; an earlier version wrote no causes."""
-    from pyarrow import parquet
-
-    with _reading_variants(path):
-        schema = parquet.read_schema(path)
-        known = tuple(schema.names) in (VARIANT_COLUMNS, VARIANT_COLUMNS[:-1])
-        if not known or {*map(str, schema.types)} != {"string"}:
-            raise ValueError("other columns")
-        return parquet.read_table(path, columns=[name for name in columns if name in schema.names])
-
-
 @contextmanager
-def _reading_variants(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with a file of variants into an error that names the file and the remedy."""
+def _opened_variants(path: Path) -> Iterator[ParquetFile]:
+    """Open a file that `writing_variants` wrote; a damaged or other one is an error with the remedy."""
     from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
 
     try:
-        yield
+        with ParquetFile(path) as file:
+            if [(one.name, str(one.type)) for one in file.schema_arrow] != [
+                (name, "string") for name in VARIANT_COLUMNS
+            ]:
+                raise ValueError("other columns")
+            yield file
     except (OSError, ValueError, ArrowException) as error:
         raise TableError(f"{path} is damaged or not a file of variants ({error}): pcs run writes it again") from error
 

@@ -1,4 +1,4 @@
-"""Excel workbooks: cells as they are, never run as formulas or turned into links, and comfortable to read."""
+"""Tables for spreadsheets: cells as they are, never run as formulas or turned into links, comfortable to read."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ _WIDEST = 60
 _MEASURED_ROWS = 200
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
 _EXACT = 2**53
+_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
+"""The start of a cell that a spreadsheet may run as a formula, or of one that was made safe."""
 
 Cell = Any
 """A text, a number, a truth value, a date or None; anything else is written as JSON."""
@@ -215,3 +217,13 @@ def excel_dialect() -> Dialect:
     finally:
         locale.setlocale(locale.LC_NUMERIC, before)
     return Dialect(delimiter=";" if decimal == "," else ",", bom=True, line_end="\r\n", decimal=decimal)
+
+
+def safe_cell(cell: Any) -> Any:
+    """Return a cell so that a spreadsheet shows it instead of running it: an apostrophe is put before a formula."""
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+
+
+def original_cell(cell: str) -> str:
+    """Return the cell that `safe_cell` was given."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

@@ -145,9 +145,7 @@ class RunFolder:
             set_aside(place)
         place.mkdir()
         # What says that there are results, and of what data, moves last: an interruption must not look like no results.
-        # an earlier version made workbooks, too
-        workbooks = [path.with_suffix(".xlsx") for path in (self.to_label, self.audit, self.labels)]
-        for path in (*results, *shown, *workbooks, self.review, self.coders, self.gold, self.labels, self.settings):
+        for path in (*results, *shown, self.review, self.coders, self.gold, self.labels, self.settings):
             if path.exists():
                 path.rename(place / path.name)
         return set_aside(place)

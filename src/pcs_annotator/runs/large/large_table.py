@@ -30,12 +30,12 @@ from pcs_annotator.runs.large.survey import Survey, survey
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_folder import SAMPLED, Recorded, started
 from pcs_annotator.tables import sources, tables, vote_files
-from pcs_annotator.tables.cells import original_cell
 from pcs_annotator.tables.files import signature
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.vote_files import VoteAxes
+from pcs_annotator.tables.workbook import original_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa

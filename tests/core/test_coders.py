@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import LabelError
+from pcs_annotator.core.coders import coder_columns, coders_of, majority_labels
 from pcs_annotator.runs.files.human_files import GivenByCoders, read_coders, read_gold, write_coders
-from pcs_annotator.tables.coder_columns import coder_columns, coders_of, majority_labels
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 
