@@ -30,6 +30,34 @@ class Coders:
         if self.codes.ndim != 2 or len(self.codes) != len(self.names):
             raise ValueError(f"{len(self.names)} coders with codes of shape {self.codes.shape}")
 
+    @classmethod
+    def of(
+        cls, given: Mapping[str, Sequence[str | None]], labels: Sequence[str], ids: Sequence[str], table: str
+    ) -> Coders | None:
+        """Return what people said as codes; None if nobody is named.
+
+        Args:
+            given: Name of a person → the label of every row, None where it has none.
+            labels: The label set.
+            ids: The id of every row, for messages.
+            table: What the table is called in messages.
+
+        Raises:
+            LabelError: A label is not in the label set.
+        """
+        if not given:
+            return None
+        lookup = label_lookup(labels)
+        codes = np.full((len(given), len(ids)), UNLABELLED, dtype=np.int8)
+        for line, (name, column) in enumerate(given.items()):
+            for row, label in enumerate(column):
+                if label and label.casefold() not in lookup:
+                    where = f"{table}, id {ids[row]!r}, column {PREFIX}{name}"
+                    raise unknown_label(label, labels, where)
+                if label:
+                    codes[line, row] = lookup[label.casefold()]
+        return cls(names=tuple(given), codes=codes)
+
     @property
     def majority(self) -> Codes:
         """The label that more of them gave than any other; `UNLABELLED` for a tie, and where nobody gave one."""
@@ -74,31 +102,3 @@ def majority_labels(columns: Sequence[Sequence[str | None]]) -> list[str | None]
     found = most_common(np.array([[codes[one.casefold()] if one else UNLABELLED for one in row] for row in columns]))
     names = list(spelled.values())
     return [names[code] if code >= 0 else None for code in found.tolist()]
-
-
-def coders_of(
-    given: Mapping[str, Sequence[str | None]], labels: Sequence[str], ids: Sequence[str], table: str
-) -> Coders | None:
-    """Return what people said as codes; None if nobody is named.
-
-    Args:
-        given: Name of a person → the label of every row, None where it has none.
-        labels: The label set.
-        ids: The id of every row, for messages.
-        table: What the table is called in messages.
-
-    Raises:
-        LabelError: A label is not in the label set.
-    """
-    if not given:
-        return None
-    lookup = label_lookup(labels)
-    codes = np.full((len(given), len(ids)), UNLABELLED, dtype=np.int8)
-    for line, (name, column) in enumerate(given.items()):
-        for row, label in enumerate(column):
-            if label and label.casefold() not in lookup:
-                where = f"{table}, id {ids[row]!r}, column {PREFIX}{name}"
-                raise unknown_label(label, labels, where)
-            if label:
-                codes[line, row] = lookup[label.casefold()]
-    return Coders(names=tuple(given), codes=codes)

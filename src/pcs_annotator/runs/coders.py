@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pcs_annotator.core.coders import Coders, coders_of
+from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import as_known, same_text, text_hash
 from pcs_annotator.runs.files import human_files
 from pcs_annotator.runs.files.runs import RunFolder
@@ -56,4 +56,4 @@ def _coders(
         for name, label in one.labels.items():
             own = names.setdefault(name.casefold(), name)
             given.setdefault(own, [None] * len(dataset.items))[row] = label
-    return coders_of(given, labels, [item.id for item in dataset.items], table)
+    return Coders.of(given, labels, [item.id for item in dataset.items], table)
