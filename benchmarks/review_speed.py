@@ -33,8 +33,9 @@ from pcs_annotator.runs.files.config import (
     TaskSettings,
     config_to_dict,
 )
-from pcs_annotator.runs.files.runs import RunFolder, write_json
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.tables import tables, vote_files
+from pcs_annotator.tables.files import write_json
 from pcs_annotator.version import __version__
 
 LABELS = ("negative", "neutral", "positive")

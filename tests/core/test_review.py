@@ -9,7 +9,7 @@ from pcs_annotator.core.review import (
     audit_order,
     fixed_order,
     frame_hash,
-    reviewed_rows,
+    standing,
 )
 
 
@@ -41,7 +41,7 @@ def test_a_skipped_row_has_no_label_and_contradicts_nobody() -> None:
 def test_after_an_undo_the_verdict_before_counts_again() -> None:
     undo = Undo(number=4, verdicts=(2, 3), reviewer="anna", at="2026-11-16T08:00:00Z")
     events: list[Event] = [verdict(1, "good"), verdict(2, "bad"), verdict(3, "bad", row="2"), undo]
-    assert {row: found.label for row, found in reviewed_rows(events).items()} == {"1": "good"}
+    assert {row: Reviewed.of(found).label for row, found in standing(events).items()} == {"1": "good"}
 
 
 def test_the_fixed_order_depends_on_each_id_alone() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.runs.files.runs import read_json, write_json
+from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.evaluate import EvaluateRequest, RecordedVotes, Splitting, evaluate_source
 from tests.builders import simulated_votes
 from tests.simulated import simulated_run

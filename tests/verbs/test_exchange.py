@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsError, TableError
-from pcs_annotator.core.review import Draw, Undo, Verdict, reviewed_rows
+from pcs_annotator.core.review import Draw, Reviewed, Undo, Verdict, standing
 from pcs_annotator.runs.files.config import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.files.review_log import append_events, read_review
 from pcs_annotator.runs.files.runs import RunFolder
@@ -126,7 +126,7 @@ def test_importing_a_file_twice_adds_nothing_twice(folder: Path) -> None:
     before = (folder / "review.jsonl").read_bytes()
     assert imported(folder, tasks) == Imported(0, 0, 10, {})
     assert (folder / "review.jsonl").read_bytes() == before
-    assert all(one.in_conflict for one in reviewed_rows(read_review(folder / "review.jsonl")).values())
+    assert all(Reviewed.of(one).in_conflict for one in standing(read_review(folder / "review.jsonl")).values())
 
 
 def test_a_changed_answer_counts_and_an_older_file_does_not_bring_the_old_one_back(folder: Path) -> None:

@@ -16,12 +16,12 @@ from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, PcsWar
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluation.agreement import MAJORITY, MODEL
 from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.files.runs import read_json
 from pcs_annotator.runs.human_review import FromPeople
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.showing.report.page import render
+from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.paper import Paper, format_of, methods_of, paper_of, paper_text
 from pcs_annotator.verbs.run import run

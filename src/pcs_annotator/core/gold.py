@@ -13,13 +13,12 @@ from itertools import islice
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError
-from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.base.text import MOST_LISTED, listed
+from pcs_annotator.core.arrays import Codes, Integers, values_of
 from pcs_annotator.core.task import label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes, check_known, check_votes
-from pcs_annotator.tables.tabular import values_of
 
 UNLABELLED = -1
-MOST_LISTED = 10
 LONGEST_CELL = 32_000  # spreadsheets cut longer texts
 
 
@@ -65,12 +64,6 @@ def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], tabl
         f"{found}: correct them or leave them empty; with --gold-wins the label that most of them have counts, or none "
         "if there is no such label"
     )
-
-
-def listed(names: Iterable[str], count: int) -> str:
-    """Return the first ten of some names, and how many more there are."""
-    more = f", and {count - MOST_LISTED} more" if count > MOST_LISTED else ""
-    return ", ".join(islice(names, MOST_LISTED)) + more
 
 
 def plain_text(text: str) -> str:

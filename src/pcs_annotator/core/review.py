@@ -132,11 +132,6 @@ def standing(events: Iterable[Event]) -> dict[str, list[Verdict]]:
     return found
 
 
-def reviewed_rows(events: Iterable[Event]) -> dict[str, Reviewed]:
-    """Return row → what people say about it."""
-    return {name: Reviewed.of(verdicts) for name, verdicts in standing(events).items()}
-
-
 def fixed_order(ids: Iterable[str]) -> list[str]:
     """Return IDs in an order that is random and always the same: sorted by their hashes."""
     names = list(ids)

@@ -45,7 +45,7 @@ FlagKind = Literal[
 ]
 
 
-Reading = Literal["shares", "log-odds", "mean log-odds"]
+VoteScale = Literal["shares", "log-odds", "mean log-odds"]
 
 
 class Interval(NamedTuple):
@@ -128,7 +128,7 @@ class Evidence:
     labels: Sequence[str]
     log_prior: Floats
     log_likelihood: Floats
-    reads: Reading = "shares"
+    reads: VoteScale = "shares"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))

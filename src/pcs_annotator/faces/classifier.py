@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError, InputError, LabelError, MissingPackage, PcsWarning
-from pcs_annotator.core.arrays import Array, Floats
+from pcs_annotator.core.arrays import Array, Floats, values_of
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.gold import row_counts
 from pcs_annotator.core.ledger_address import LedgerAddress
@@ -22,7 +22,6 @@ from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.runs.ask import CollectSettings, Panel
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.learn import fit_for_classifier, needs_gold, probabilities
-from pcs_annotator.tables.tabular import values_of
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin

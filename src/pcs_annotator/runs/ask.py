@@ -25,6 +25,7 @@ from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import BudgetReached, ConfigError, InputError, LedgerError, PcsWarning
+from pcs_annotator.core.arrays import is_column, values_of
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.chat import Answers, ChatModel, Usage
 from pcs_annotator.core.ledger_address import LedgerAddress
@@ -41,7 +42,6 @@ from pcs_annotator.runs.batch.batches import BatchSettings
 from pcs_annotator.runs.batch.waves import ask_in_waves
 from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
 from pcs_annotator.tables.sources import items_of
-from pcs_annotator.tables.tabular import is_column, values_of
 
 LOOKED_UP = 1_000
 """Texts that are looked up in a ledger at a time."""

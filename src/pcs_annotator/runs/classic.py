@@ -12,6 +12,7 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import ConfigError, MissingPackage
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.core.votes import Votes
@@ -26,9 +27,9 @@ from pcs_annotator.relations.function import FunctionRelation, Rewriting
 from pcs_annotator.relations.parse import INSTALL, Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.runs.ask import Panel
-from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.own_objects import as_relations, is_relation, name_annotators
 from pcs_annotator.tables import tables
+from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.version import __version__
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Secrets(dict[str, str]):
     """
 
     def __repr__(self) -> str:
-        return f"<{len(self)} variable{'' if len(self) == 1 else 's'}, values not shown>"
+        return f"<{counted(len(self), 'variable')}, values not shown>"
 
 
 def environment_with(keys: Mapping[str, str], given: Mapping[str, str] | None = None) -> Secrets:
@@ -235,9 +236,9 @@ def write_annotations(path: Path, table: pa.Table) -> None:
 
 def save_values(path: Path, values: Mapping[str, Any]) -> None:
     """Write values as JSON, with version and schema number."""
-    runs.write_json(path, {"version": __version__, **values})
+    write_json(path, {"version": __version__, **values})
 
 
 def saved_values(path: Path) -> dict[str, Any]:
     """Return the values that `save_values` wrote."""
-    return runs.read_json(path)
+    return read_json(path)

@@ -9,7 +9,6 @@ from pcs_annotator.core.gold import as_known, same_text, text_hash
 from pcs_annotator.runs.files import human_files
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.human_review import FromPeople
-from pcs_annotator.tables import coder_columns
 from pcs_annotator.tables.tables import Dataset, coder_labels
 
 
@@ -57,4 +56,4 @@ def _coders(
         for name, label in one.labels.items():
             own = names.setdefault(name.casefold(), name)
             given.setdefault(own, [None] * len(dataset.items))[row] = label
-    return coder_columns.coders_of(given, labels, [item.id for item in dataset.items], table)
+    return Coders.of(given, labels, [item.id for item in dataset.items], table)

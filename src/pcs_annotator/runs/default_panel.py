@@ -16,6 +16,7 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
+from pcs_annotator.base.text import series
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress
@@ -99,15 +100,15 @@ def _reasons(
     reasons = []
     if graded:
         asked = "they are asked" if len(graded) > 1 else "it is asked"
-        reasons.append(f"{_listed(graded)} {_verb('give', graded)} log-probabilities, so {asked} {few}")
+        reasons.append(f"{series(graded)} {_verb('give', graded)} log-probabilities, so {asked} {few}")
     if unsure:
         answer, asked = ("their first answers", "such a model is") if len(unsure) > 1 else ("its first answer", "it is")
         reasons.append(
-            f"only {answer} will tell whether {_listed(unsure)} {_verb('give', unsure)} log-probabilities: if so, "
+            f"only {answer} will tell whether {series(unsure)} {_verb('give', unsure)} log-probabilities: if so, "
             f"{asked} asked {few}; if not, {many}"
         )
     if needs_all:
-        reasons.append(f"{_listed(needs_all)} {_verb('give', needs_all)} labels only, so {many}")
+        reasons.append(f"{series(needs_all)} {_verb('give', needs_all)} labels only, so {many}")
     return tuple(reasons)
 
 
@@ -188,10 +189,6 @@ class Support:
             return {}
         with open_ledger(self.ledger) as ledger:
             return ledger.graded_models()
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _verb(verb: str, names: Sequence[str]) -> str:

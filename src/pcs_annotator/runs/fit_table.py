@@ -14,18 +14,18 @@ from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
-from pcs_annotator.core.votes import Votes, VoteTable, read_vote_table
+from pcs_annotator.core.votes import Unknown, Votes
 from pcs_annotator.runs import human_review
-from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.files.config import LearnSettings
 from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file
 from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.tables import tables
+from pcs_annotator.tables.files import check_ending, read_json, refuse_inputs, set_aside, signature, write_json
 from pcs_annotator.tables.result_columns import with_outcomes
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_writer import WRITTEN, TableStyle
 from pcs_annotator.tables.tabular import as_arrow, columns_of, table_name, text_column
-from pcs_annotator.tables.vote_columns import Unknown
+from pcs_annotator.tables.votes import VoteTable, read_vote_table
 from pcs_annotator.tables.workbook import excel_dialect
 
 if TYPE_CHECKING:
@@ -115,14 +115,14 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     learned = learn_if_possible(votes, gold, settings, known)
     outcomes = list(learned.model.judge(votes))
     for path in in_the_way:
-        runs.set_aside(path)
+        set_aside(path)
     written = dict(earlier.get("written", {}))
     if files.labels_out is not None:
         labelled = with_outcomes(arrow, outcomes, table.votes.labels)
         tables.write_table(files.labels_out, labelled, files.style)
-        written.update(runs.signature(files.labels_out, files.model.parent))
+        written.update(signature(files.labels_out, files.model.parent))
     made = {"table": files.table.name, "written": written}
-    runs.write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})
+    write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})
     return FittedTable(
         table=VoteTable(votes, gold), learned=learned, outcomes=outcomes, texts=list(texts.values()) or None
     )
@@ -131,7 +131,7 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
 def _earlier_model(path: Path) -> Mapping[str, Any]:
     """Return the contents of a model file; empty if there is none, or if it is something else."""
     try:
-        found = runs.read_json(path)
+        found = read_json(path)
     except TableError:
         return {}
     return found if "weights" in found else {}
@@ -143,8 +143,8 @@ def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
     A model of another table is kept without asking, because the name of the model's file is usually not chosen.
     """
     in_the_way = []
-    runs.check_ending(files.model, [".json"])
-    runs.refuse_inputs(files.model, files.table, files.gold)
+    check_ending(files.model, [".json"])
+    refuse_inputs(files.model, files.table, files.gold)
     if files.model.exists() and earlier.get("table", files.table.name if earlier else None) != files.table.name:
         in_the_way.append(files.model)
         what = f"a model of {earlier['table']}" if earlier else "no model"
@@ -152,9 +152,9 @@ def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
     out = files.labels_out
     if out is None:
         return in_the_way
-    runs.check_ending(out, WRITTEN)
-    runs.refuse_inputs(out, files.table, files.gold)
-    if not runs.signature(out, files.model.parent).items() <= earlier.get("written", {}).items():
+    check_ending(out, WRITTEN)
+    refuse_inputs(out, files.table, files.gold)
+    if not signature(out, files.model.parent).items() <= earlier.get("written", {}).items():
         in_the_way.append(out)
         if not files.replace:
             raise TableError(

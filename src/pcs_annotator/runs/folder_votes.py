@@ -25,7 +25,7 @@ from pcs_annotator.runs.cluster import ray_cluster
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.tables import vote_files
-from pcs_annotator.tables.written_votes import VoteAxes
+from pcs_annotator.tables.vote_files import VoteAxes
 
 SETTLED_AFTER = 60.0
 """Seconds after which a call of another computer is in a shared ledger, even if its clock differs."""

@@ -29,8 +29,9 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import draw_rows
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 from pcs_annotator.runs.files import human_files
-from pcs_annotator.runs.files.runs import RunFolder, set_aside
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.verdicts import Verdicts, read_verdicts
+from pcs_annotator.tables.files import set_aside
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tables import Columns, Dataset
 

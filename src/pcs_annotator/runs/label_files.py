@@ -28,6 +28,7 @@ from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.other_work import lost_rows
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables import sources, tables
+from pcs_annotator.tables.files import expecting, read_json, signature, write_json
 from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
 from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.table_writer import TableStyle
@@ -92,21 +93,21 @@ def large_in_the_way(out: Path | str, folder: runs.RunFolder, data: str) -> str:
     marks = _marks(out, folder)
     if not marks.items() <= _written(folder).items():
         return "exists, and was not written by this run, or has been changed since"
-    known = runs.read_json(folder.labelled).get("data", {}) if marks else {}
+    known = read_json(folder.labelled).get("data", {}) if marks else {}
     return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
 
 
 def note_written(folder: runs.RunFolder, out: Path | str, data: str = "") -> None:
     """Note that this run wrote a file of labels, and of what large table."""
     for place, mark in _marks(out, folder).items():
-        known = runs.read_json(folder.labelled) if folder.labelled.exists() else {}
+        known = read_json(folder.labelled) if folder.labelled.exists() else {}
         of_data = {**known.get("data", {}), place: data} if data else known.get("data", {})
         values: dict[str, Any] = {"files": {**_written(folder), place: mark}}
-        runs.write_json(folder.labelled, {**values, "data": of_data} if of_data else values)
+        write_json(folder.labelled, {**values, "data": of_data} if of_data else values)
 
 
 def _marks(out: Path | str, folder: runs.RunFolder) -> Mapping[str, str]:
-    return {} if out == STDIO else runs.signature(out, folder.path)
+    return {} if out == STDIO else signature(out, folder.path)
 
 
 def _written(folder: runs.RunFolder) -> Mapping[str, str]:
@@ -114,5 +115,5 @@ def _written(folder: runs.RunFolder) -> Mapping[str, str]:
     if not folder.labelled.exists():
         return {}
     remedy = "remove it; files of labels that are there are then not overwritten without --replace"
-    with runs.expecting(folder.labelled, remedy):
-        return dict(runs.read_json(folder.labelled, remedy)["files"])
+    with expecting(folder.labelled, remedy):
+        return dict(read_json(folder.labelled, remedy)["files"])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 
+from pcs_annotator.base.text import series
 from pcs_annotator.relations.base import Relation, relations
 from pcs_annotator.relations.compose import ruled_out
 from pcs_annotator.relations.language import NAMES, known_language
@@ -80,11 +81,11 @@ class Languages:
         least, most = min(limits.values()), max(limits.values())
         share = _percent(most, texts) if least == most else f"{_percent(least, texts)} to {_percent(most, texts)}"
         limited = [name.removeprefix("rule:") for name in limits]
-        instead = _listed([name for name in (*ANY_TEXT, *self.working_rules) if name not in limited], "or")
+        instead = series([name for name in (*ANY_TEXT, *self.working_rules) if name not in limited], "or")
         rewritten = [f"llm:{name}" for name in _BY_MODEL if name in limited]
-        by_model = f", or --rewriter MODEL for {_listed(rewritten, 'and')}" if rewritten else ""
+        by_model = f", or --rewriter MODEL for {series(rewritten)}" if rewritten else ""
         return (
-            f"{_listed(list(limits), 'and')} can do nothing with {share} of the texts ({self.shares}): use {instead} "
+            f"{series(list(limits))} can do nothing with {share} of the texts ({self.shares}): use {instead} "
             f"instead{by_model}"
         )
 
@@ -116,7 +117,3 @@ def _lot(text: str) -> bytes:
 def _percent(part: int, whole: int) -> str:
     share = 100 * part / whole
     return f"{share:.0f} %" if share >= 1 or not part else "< 1 %"
-
-
-def _listed(names: Sequence[str], joint: str) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {joint} {names[-1]}"

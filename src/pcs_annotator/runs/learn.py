@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, UndefinedMetric
+from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.evaluation.agreement import (

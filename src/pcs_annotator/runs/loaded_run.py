@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import Page
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.core.arrays import values_of
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.result_names import ERROR
 from pcs_annotator.core.task import Item
@@ -22,17 +23,18 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.runs.files.runs import RunFolder, read_json
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.large.result_columns import result_columns
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run_engine import Answered, LoadOptions, RunEngine
 from pcs_annotator.runs.run_folder import REFIT, started
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import write_report
+from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.result_columns import result_schema, with_columns
 from pcs_annotator.tables.sources import items_of
 from pcs_annotator.tables.tables import Columns, find_columns
-from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, text_column, values_of
+from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, text_column
 from pcs_annotator.verbs.fit import open_run
 
 if TYPE_CHECKING:

@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint
 from pcs_annotator.runs.files.config import LearnSettings
-from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json, write_json
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.tables.files import expecting, read_json, write_json
 
 GROWTH = 1.5
 REMEDY = "put back the file that pcs wrote; until then nothing is promised"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
-from pcs_annotator.core.gold import listed, same_text
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.gold import same_text
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run_folder import started
 from pcs_annotator.tables import tables
+from pcs_annotator.tables.sources import read_source
 
 
 def data_hash(items: Iterable[Item]) -> str:
@@ -45,7 +47,7 @@ def _other_task(earlier: Config, config: Config) -> str:
 
 
 def _items(folder: RunFolder, config: Config) -> Sequence[Item]:
-    return tables.read_dataset(folder.items, resolve_config.columns_of(config)).items
+    return read_source(folder.items, resolve_config.columns_of(config)).items
 
 
 def lost_rows(before: Sequence[Item], dataset: tables.Dataset) -> str:

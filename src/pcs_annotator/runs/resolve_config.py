@@ -11,6 +11,7 @@ from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.base.errors import ConfigError, LabelError
+from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address, on_server
@@ -33,9 +34,9 @@ from pcs_annotator.runs.files.config import (
     known_learn_settings,
     read_config,
 )
-from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.tables.coder_columns import coders_of
+from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 from pcs_annotator.verbs.relations import DEFAULT, relation_options_of
@@ -261,7 +262,7 @@ def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
         if value is not None and value.casefold() not in known:
             raise unknown_label(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
     # a label that only one of several people gave is no gold label
-    coders_of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)
+    Coders.of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)
 
 
 def with_papers_relations(config: Config) -> Config:

@@ -27,15 +27,17 @@ from pcs_annotator.judging.promising.certificate import Certificate, fingerprint
 from pcs_annotator.runs import ask, coders, folder_votes, human_review, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
-from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
+from pcs_annotator.runs.files.runs import RunFolder, read_origin
+from pcs_annotator.runs.files.whole_table import read_whole
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.verdicts import with_reviewed_audit
 from pcs_annotator.tables import tables, vote_files
+from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
 from pcs_annotator.tables.result_columns import with_outcomes
+from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_writer import TableStyle
-from pcs_annotator.tables.whole_table import read_whole
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)
@@ -306,7 +308,7 @@ def recorded_rows(folder: RunFolder, config: Config, start: Mapping[str, Any]) -
     """Return the rows of a run that has started, with the gold of its data, and all votes on them."""
     if not folder.items.exists():
         raise TableError(f"{folder.path} has no {folder.items.name}: pcs run, once more, writes it")
-    dataset = tables.read_dataset(folder.items, resolve_config.columns_of(config))
+    dataset = read_source(folder.items, resolve_config.columns_of(config))
     dataset = replace(dataset, name=read_origin(folder).data or dataset.name)
     return dataset, folder_votes.recorded_votes(folder, config, start, dataset.items)
 

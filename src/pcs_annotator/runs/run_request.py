@@ -103,8 +103,7 @@ class RunRequest:
 
     def read_data(self, stream: TableStream | None = None) -> tables.Dataset:
         """Read all rows of the user's table."""
-        stream = stream or self.open_data()
-        return tables.dataset_of(stream.table(), stream.name, resolve_config.columns_of(self.config))
+        return (stream or self.open_data()).read()
 
     def support(self, config: Config, items: Sequence[Item]) -> Support:
         """Return what tells which questions the models can answer about some texts."""

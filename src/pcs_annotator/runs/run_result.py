@@ -21,12 +21,12 @@ from pcs_annotator.runs import human_review
 from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.files.whole_table import WholeTable
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.verdicts import Verdicts
 from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.tables import tables
-from pcs_annotator.tables.whole_table import WholeTable
 
 SILENCES = {
     "not_applicable": "rewrites did not apply",

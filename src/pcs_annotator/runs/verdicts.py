@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed, text_hash
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.review import (
     SEQUENCE,
     Draw,

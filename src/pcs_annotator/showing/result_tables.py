@@ -11,8 +11,9 @@ import io
 import re
 from collections.abc import Iterable
 
+from pcs_annotator.base.text import one_line
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
-from pcs_annotator.tables.cells import safe_cell
+from pcs_annotator.tables.workbook import safe_cell
 
 DASH = "–"
 CSV_DECIMALS = 6
@@ -108,7 +109,7 @@ def _numeric(table: ResultTable) -> list[bool]:
 
 def _shown(table: ResultTable, column: int, cell: Content, *, intervals: bool = True) -> str:
     if isinstance(cell, str):
-        return _one_line(cell)
+        return one_line(cell)
     value = number_of(cell)
     if value is None:
         return DASH
@@ -127,22 +128,18 @@ def _number(value: float, digits: int) -> str:
     return shown.lstrip("-") if float(shown) == 0 else shown
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
 def _markdown(text: str) -> str:
-    escaped = _MARKDOWN.sub(r"\\\1", _one_line(text).replace("&", "&amp;"))
+    escaped = _MARKDOWN.sub(r"\\\1", one_line(text).replace("&", "&amp;"))
     return escaped.replace("<", "&lt;").replace(">", "&gt;")
 
 
 def latex(text: str) -> str:
     """Return text in one line with every special character escaped."""
-    return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
+    return "".join(_LATEX.get(letter, letter) for letter in one_line(text))
 
 
 def _latex_cell(table: ResultTable, row: int, column: int, cell: Content, *, intervals: bool) -> str:

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.core.result_names import DECISION
-from pcs_annotator.runs.files.runs import atomic_path, check_ending
 from pcs_annotator.tables import remote
-from pcs_annotator.tables.cells import safe_cell
+from pcs_annotator.tables.files import atomic_path, check_ending
 from pcs_annotator.tables.table_files import COMPRESSIONS, JSON_LINES, PARQUET, STDIO, Dialect, ending_of, split_name
 from pcs_annotator.tables.tabular import is_address
-from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, OpenSheet, Sheet, number_cells
+from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, Sheet, number_cells, safe_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,10 +115,8 @@ def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     import pyarrow as pa
 
     ending = ending_of(name if split_name(PurePath(name)).ending else f"{name}.{style.kind}")
-    if ending.kind in PARQUET:
-        return _ParquetWriter(file)
-    if ending.kind == FEATHER:
-        return _FeatherWriter(file)
+    if ending.kind in (*PARQUET, FEATHER):
+        return _ArrowWriter(file, ending.kind)
     if ending.kind == WORKBOOK:
         return _WorkbookWriter(Book(file, name), style.about)
     packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
@@ -239,21 +236,23 @@ def _pieces(file: BinaryIO) -> Iterator[str]:
 class _WorkbookWriter(TableWriter):
     def __init__(self, book: Book, about: Sequence[tuple[str, str]]) -> None:
         self._book, self._about = book, about
-        self._sheet: OpenSheet | None = None
+        self._begun = False
 
     def write(self, table: pa.Table) -> None:
-        if self._sheet is None:
+        if not self._begun:
             names = table.column_names
             place = names.index(DECISION) if DECISION in names else None
             colour = None if place is None else lambda row: DECISION_COLOURS.get(row[place], "")
-            self._sheet = self._book.open_sheet(Sheet(name="rows", header=names, colour=colour))
+            self._book.begin(Sheet(name="rows", header=names, colour=colour))
+            self._begun = True
         columns = [number_cells(column.to_pylist()) for column in table.columns]
-        self._sheet.write(zip(*columns, strict=True))
+        self._book.write(zip(*columns, strict=True))
 
     def close(self) -> None:
         if self._about:
-            about = Sheet(name="about", header=["name", "meaning"], colour=lambda row: DECISION_COLOURS.get(row[0], ""))
-            self._book.open_sheet(about).write(self._about)
+            header = ["name", "meaning"]
+            self._book.begin(Sheet(name="about", header=header, colour=lambda row: DECISION_COLOURS.get(row[0], "")))
+            self._book.write(self._about)
         self._book.close()
 
 
@@ -272,20 +271,28 @@ class _JsonLinesWriter(TableWriter):
         self._file.close()
 
 
-class _ParquetWriter(TableWriter):
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+class _ArrowWriter(TableWriter):
+    """Parquet or Feather, in groups of rows that are large enough to be read quickly."""
+
+    def __init__(self, file: BinaryIO, kind: str) -> None:
+        self._file, self._kind = file, kind
         self._writer: Any = None
         self._waiting: list[pa.Table] = []
 
     def write(self, table: pa.Table) -> None:
-        from pyarrow import parquet
-
         if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._file, table.schema)
+            self._writer = self._begin(table.schema)
         self._waiting.append(table)
         if sum(map(len, self._waiting)) >= GROUP_ROWS or sum(one.nbytes for one in self._waiting) >= GROUP_BYTES:
             self._flush()
+
+    def _begin(self, schema: pa.Schema) -> Any:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        if self._kind in PARQUET:
+            return parquet.ParquetWriter(self._file, schema)
+        return pa.ipc.new_file(self._file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
 
     def _flush(self) -> None:
         import pyarrow as pa
@@ -296,22 +303,5 @@ class _ParquetWriter(TableWriter):
     def close(self) -> None:
         if self._waiting:
             self._flush()
-        if self._writer is not None:
-            self._writer.close()
-
-
-class _FeatherWriter(TableWriter):
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._writer: Any = None
-
-    def write(self, table: pa.Table) -> None:
-        import pyarrow as pa
-
-        if self._writer is None:
-            self._writer = pa.ipc.new_file(self._file, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
-        self._writer.write_table(table)
-
-    def close(self) -> None:
         if self._writer is not None:
             self._writer.close()

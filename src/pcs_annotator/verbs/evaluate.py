@@ -14,7 +14,7 @@ from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, TableE
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable, number_of
-from pcs_annotator.core.votes import Votes, check_known, read_vote_table
+from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables
 from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
@@ -34,8 +34,10 @@ from pcs_annotator.runs.learn import about_copies, counted_once, one_thread
 from pcs_annotator.runs.run_folder import Recorded
 from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.evaluation_tables import evaluation_tables
+from pcs_annotator.tables.files import atomic_path, write_json
 from pcs_annotator.tables.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.tables.tabular import as_arrow, table_name
+from pcs_annotator.tables.votes import read_vote_table
 from pcs_annotator.verbs.relations import relation_options_of
 from pcs_annotator.version import __version__
 
@@ -167,7 +169,7 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
     files = [] if request.out is None else [path for table in found.tables for path in write_result(table, request.out)]
     if request.source.is_dir():
         folder = runs.RunFolder(request.source)
-        runs.write_json(folder.methods, {"version": __version__, **evaluation_json(found.evaluation)})
+        write_json(folder.methods, {"version": __version__, **evaluation_json(found.evaluation)})
         files.append(folder.methods)
     return replace(found, files=files)
 
@@ -228,7 +230,7 @@ def write_result(table: ResultTable, out: Path) -> list[Path]:
     paths = []
     for ending, writer in WRITERS.items():
         path = out / f"{table.name}{ending}"
-        with runs.atomic_path(path) as temporary:
+        with atomic_path(path) as temporary:
             temporary.write_text(writer(table), encoding="utf-8")
         paths.append(path)
     return paths

@@ -17,14 +17,15 @@ from pcs_annotator.core.task import Task, label_lookup, unknown_label
 from pcs_annotator.runs.files import label_studio
 from pcs_annotator.runs.files.annotation_tools import Answer, RowToAnswer
 from pcs_annotator.runs.files.review_log import append_events, read_review
-from pcs_annotator.runs.files.runs import RunFolder, atomic_path, check_ending, make_way, refuse_existing
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.resolve_config import columns_of, task_of
 from pcs_annotator.runs.review.queues import Queues
 from pcs_annotator.runs.review.record import Record, lock_review, now
 from pcs_annotator.runs.review.rows import DECISIONS, Rows
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.run_folder import started
-from pcs_annotator.tables import tables
+from pcs_annotator.tables.files import atomic_path, check_ending, make_way, refuse_existing
+from pcs_annotator.tables.sources import read_source
 from pcs_annotator.version import __version__
 
 ROWS_DRAWN = 100
@@ -132,7 +133,7 @@ def import_answers(path: Path, file: Path) -> Imported:
     folder = RunFolder(path)
     config, _ = started(folder)
     answers = label_studio.read_answers(file)
-    items = tables.read_dataset(folder.items, columns_of(config)).items
+    items = read_source(folder.items, columns_of(config)).items
     known = _Known({item.id: text_hash(item.text) for item in items}, task_of(config))
     with lock_review(path):
         events = read_review(folder.review)

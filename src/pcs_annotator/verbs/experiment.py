@@ -28,9 +28,10 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.showing import plots
 from pcs_annotator.studies.paper import EXPERIMENTS, Settings, Study
 from pcs_annotator.tables import sources, vote_files
+from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.table_parts import open_parts
 from pcs_annotator.tables.tabular import table_place, table_stem
-from pcs_annotator.tables.vote_table import is_long
+from pcs_annotator.tables.votes import is_long
 from pcs_annotator.verbs.evaluate import RecordedVotes, Splitting, all_baselines, check_folder, write_result
 from pcs_annotator.verbs.run import run
 from pcs_annotator.version import __version__
@@ -151,7 +152,7 @@ def experiment(request: ExperimentRequest) -> Experimented:
         files += drawn
         notes += [trouble] if trouble and trouble not in notes else []
     about = request.out / "experiments.json"
-    runs.write_json(about, _about(request, sets, settings))
+    write_json(about, _about(request, sets, settings))
     return Experimented(experiments=found, files=[*files, about], notes=notes, unanswered=unanswered)
 
 
@@ -174,7 +175,7 @@ def _source(given: str) -> ExperimentSource:
         return ExperimentSource(name, spec, "texts")
     if Path(spec).is_dir():
         return ExperimentSource(name, spec, "run")
-    columns = open_parts(table_place(spec)).contents.schema.names
+    columns = open_parts(table_place(spec))[1].schema.names
     has_votes = is_long(columns) or any("|" in column for column in columns)
     return ExperimentSource(name, spec, "votes" if has_votes else "texts")
 
@@ -218,7 +219,7 @@ def _ask_with_baselines(request: RunRequest) -> Mapping[str, int]:
     found = run(request)
     votes = _with_elicited(Recorded.read(folder).answers, answers)
     vote_files.write_votes(folder.votes, votes)
-    runs.write_json(folder.settings, {**runs.read_json(folder.settings), "annotators": list(votes.annotators)})
+    write_json(folder.settings, {**read_json(folder.settings), "annotators": list(votes.annotators)})
     return {**elicited.tally.failed, **found.tally.failed}
 
 

@@ -44,6 +44,7 @@ from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run_folder import Recorded, refuse_lost_ledger, started
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables import tables
+from pcs_annotator.tables.files import check_ending, keep_earlier
 from pcs_annotator.tables.result_columns import with_outcomes
 from pcs_annotator.tables.table_files import STDIO, ending_of
 from pcs_annotator.tables.table_stream import TableStream
@@ -149,7 +150,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
     """
     folder = runs.RunFolder(request.folder)
     if out is not None and out != STDIO:
-        runs.check_ending(out, WRITTEN)
+        check_ending(out, WRITTEN)
     # raises if this is no run folder, before a lock is put there
     config, _ = started(folder, request.config.ask.ledger)
     request = _without_gold(request)
@@ -186,7 +187,7 @@ def _label(
     labels = with_outcomes(dataset.table, outcomes, votes.labels)
     if out is not None:
         if in_the_way:
-            request.say(f"{out} is kept as {runs.keep_earlier(out)}")
+            request.say(f"{out} is kept as {keep_earlier(out)}")
         tables.write_table(out, labels, label_files.style_of(request, stream, out, model))
         label_files.note_written(recorded.folder, out)
     return Labelled(
@@ -236,7 +237,7 @@ def _label_large(request: RunRequest, stream: TableStream, out: Path | str, savi
         return run_sync(lambda: write_all(label_locally(stream, fitted, ledger, maker), files, stream, data))
 
     if in_the_way:
-        request.say(f"{out} is kept as {runs.keep_earlier(out)}")
+        request.say(f"{out} is kept as {keep_earlier(out)}")
     with TemporaryDirectory() as scratch:
         # what is on standard output cannot be taken back
         first = Path(scratch, "labels.csv") if out == STDIO and saving.on_drift == "review" else out

@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.base.errors import ConfigError, GoldError, LedgerError, PcsWarning
+from pcs_annotator.base.text import capital, counted, series
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling
 from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables, coders_table, shown, tidy_table
 from pcs_annotator.runs.certificate_text import promised
-from pcs_annotator.runs.files.runs import atomic_path, check_ending, make_way, read_origin, refuse_existing
+from pcs_annotator.runs.files.runs import read_origin
 from pcs_annotator.runs.learn import counted_once
 from pcs_annotator.runs.ledgers import asked_between, ledger_of
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing.report.formats import PRICE_UNKNOWN, counted, total_cost
+from pcs_annotator.showing.report.formats import PRICE_UNKNOWN, total_cost
 from pcs_annotator.showing.result_tables import latex, to_csv, to_latex, to_markdown, without_intervals
+from pcs_annotator.tables.files import atomic_path, check_ending, make_way, refuse_existing
 from pcs_annotator.tables.workbook import Sheet, write_workbook
 from pcs_annotator.verbs.evaluate import check_order
 
@@ -109,8 +111,8 @@ def _sentences(result: RunResult) -> Iterator[str]:
     config, task, version = result.config, task_of(result.config), read_origin(result.folder).version
     models = config.ask.models
     yield (
-        f"{counted(result.counts.rows, 'text')} ({result.dataset.name}) were labelled as {_listed(task.labels)} by "
-        f"{counted(len(models), 'language model')} ({_listed(models)}) with perceived-confidence {version}, which "
+        f"{counted(result.counts.rows, 'text')} ({result.dataset.name}) were labelled as {series(task.labels)} by "
+        f"{counted(len(models), 'language model')} ({series(models)}) with perceived-confidence {version}, which "
         "computes the Perceived Confidence Score (Salimian et al., IEEE Transactions on Software Engineering)."
     )
     yield f"The models were asked {_when(result)}."
@@ -120,7 +122,7 @@ def _sentences(result: RunResult) -> Iterator[str]:
     relations = result.votes.relations
     rewriter = f"; rewrites by a model are of {config.relations.rewriter}" if config.relations.rewriter else ""
     draws = f", {config.ask.draws} times each" if config.ask.draws > 1 else ""
-    ways = f"up to {counted(len(relations), 'way')} ({_listed(relations)})"
+    ways = f"up to {counted(len(relations), 'way')} ({series(relations)})"
     yield f"Each text was asked about in {ways}{draws}{rewriter}."
     yield from _about_gold(result)
     yield from _about_promise(result)
@@ -156,11 +158,11 @@ def _about_gold(result: RunResult) -> Iterator[str]:
         "were chosen otherwise": once & ~at_random,
         "repeat a text and were not counted again": known & ~once,
     }
-    drawn = _listed([f"{rows.sum():,} {how}" for how, rows in parts.items() if rows.any()])
+    drawn = series([f"{rows.sum():,} {how}" for how, rows in parts.items() if rows.any()])
     if coders is not None:
         alpha = f" (Krippendorff's α {shown(coders.alpha['alpha'])})" if "alpha" in coders.alpha else ""
         yield (
-            f"{counted(len(coders.names), 'coder')} ({_listed(coders.names)}) labelled rows independently; "
+            f"{counted(len(coders.names), 'coder')} ({series(coders.names)}) labelled rows independently; "
             f"{coders.rows:,} rows have labels of two coders or more{alpha}."
         )
     source = result.dataset.columns
@@ -202,12 +204,7 @@ def _about_cost(result: RunResult) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
-
-
-def _listed(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"{capital(text).rstrip('.')}."
 
 
 def format_of(name: str | None, out: Path | None) -> Format:

@@ -22,7 +22,7 @@ from pcs_annotator.runs import ask, folder_votes, human_review, learn, ledgers, 
 from pcs_annotator.runs.batch.waves import check_batches
 from pcs_annotator.runs.cluster.ray_cluster import need_ray
 from pcs_annotator.runs.files.config import Config, LearnSettings, config_to_dict
-from pcs_annotator.runs.files.runs import RunFolder, clear_leftovers, write_json
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.languages import languages_of
 from pcs_annotator.runs.large.large_table import LargeTable, is_large, label_whole, open_large
 from pcs_annotator.runs.other_work import data_hash, other_work
@@ -31,6 +31,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables import tables
+from pcs_annotator.tables.files import clear_leftovers, write_json
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.files.runs import read_json, write_json
+from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.tables import write_table
 from tests.builders import simulated_votes
 from tests.simulated import (

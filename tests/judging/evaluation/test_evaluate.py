@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
-from pcs_annotator.core.votes import Votes, read_vote_table
+from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.baselines.logprob import LogProb
 from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, EvaluationOptions, evaluate
@@ -22,6 +22,7 @@ from pcs_annotator.judging.metrics.significance import delong, holm
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.studies.evaluation_tables import evaluation_tables
+from pcs_annotator.tables.votes import read_vote_table
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes
 from tests.judging.evaluation.test_methods import FirstVote

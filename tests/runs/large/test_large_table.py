@@ -23,13 +23,14 @@ from pcs_annotator.core.chat import Request
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.files.runs import RunFolder, signature
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.human_review import FromPeople
 from pcs_annotator.runs.large import large_table, stream, survey
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.tables.files import signature
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.label import Saving, label
 from pcs_annotator.verbs.merge import merge

@@ -10,7 +10,7 @@ import pytest
 
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
-from pcs_annotator.core.votes import Votes, read_vote_table
+from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines.logprob import LogProb
 from pcs_annotator.judging.baselines.plain_votes import ZeroShot
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions
@@ -23,6 +23,7 @@ from pcs_annotator.studies.paper import EXPERIMENTS, Settings, Study
 from pcs_annotator.studies.paper.baselines import NOT_RECORDED
 from pcs_annotator.studies.paper.study import adjusted, compared
 from pcs_annotator.studies.published import SEVERAL, SINGLE
+from pcs_annotator.tables.votes import read_vote_table
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes
 from tests.judging.evaluation.test_methods import FirstVote

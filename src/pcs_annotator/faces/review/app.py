@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, UnknownRow, UserError
+from pcs_annotator.base.text import counted
 from pcs_annotator.faces.review import guidelines
 from pcs_annotator.faces.review.forms import (
     QUEUE,
@@ -39,7 +40,6 @@ from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, Shown
-from pcs_annotator.showing.report.formats import counted
 from pcs_annotator.showing.report.markup import Markup, joined, section, tag
 
 A_YEAR = 365 * 24 * 3600

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.review.layout import link
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.runs.review.values import FitNews, Progress
-from pcs_annotator.showing.report.formats import bar, capital, count, counted, number, percent
+from pcs_annotator.showing.report.formats import bar, count, number, percent
 from pcs_annotator.showing.report.markup import Child, Markup, joined, sentence, tag
 
 

@@ -7,13 +7,14 @@ from math import isfinite
 from typing import Literal, NamedTuple, TypeVar
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.outcome import Decision
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import link, undo_button
 from pcs_annotator.runs.review.values import Found, FoundRow, Query, Sort
 from pcs_annotator.showing.report.diff import clipped
-from pcs_annotator.showing.report.formats import DASH, bar, count, counted, number
+from pcs_annotator.showing.report.formats import DASH, bar, count, number
 from pcs_annotator.showing.report.markup import Child, Markup, joined, sentence, tag, user_text
 
 T = TypeVar("T", bound=str)

@@ -14,6 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
 from pcs_annotator.base.errors import BadRequest, ConfigError, Unanswerable
+from pcs_annotator.base.text import first_line
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.models.batching import Batcher, BatchJob
 from pcs_annotator.models.label_tree import LabelTree, Prompt, label_reply
@@ -185,7 +186,7 @@ def load(folder: Path, placement: Placement) -> Loaded:
             "(PCS_DEVICE), or a server such as vLLM that splits it"
         ) from None
     except Exception as error:
-        raise ConfigError(f"the model in {folder} cannot be loaded: {_first_line(error)}") from error
+        raise ConfigError(f"the model in {folder} cannot be loaded: {first_line(error)}") from error
 
 
 def pick_device(wanted: str | None) -> torch.device:
@@ -198,7 +199,7 @@ def pick_device(wanted: str | None) -> torch.device:
         device = torch.device(wanted)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ConfigError(f"PCS_DEVICE is {wanted!r}, which cannot be used here: {_first_line(error)}") from None
+        raise ConfigError(f"PCS_DEVICE is {wanted!r}, which cannot be used here: {first_line(error)}") from None
     return device
 
 
@@ -225,7 +226,3 @@ def _quiet() -> Iterator[None]:
         library.setLevel(level)
         if bars:
             enable_progress_bar()
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__

@@ -14,7 +14,7 @@ from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.result_names import CONFIDENCE, DECISION, LABEL, input_names
 from pcs_annotator.core.review import Queue
-from pcs_annotator.runs.files.runs import atomic_path
+from pcs_annotator.tables.files import atomic_path
 
 MOST_BYTES = 1_000_000_000
 QUESTION = "label"

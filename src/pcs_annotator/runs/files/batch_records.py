@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.runs.files.runs import expecting, read_json, write_json
+from pcs_annotator.tables.files import expecting, read_json, write_json
 
 KEY_BYTES = 16
 REMEDY = "remove it, if you can do without the answers of batches that are still open"

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.core.coders import PREFIX, coder_columns, coder_of, majority_labels
 from pcs_annotator.core.gold import cell_key
-from pcs_annotator.tables.cells import original_cell
-from pcs_annotator.tables.coder_columns import PREFIX, coder_columns, coder_of, majority_labels
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.tables import Columns, write_table
 from pcs_annotator.tables.tabular import as_arrow, columns_of, text_column
+from pcs_annotator.tables.workbook import original_cell
 
 SampleKind = Literal["at random", "with probability", "informative", "for review", "for audit", "by a person"]
 """How a row was chosen for labelling; a promise can be based only on rows drawn at random."""

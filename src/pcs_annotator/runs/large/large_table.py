@@ -22,18 +22,20 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.runs import ask, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.files import human_files, review_log
 from pcs_annotator.runs.files.config import Config
-from pcs_annotator.runs.files.runs import RunFolder, signature
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.files.whole_table import WholeTable, read_whole, write_whole
 from pcs_annotator.runs.fitted import FittedRun, job_of
 from pcs_annotator.runs.large.stream import OutFiles, RowMaker, data_hash_of, label_locally, write_all, writing_rows
 from pcs_annotator.runs.large.survey import Survey, survey
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_folder import SAMPLED, Recorded, started
 from pcs_annotator.tables import sources, tables, vote_files
-from pcs_annotator.tables.cells import original_cell
+from pcs_annotator.tables.files import signature
+from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.table_writer import TableStyle
-from pcs_annotator.tables.whole_table import WholeTable, read_whole, write_whole
-from pcs_annotator.tables.written_votes import VoteAxes
+from pcs_annotator.tables.vote_files import VoteAxes
+from pcs_annotator.tables.workbook import original_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +103,7 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> L
         _, start = started(folder)
         if SAMPLED in start:
             columns = resolve_config.columns_of(config)
-            sample = tables.read_dataset(folder.items, replace(columns, id=columns.id or stream.columns.id))
+            sample = read_source(folder.items, replace(columns, id=columns.id or stream.columns.id))
             sample = replace(sample, name=stream.name)
             data = start.get("data_hash", "")
             return LargeTable(stream=stream, data=data, rows=start[SAMPLED], sample=sample, known=sample.items)

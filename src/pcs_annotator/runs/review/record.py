@@ -13,8 +13,8 @@ import numpy as np
 
 from pcs_annotator.asking.ledger.lock import lock_or_refuse
 from pcs_annotator.base.errors import ConfigError, PcsError, TableError
+from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Array, Codes, Integers, Mask
-from pcs_annotator.core.gold import listed
 from pcs_annotator.core.review import Draw, Event, Reviewed, Undo, Verdict
 from pcs_annotator.core.task import label_lookup
 from pcs_annotator.runs.files.review_log import append_events, read_review

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.review.rows import DECISIONS, Judgement, Rows
@@ -175,5 +176,4 @@ def rows_to_go(certificate: Certificate) -> tuple[int, int] | None:
 
 
 def _rows(count: int, more: str = "") -> str:
-    which = f"{more} " if more else ""
-    return f"{count:,} {which}row{'' if count == 1 else 's'}"
+    return counted(count, f"{more} row" if more else "row")

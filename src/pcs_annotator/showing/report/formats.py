@@ -67,24 +67,6 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
-def capital(text: str) -> str:
-    """Return a text with its first letter capitalised.
-
-    >>> capital("no promise")
-    'No promise'
-    """
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def counted(value: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{count(value)} {one if value == 1 else many or one + 's'}"
-
-
 def dollars(value: float | None) -> str:
     """Return a price.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcs_annotator.runs.files.runs import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.document import document, title_of
 from pcs_annotator.showing.report.sections.agreement import agreement
@@ -17,6 +16,7 @@ from pcs_annotator.showing.report.sections.rows import rows
 from pcs_annotator.showing.report.sections.settings import settings
 from pcs_annotator.showing.report.sections.summary import headline, look_at, promise
 from pcs_annotator.showing.report.view import view_of
+from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 
 SECTIONS = (
     ("look-at", "What to look at", look_at),

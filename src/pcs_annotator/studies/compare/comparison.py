@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Codes, Integers
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.judging.evaluation.pair import Contender, PairFigures, compare_pair

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning, TableError
-from pcs_annotator.core.gold import gold_codes, listed, same_text
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.gold import gold_codes, same_text
 from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.judging.fit_model import fit_model
 from pcs_annotator.judging.model import Model

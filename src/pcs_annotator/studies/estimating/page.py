@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pcs_annotator.base.text import capital
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.showing.report.document import STYLES, document
-from pcs_annotator.showing.report.formats import capital, count, interval, number, span
+from pcs_annotator.showing.report.formats import count, interval, number, span
 from pcs_annotator.showing.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.studies.estimating.answers import METHODS, Estimated, Line
 from pcs_annotator.studies.estimating.robust import Robust

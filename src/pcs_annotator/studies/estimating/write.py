@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from pcs_annotator.runs.files.runs import check_ending, write_page
 from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.estimating.answers import Estimated
 from pcs_annotator.studies.estimating.page import page, robust_page
 from pcs_annotator.studies.estimating.robust import Robust
 from pcs_annotator.studies.estimating.shown import sentences, tables
+from pcs_annotator.tables.files import check_ending, write_page
 
 
 def write_estimates(found: Estimated, path: Path) -> None:

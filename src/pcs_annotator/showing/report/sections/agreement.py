@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pcs_annotator.base.text import capital, counted
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, AmongCoders
 from pcs_annotator.judging.evaluation.agreement_tables import (
     ABOUT_F1,
@@ -16,7 +17,7 @@ from pcs_annotator.judging.evaluation.agreement_tables import (
     about_replacing,
 )
 from pcs_annotator.judging.metrics.metrics import Estimate
-from pcs_annotator.showing.report.formats import DASH, bar, capital, count, counted, interval, number, percent
+from pcs_annotator.showing.report.formats import DASH, bar, count, interval, number, percent
 from pcs_annotator.showing.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.showing.report.view import View
 

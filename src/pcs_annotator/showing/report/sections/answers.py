@@ -8,10 +8,11 @@ from itertools import groupby
 
 import numpy as np
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
 from pcs_annotator.runs.run_result import SILENCES
-from pcs_annotator.showing.report.formats import bar, count, counted, percent
+from pcs_annotator.showing.report.formats import bar, count, percent
 from pcs_annotator.showing.report.markup import Child, Markup, figure, section, sentence, table, tag, user_text
 from pcs_annotator.showing.report.view import View
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pcs_annotator.showing.report.formats import bar, count, counted, dollars, percent, total_cost
+from pcs_annotator.base.text import counted
+from pcs_annotator.showing.report.formats import bar, count, dollars, percent, total_cost
 from pcs_annotator.showing.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.showing.report.view import View
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.judging.evaluation.curves import Curves
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.showing.report.formats import count, counted, interval, number, percent, span
+from pcs_annotator.showing.report.formats import count, interval, number, percent, span
 from pcs_annotator.showing.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.showing.report.plot import Axes, Axis, LegendEntry, Plot, dot, nice_ticks, path, segment, short
 from pcs_annotator.showing.report.view import View

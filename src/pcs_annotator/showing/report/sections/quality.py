@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.weights import Share
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, LOGPROB
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
@@ -16,7 +17,7 @@ from pcs_annotator.runs.certificate_text import (
     about_weights,
     what_more_questions_bought,
 )
-from pcs_annotator.showing.report.formats import DASH, capital, counted, estimate, interval, number, signed, span
+from pcs_annotator.showing.report.formats import DASH, estimate, interval, number, signed, span
 from pcs_annotator.showing.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.showing.report.view import View
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pcs_annotator.base.errors import UserError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.judging.evaluation.relation_value import RelationValue
 from pcs_annotator.runs.learn import counted_once
-from pcs_annotator.showing.report.formats import DASH, counted, number, percent
+from pcs_annotator.showing.report.formats import DASH, number, percent
 from pcs_annotator.showing.report.markup import Child, Markup, section, sentence, table, tag, user_text
 from pcs_annotator.showing.report.view import View
 from pcs_annotator.studies.relation_value import ADVICE, ValuedRelations, points, value_of_votes

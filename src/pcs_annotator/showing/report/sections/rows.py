@@ -8,13 +8,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.showing.report.diff import clipped, marked
-from pcs_annotator.showing.report.formats import bar, count, counted, number
+from pcs_annotator.showing.report.formats import bar, count, number
 from pcs_annotator.showing.report.markup import Child, Markup, joined, section, sentence, tag
 from pcs_annotator.showing.report.view import LOW, Row, Selection, View, select
 

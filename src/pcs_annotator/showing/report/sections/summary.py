@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pcs_annotator.base.text import capital, counted
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.certificate_text import Promised, about_confidence, promised, without_gold
 from pcs_annotator.showing.findings.look_at import what_to_look_at
-from pcs_annotator.showing.report.formats import capital, count, counted, interval, number, percent, stack, total_cost
+from pcs_annotator.showing.report.formats import count, interval, number, percent, stack, total_cost
 from pcs_annotator.showing.report.markup import Child, Markup, joined, section, sentence, tag, tile, user_text
 from pcs_annotator.showing.report.view import View
 

@@ -5,42 +5,30 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.core.arrays import Array, Codes, Floats, Grades, Integers, Mask
+from pcs_annotator.core.arrays import Array, Integers, Mask
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.task import check_labels, label_lookup
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.tables import probability_columns, vote_columns
+from pcs_annotator.core.votes import Form, Unknown, Votes
+from pcs_annotator.tables import vote_columns
 from pcs_annotator.tables.tabular import as_arrow, columns_of, table_name, text_column
+from pcs_annotator.tables.vote_columns import Column, VoteColumns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Form = Literal["wide", "long"]
-
 MAX_DRAWS = 1000
 
 
-class VoteArrays(NamedTuple):
-    """The content of a table of votes, as in `Votes`: codes, names on the axes and probabilities."""
-
-    codes: Codes
-    ids: Sequence[str]
-    annotators: Sequence[str]
-    relations: Sequence[str]
-    labels: Sequence[str]
-    stated: Floats | None = None
-    grades: Grades | None = None
-
-
-class ParsedTable(NamedTuple):
+class VoteTable(NamedTuple):
     """Votes, and for every item its gold label or None."""
 
-    votes: VoteArrays
+    votes: Votes
     gold: tuple[str | None, ...]
 
 
@@ -52,119 +40,116 @@ class ColumnPlace(NamedTuple):
     draw: int
 
 
-def parse_vote_table(
-    table: object, labels: Iterable[str] | None, unknown: vote_columns.Unknown, name: str = ""
-) -> ParsedTable:
-    """Read votes and gold from a table in wide or long form, called `name` in messages."""
-    name = name or table_name(table)
-    columns = columns_of(as_arrow(table))
-    if not columns or not len(next(iter(columns.values()))):
-        raise TableError(f"{name} has no rows: it needs at least one item with votes")
-    return (_read_long if is_long(columns) else _read_wide)(columns, labels, unknown, name)
+def read_vote_table(
+    table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error", name: str = ""
+) -> VoteTable:
+    """Read votes and gold from a table in wide or long form, called `name` in messages; see `Votes.from_table`."""
+    columns = VoteColumns(columns_of(as_arrow(table)), name or table_name(table))
+    if not len(columns):
+        raise TableError(f"{columns.table} has no rows: it needs at least one item with votes")
+    return (read_long if is_long(columns.columns) else _read_wide)(columns, labels, unknown)
 
 
-def is_long(columns: Collection[str]) -> bool:
+def is_long(names: Collection[str]) -> bool:
     """Return whether a table with these columns has one row per vote."""
-    labelled = "label" in columns or probability_columns.look_graded(columns)
-    return labelled and "annotator" in columns and "relation" in columns
+    labelled = "label" in names or vote_columns.look_graded(names)
+    return labelled and "annotator" in names and "relation" in names
 
 
-def _read_wide(
-    columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: vote_columns.Unknown, name: str
-) -> ParsedTable:
-    ids = _unique_ids(_ids(columns, name), name)
-    cells = _cells([column for column in columns if column not in ("id", "gold")], name)
-    texts = {column: vote_columns.indexed(column, columns[column]) for column in cells}
-    gold = vote_columns.indexed("gold", columns["gold"]) if "gold" in columns else None
-    known = check_labels(_seen(texts.values(), gold, (), name) if labels is None else labels)
+def _read_wide(columns: VoteColumns, labels: Iterable[str] | None, unknown: Unknown) -> VoteTable:
+    ids = _unique_ids(_ids(columns), columns.table)
+    cells = _cells([name for name in columns.columns if name not in ("id", "gold")], columns.table)
+    texts = {name: columns.texts(name) for name in cells}
+    gold = columns.texts("gold") if "gold" in columns.columns else None
+    # only the long form has columns of probabilities
+    seen = _seen(list(texts.values()), gold, VoteColumns({}, columns.table)) if labels is None else labels
+    known = check_labels(seen)
     annotators = list(dict.fromkeys(cell.annotator for cell in cells.values()))
     relations = list(dict.fromkeys(cell.relation for cell in cells.values()))
     draws = 1 + max(cell.draw for cell in cells.values())
     codes = np.full((len(ids), len(annotators), len(relations), draws), NOT_ASKED, dtype=np.int8)
-    for column, cell in cells.items():
+    for name, cell in cells.items():
         place = (slice(None), annotators.index(cell.annotator), relations.index(cell.relation), cell.draw)
-        codes[place] = vote_columns.label_codes(texts[column], known, unknown, ids)
-    return ParsedTable(VoteArrays(codes, ids, annotators, relations, known), vote_columns.texts_of(gold, len(ids)))
+        codes[place] = vote_columns.label_codes(texts[name], known, unknown, ids)
+    votes = Votes(codes=codes, ids=ids, annotators=annotators, relations=relations, labels=known)
+    return VoteTable(votes, (None,) * len(ids) if gold is None else gold.texts())
 
 
-def _read_long(
-    columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: vote_columns.Unknown, name: str
-) -> ParsedTable:
-    row_ids = vote_columns.indexed("id", columns["id"]) if "id" in columns else None
-    if row_ids is None:
-        raise TableError(f"{name}: the long form needs an 'id' in every row, but there is no such column")
-    if (row_ids.positions < 0).any():
-        row = int(np.flatnonzero(row_ids.positions < 0)[0]) + 1
-        raise TableError(f"{name}: the long form needs an 'id' in every row, but row {row} has none")
-    ids, item = vote_columns.in_order(row_ids)
-    votes, gold = _labels_given(columns), None
-    if "gold" in columns:
-        gold = _gold_by_item(vote_columns.indexed("gold", columns["gold"]), ids, item, name)
-    known = check_labels(_seen([votes], gold, columns, name) if labels is None else labels)
-    annotators, annotator = vote_columns.in_order(vote_columns.indexed("annotator", columns["annotator"]))
-    relations, relation = vote_columns.in_order(vote_columns.indexed("relation", columns["relation"]))
-    row_names = [ids[position] for position in item]
-    values = vote_columns.label_codes(votes, known, unknown, row_names)
-    empty, grades = votes.positions < 0, probability_columns.read_grades(columns, known, unknown, name)
-    if grades is None and "label" not in columns:
+def read_long(columns: VoteColumns, labels: Iterable[str] | None, unknown: Unknown) -> VoteTable:
+    """Read votes and gold from a table with one row per vote."""
+    row_ids, votes = _row_ids(columns), _labels_given(columns)
+    ids, item = row_ids.in_order()
+    gold = _gold_by_item(columns.texts("gold"), ids, item, columns.table) if "gold" in columns.columns else None
+    known = check_labels(_seen([votes], gold, columns) if labels is None else labels)
+    annotators, annotator = columns.texts("annotator").in_order()
+    relations, relation = columns.texts("relation").in_order()
+    values = vote_columns.label_codes(votes, known, unknown, row_ids)
+    empty, grades = votes.positions < 0, vote_columns.read_grades(columns, known, unknown)
+    if grades is None and "label" not in columns.columns:
         listed = ", ".join(map(repr, known))
-        raise TableError(f"{name} has no votes: add a column 'label', or grades of the labels {listed}")
+        raise TableError(f"{columns.table} has no votes: add a column 'label', or grades of the labels {listed}")
     if grades is not None:
-        values = probability_columns.graded_codes(values, empty, grades, known)
+        values = vote_columns.graded_codes(values, empty, grades, known)
         empty &= np.isnan(grades[:, 0])
         grades[values < 0] = np.nan
-    asked = _asked({"annotator": annotator, "relation": relation}, empty, name)
-    draw = _draws(columns.get("draw"), len(item), name)
-    draw[~asked] = 0
+    asked = _asked({"annotator": annotator, "relation": relation}, empty, columns.table)
+    draw = np.where(asked, _draws(columns), 0)
     shape = (len(ids), len(annotators), len(relations), 1 + int(draw.max()))
     place = (item[asked], annotator[asked], relation[asked], draw[asked])
-    _refuse_repeated(np.ravel_multi_index(place, shape), np.flatnonzero(asked), row_names, name)
     codes = np.full(shape, NOT_ASKED, dtype=np.int8)
     codes[place] = values[asked]
-    stated = probability_columns.read_stated(columns, known, name)
-    probabilities = (_in_cells(given, asked, place, shape) for given in (stated, grades))
-    arrays = VoteArrays(codes, ids, annotators, relations, known, *probabilities)
-    return ParsedTable(arrays, vote_columns.texts_of(gold, len(ids)))
+    if np.count_nonzero(codes != NOT_ASKED) < len(place[0]):
+        raise _repeated(np.ravel_multi_index(place, shape), np.flatnonzero(asked), row_ids, columns.table)
+    stated = vote_columns.read_stated(columns, known)
+    found = Votes(
+        codes=codes,
+        ids=ids,
+        annotators=annotators,
+        relations=relations,
+        labels=known,
+        stated=None if stated is None else in_cells(stated[asked], place, shape),
+        grades=None if grades is None else in_cells(grades[asked], place, shape),
+    )
+    return VoteTable(found, (None,) * len(ids) if gold is None else gold.texts())
 
 
-def _labels_given(columns: Mapping[str, pa.ChunkedArray]) -> vote_columns.Column:
-    if "label" in columns:
-        return vote_columns.indexed("label", columns["label"])
-    return vote_columns.Column("label", [], np.full(len(columns["id"]), -1, dtype=np.intp))
-
-
-def _seen(
-    votes: Iterable[vote_columns.Column], gold: vote_columns.Column | None, columns: Collection[str], table: str
-) -> tuple[str, ...]:
-    """Return the labels found in votes, gold and the names of columns with probabilities."""
-    votes = list(votes)
-    seen = vote_columns.seen_labels(votes, gold)
-    labels = probability_columns.with_named_labels(seen, columns, table)
-    if gold is not None:
-        answered = probability_columns.with_named_labels(vote_columns.seen_labels(votes, None), columns, table)
-        _refuse_doubtful_gold(gold, answered, table)
-    if not labels:
-        raise TableError(
-            f"{table}: all votes are empty and no gold is given: name the labels yourself, or check the file"
-        )
-    return labels
-
-
-def _refuse_doubtful_gold(gold: vote_columns.Column, answered: Sequence[str], table: str) -> None:
-    """Raise for a gold value that is probably no label, unless models answer with it."""
-    known = label_lookup(answered)
-    unsure = [text if text and text.casefold() not in known else None for text in vote_columns.texts_of(gold, 0)]
-    refuse_doubtful(unsure, [f"{table}, column 'gold'"] * len(unsure), "name all labels with --labels")
-
-
-def _in_cells(values: Array | None, asked: Mask, place: tuple[Integers, ...], shape: Sequence[int]) -> Array | None:
-    """Return `[row, label]` as `[item, annotator, relation, draw, label]`, nan in cells without a row."""
-    if values is None:
-        return None
-    cells = np.full((*shape, values.shape[1]), np.nan, dtype=values.dtype)
-    cells[place] = values[asked]
+def in_cells(values: Array, place: tuple[Array, ...], shape: Sequence[int]) -> Array:
+    """Return probabilities of labels in their cells, `[item, annotator, relation, draw, label]`, nan elsewhere."""
+    cells = np.full((*shape, values.shape[-1]), np.nan, dtype=values.dtype)
+    cells[place] = values
     cells.flags.writeable = False  # else `Votes` would copy it
     return cells
+
+
+def _row_ids(columns: VoteColumns) -> Column:
+    if "id" not in columns.columns:
+        raise TableError(f"{columns.table}: the long form needs an 'id' in every row, but there is no such column")
+    found = columns.texts("id")
+    if (found.positions < 0).any():
+        row = int(np.argmax(found.positions < 0)) + 1
+        raise TableError(f"{columns.table}: the long form needs an 'id' in every row, but row {row} has none")
+    return found
+
+
+def _labels_given(columns: VoteColumns) -> Column:
+    if "label" in columns.columns:
+        return columns.texts("label")
+    return Column("label", [], np.full(len(columns), -1, dtype=np.intp))
+
+
+def _seen(votes: Sequence[Column], gold: Column | None, columns: VoteColumns) -> tuple[str, ...]:
+    """Return the labels found in votes, gold and the names of columns with probabilities."""
+    labels = vote_columns.with_named_labels(vote_columns.seen_labels(votes, gold), columns)
+    if gold is not None:
+        # a gold value that is probably no label is refused, unless models answer with it
+        known = label_lookup(vote_columns.with_named_labels(vote_columns.seen_labels(votes, None), columns))
+        unsure = [text if text and text.casefold() not in known else None for text in gold.texts()]
+        refuse_doubtful(unsure, [f"{columns.table}, column 'gold'"] * len(unsure), "name all labels with --labels")
+    if not labels:
+        raise TableError(
+            f"{columns.table}: all votes are empty and no gold is given: name the labels yourself, or check the file"
+        )
+    return labels
 
 
 def _asked(who: Mapping[str, Integers], blank: Mask, table: str) -> Mask:
@@ -177,15 +162,14 @@ def _asked(who: Mapping[str, Integers], blank: Mask, table: str) -> Mask:
     return ~empty
 
 
-def _ids(columns: Mapping[str, pa.ChunkedArray], name: str) -> list[str]:
-    if "id" not in columns:
-        rows = len(next(iter(columns.values())))
-        warnings.warn(f"{name} has no column 'id': its rows are numbered from 1", PcsWarning, stacklevel=5)
-        return [str(row) for row in range(1, rows + 1)]
-    ids: list[str | None] = text_column("id", columns["id"]).to_pylist()
+def _ids(columns: VoteColumns) -> list[str]:
+    if "id" not in columns.columns:
+        warnings.warn(f"{columns.table} has no column 'id': its rows are numbered from 1", PcsWarning, stacklevel=5)
+        return [str(row) for row in range(1, len(columns) + 1)]
+    ids: list[str | None] = text_column("id", columns.columns["id"]).to_pylist()
     for row, value in enumerate(ids, start=1):
         if not value:
-            raise TableError(f"{name}, row {row}: the id is empty; give every row an id")
+            raise TableError(f"{columns.table}, row {row}: the id is empty; give every row an id")
     return [value for value in ids if value]
 
 
@@ -251,19 +235,19 @@ def _draw(text: str, where: str) -> int:
     return int(text)
 
 
-def _draws(column: pa.ChunkedArray | None, rows: int, table: str) -> Integers:
-    if column is None:
-        return np.zeros(rows, dtype=np.intp)
+def _draws(columns: VoteColumns) -> Integers:
+    if "draw" not in columns.columns:
+        return np.zeros(len(columns), dtype=np.intp)
     draws: list[int] = []
-    texts = vote_columns.indexed("draw", column)
+    texts = columns.texts("draw")
     for position, text in enumerate(texts.distinct):
         row = int(np.argmax(texts.positions == position)) + 1
         # pandas writes whole numbers as 0.0 into a file as soon as one cell is empty
-        draws.append(_draw(text.removesuffix(".0") or "0", f"{table}, row {row}, column 'draw'"))
+        draws.append(_draw(text.removesuffix(".0") or "0", f"{columns.table}, row {row}, column 'draw'"))
     return np.array([*draws, 0], dtype=np.intp)[texts.positions]
 
 
-def _gold_by_item(column: vote_columns.Column, ids: Sequence[str], item: Integers, table: str) -> vote_columns.Column:
+def _gold_by_item(column: Column, ids: Sequence[str], item: Integers, table: str) -> Column:
     """Return one gold entry per item from one per vote; two different ones for an item are an error."""
     result = np.full(len(ids), -1, dtype=np.intp)
     given = np.flatnonzero(column.positions >= 0)
@@ -272,26 +256,25 @@ def _gold_by_item(column: vote_columns.Column, ids: Sequence[str], item: Integer
     clash = given[folded[result[item[given]]] != folded[column.positions[given]]]
     if len(clash):
         raise TableError(f"{table}: id {ids[item[clash[0]]]!r} has two gold labels: keep one")
-    return vote_columns.Column("gold", column.distinct, result)
+    return Column("gold", column.distinct, result)
 
 
-def _refuse_repeated(place: Integers, rows: Integers, row_names: Sequence[str], table: str) -> None:
-    order = np.argsort(place, kind="stable")
-    twins = np.flatnonzero(np.diff(place[order]) == 0)
-    if len(twins):
-        first, second = rows[order[twins[0]]], rows[order[twins[0] + 1]]
-        raise TableError(
-            f"{table}: rows {first + 1} and {second + 1} are the same question about id {row_names[first]!r}: "
-            "remove one, or number repetitions in a column 'draw'"
-        )
+def _repeated(cells: Integers, rows: Integers, ids: Column, table: str) -> TableError:
+    order = np.argsort(cells, kind="stable")
+    twin = np.flatnonzero(np.diff(cells[order]) == 0)[0]
+    first, second = rows[order[twin]], rows[order[twin + 1]]
+    return TableError(
+        f"{table}: rows {first + 1} and {second + 1} are the same question about id "
+        f"{ids.distinct[ids.positions[first]]!r}: remove one, or number repetitions in a column 'draw'"
+    )
 
 
-def write_vote_table(votes: VoteArrays, form: Form) -> pa.Table:
-    """Return the votes as a table that `parse_vote_table` reads back."""
+def write_vote_table(votes: Votes, form: Form) -> pa.Table:
+    """Return the votes as a table that `read_vote_table` reads back."""
     return _write_long(votes) if form == "long" else _write_wide(votes)
 
 
-def _write_wide(votes: VoteArrays) -> pa.Table:
+def _write_wide(votes: Votes) -> pa.Table:
     import pyarrow as pa
 
     barred = [name for name in (*votes.annotators, *votes.relations) if "|" in name]
@@ -310,7 +293,7 @@ def _write_wide(votes: VoteArrays) -> pa.Table:
     return pa.table(columns)
 
 
-def _write_long(votes: VoteArrays) -> pa.Table:
+def _write_long(votes: Votes) -> pa.Table:
     import pyarrow as pa
 
     asked = votes.codes != NOT_ASKED
@@ -339,9 +322,15 @@ def _write_long(votes: VoteArrays) -> pa.Table:
     return table.take(pa.array(np.argsort(rows, kind="stable")))
 
 
-def _write_probabilities(votes: VoteArrays, place: tuple[Integers, ...], empty_rows: int) -> dict[str, pa.Array]:
+def _write_probabilities(votes: Votes, place: tuple[Integers, ...], empty_rows: int) -> dict[str, pa.Array]:
+    """Return a column per label and kind of probability, empty where it is nan, and in empty rows at the end."""
+    import pyarrow as pa
+
     columns: dict[str, pa.Array] = {}
-    for kind, values in ((probability_columns.STATED, votes.stated), (probability_columns.GRADE, votes.grades)):
-        if values is not None:
-            columns |= probability_columns.write_columns(kind, values[place], votes.labels, empty_rows)
+    for kind, values in ((vote_columns.STATED, votes.stated), (vote_columns.GRADE, votes.grades)):
+        if values is None:
+            continue
+        given = np.pad(values[place], ((0, empty_rows), (0, 0)), constant_values=np.nan)
+        for code, label in enumerate(votes.labels):
+            columns[f"{kind.prefix}{label}"] = pa.array(given[:, code], from_pandas=True)
     return columns

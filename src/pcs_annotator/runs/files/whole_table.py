@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json, write_json
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.tables.files import expecting, read_json, write_json
 
 REMEDY = "pcs run writes it again, from the answers in the ledger"
 

@@ -5,15 +5,16 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import LabelError
+from pcs_annotator.core.coders import Coders, coder_columns, majority_labels
 from pcs_annotator.runs.files.human_files import GivenByCoders, read_coders, read_gold, write_coders
-from pcs_annotator.tables.coder_columns import coder_columns, coders_of, majority_labels
-from pcs_annotator.tables.tables import Columns, Dataset, coder_labels, read_dataset
+from pcs_annotator.tables.sources import read_source
+from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 
 
 def dataset(tmp_path: Path, table: str, columns: Columns | None = None) -> Dataset:
     path = tmp_path / "coded.csv"
     path.write_text(table, encoding="utf-8")
-    return read_dataset(path, columns or Columns())
+    return read_source(path, columns or Columns())
 
 
 def test_columns_of_coders_are_named_after_people() -> None:
@@ -58,8 +59,8 @@ def test_a_label_that_is_none_names_column_and_row(tmp_path: Path) -> None:
     with pytest.raises(
         LabelError, match=r"coded\.csv, id 'r2', column gold_ben: 'oops' is not one of the labels 'a', 'b'"
     ):
-        coders_of(given, ["a", "b"], ["r1", "r2"], "coded.csv")
-    assert coders_of({}, ["a", "b"], [], "coded.csv") is None
+        Coders.of(given, ["a", "b"], ["r1", "r2"], "coded.csv")
+    assert Coders.of({}, ["a", "b"], [], "coded.csv") is None
 
 
 def test_what_coders_said_is_written_and_read_back(tmp_path: Path) -> None:
