@@ -15,7 +15,7 @@ from pcs_annotator.core.gold import UNLABELLED, text_hash
 from pcs_annotator.core.review import SEQUENCE, Draw, Event, Queue, Undo, Verdict
 from pcs_annotator.core.task import Task, label_lookup, unknown_label
 from pcs_annotator.runs.files import label_studio
-from pcs_annotator.runs.files.annotation_tools import Answer, RowToAnswer
+from pcs_annotator.runs.files.label_studio import RowToAnswer, StudioAnswer
 from pcs_annotator.runs.files.review_log import append_events, read_review
 from pcs_annotator.runs.files.runs import RunFolder, atomic_path, check_ending, make_way, refuse_existing
 from pcs_annotator.runs.resolve_config import columns_of, task_of
@@ -149,7 +149,7 @@ def import_answers(path: Path, file: Path) -> Imported:
 class _Checked(NamedTuple):
     """An answer about a row of the run, with the hash of its text, and the label as the run spells it."""
 
-    answer: Answer
+    answer: StudioAnswer
     text_hash: str
     label: str | None
 
@@ -161,7 +161,7 @@ class _Known:
     hashes: Mapping[str, str]
     task: Task
 
-    def checked(self, answer: Answer) -> _Checked:
+    def checked(self, answer: StudioAnswer) -> _Checked:
         other = "is this the export of another project, or of another run"
         if answer.id not in self.hashes:
             raise TableError(f"{answer.where}: the run has no row {answer.id!r}: {other}? {NOTHING}")
@@ -169,7 +169,7 @@ class _Known:
             raise TableError(f"{answer.where}: row {answer.id!r} has another text in the run: {other}? {NOTHING}")
         return _Checked(answer, self.hashes[answer.id], self._label(answer))
 
-    def _label(self, answer: Answer) -> str | None:
+    def _label(self, answer: StudioAnswer) -> str | None:
         if answer.label is None:
             return None
         code = label_lookup(self.task.labels).get(answer.label.casefold())
