@@ -11,7 +11,7 @@ from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.frugal import Frugal, graded_annotators
 from pcs_annotator.runs import ask, resolve_config
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class FittedRun:
         return None if self.frugal is None else self.frugal.strategy
 
 
-def job_of(recorded: Recorded, settings: ask.CollectSettings) -> Job:
+def job_of(recorded: Run, settings: ask.CollectSettings) -> Job:
     """Return the run's questions; a model whose votes in the run are hard is asked for hard ones, as it was there."""
     config = recorded.config
     graded = graded_annotators(recorded.votes)

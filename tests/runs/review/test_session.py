@@ -227,7 +227,7 @@ def test_verdicts_on_changed_texts_are_not_used(review: Review, run: Path) -> No
     with Review.open(run, OPTIONS) as again:
         assert again.progress("ann").reviewed == 0
         assert again.show(shown.id, "ann").reviewed is None
-        [note] = [note for note in again.notes if "whose text has changed" in note]
+        [note] = [note for note in again.notes if "texts that have changed" in note]
         assert repr(shown.id) in note
         second = again.next_row("ann", "random")
         assert second is not None

@@ -10,10 +10,10 @@ import click
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
-from pcs_annotator.runs import fit_table
-from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.vote_columns import Unknown
+from pcs_annotator.verbs import fit_table
 
 
 @click.command("fit")

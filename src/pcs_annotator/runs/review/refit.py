@@ -43,7 +43,7 @@ class Refits:
     def __init__(self, rows: Rows, every: int, since: Callable[[int], int]) -> None:
         self.every, self._since = every, since
         self.waiting = since(rows.judgement.learned_until)
-        self.command: Sequence[str] = (sys.executable, "-m", "pcs_annotator", "fit", str(rows.folder.path))
+        self.command: Sequence[str] = (sys.executable, "-m", "pcs_annotator", "fit", str(rows.run.folder.path))
         self._rows = rows
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None

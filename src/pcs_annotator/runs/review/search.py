@@ -8,30 +8,31 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import Array, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.task import label_lookup, unknown_label
-from pcs_annotator.runs.review.record import Record
-from pcs_annotator.runs.review.rows import DECISIONS, NO_LABEL, Rows
+from pcs_annotator.runs.review.rows import DECISIONS, Rows
 from pcs_annotator.runs.review.values import Query
+from pcs_annotator.runs.review_state import ReviewState
 
 
-def matching(rows: Rows, record: Record, query: Query) -> Integers:
+def matching(rows: Rows, state: ReviewState, query: Query) -> Integers:
     """Return the positions of all rows of a query, in its order."""
-    found = _by_model(rows, query) & _by_people(rows, record, query)
+    found = _by_model(rows, query) & _by_people(rows, state, query)
     if query.text:
         found &= contains(rows.texts, query.text)
     for name, value in query.columns.items():
         found &= _equals(rows, name, value)
     places = np.flatnonzero(found)
-    return places[_order(rows, record, places, query)]
+    return places[_order(rows, state, places, query)]
 
 
-def counts(rows: Rows, record: Record, places: Integers) -> dict[str, dict[str, int]]:
+def counts(rows: Rows, state: ReviewState, places: Integers) -> dict[str, dict[str, int]]:
     """Return label, decision and verdict → value → how many of these rows have it."""
     judgement = rows.judgement
     return {
         "label": _counted(judgement.label[places], rows.labels),
         "decision": _counted(judgement.decision[places], DECISIONS),
-        "reviewed": _counted(record.decided[places], rows.labels),
+        "reviewed": _counted(state.decided[places], rows.labels),
     }
 
 
@@ -58,16 +59,16 @@ def _by_model(rows: Rows, query: Query) -> Mask:
     return found
 
 
-def _by_people(rows: Rows, record: Record, query: Query) -> Mask:
+def _by_people(rows: Rows, state: ReviewState, query: Query) -> Mask:
     found = np.ones(len(rows), dtype=np.bool_)
     if query.reviewer:
-        found &= record.by(query.reviewer)
+        found &= state.by(query.reviewer)
     if query.reviewed is not None:
-        found &= (record.coders > 0) == query.reviewed
+        found &= (state.coders > 0) == query.reviewed
     if query.conflict is not None:
-        found &= record.conflict == query.conflict
+        found &= state.conflict == query.conflict
     if query.verdict:
-        found &= record.decided == _code(rows, query.verdict)
+        found &= state.decided == _code(rows, query.verdict)
     return found
 
 
@@ -97,13 +98,13 @@ def _equals(rows: Rows, name: str, value: str) -> Mask:
     return np.asarray(same.fill_null(False))
 
 
-def _order(rows: Rows, record: Record, places: Integers, query: Query) -> Integers:
+def _order(rows: Rows, state: ReviewState, places: Integers, query: Query) -> Integers:
     certainty = rows.judgement.certainty[places]
     if query.sort == "doubtful":
         return np.argsort(certainty, kind="stable")
     if query.sort == "certain":
         return np.argsort(-certainty, kind="stable")
     if query.sort == "recent":
-        latest = np.array([record.changes.get(place, NO_LABEL) for place in places.tolist()], dtype=np.intp)
+        latest = np.array([state.changes.get(place, UNLABELLED) for place in places.tolist()], dtype=np.intp)
         return np.argsort(-latest, kind="stable")
     return np.arange(len(places))

@@ -20,14 +20,12 @@ from pcs_annotator.core.result_names import ERROR
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.files.runs import RunFolder, read_json
 from pcs_annotator.runs.large.result_columns import result_columns
 from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_engine import Answered, LoadOptions, RunEngine
-from pcs_annotator.runs.run_folder import REFIT, started
-from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.run_result import Certificate, Model, RunResult
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.result_columns import result_schema, with_columns
 from pcs_annotator.tables.sources import items_of
@@ -84,7 +82,7 @@ class LoadedRun:
 
     def check(self) -> None:
         """Raise if the folder is no run folder."""
-        started(RunFolder(self.folder))
+        Run.open(self.folder)
 
     @cached_property
     def result(self) -> RunResult:
@@ -94,7 +92,7 @@ class LoadedRun:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the run."""
-        return started(RunFolder(self.folder))[0].task.labels
+        return Run.open(self.folder).config.task.labels
 
     @property
     def votes(self) -> Votes:

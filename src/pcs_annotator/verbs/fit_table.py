@@ -15,9 +15,9 @@ from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.votes import Votes, VoteTable, read_vote_table
-from pcs_annotator.runs import human_review
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.files.config import LearnSettings
+from pcs_annotator.runs.gold import FromPeople, read_labels, refuse_other_labels
 from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file
 from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.tables import tables
@@ -167,12 +167,12 @@ def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
 def _with_gold(table: VoteTable, texts: Mapping[str, str], files: FitFiles) -> tuple[str | None, ...]:
     assert files.gold is not None
     ids = table.votes.ids
-    people = human_review.FromPeople(gold=files.gold, gold_wins=files.gold_wins, reading=files.reading)
+    people = FromPeople(gold=files.gold, gold_wins=files.gold_wins, reading=files.reading)
     known = {name: texts.get(name, "") for name in ids}
-    rows = human_review.read_labels(people, known, table.votes.labels, "table")
+    rows = read_labels(people, known, table.votes.labels, "table")
     given = {one.id: one.label for one in rows}
     if not files.gold_wins:
-        human_review.refuse_other_labels(ids, table.gold, given, (files.gold.name, files.table.name))
+        refuse_other_labels(ids, table.gold, given, (files.gold.name, files.table.name))
     return tuple(given.get(name, label) for name, label in zip(ids, table.gold, strict=True))
 
 

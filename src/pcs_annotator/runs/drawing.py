@@ -1,0 +1,147 @@
+"""Rows that are drawn and written out for people: to label, to review, or to check accepted labels.
+
+`drawn.csv` remembers all of them, because what a label may be used for depends on how its row was chosen. The queues of
+`pcs review` draw one row at a time and keep their own record, see `runs/review/queues.py`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import GoldError, PcsWarning, TableError
+from pcs_annotator.core.arrays import Integers, Mask
+from pcs_annotator.core.copies import same_texts
+from pcs_annotator.core.gold import UNLABELLED, cell_key, gold_codes, text_hash
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.certificate import draw_rows
+from pcs_annotator.judging.promising.informative import review_order, rows_to_label
+from pcs_annotator.runs.files import human_files
+from pcs_annotator.runs.files.human_files import DrawnRow, SampleKind
+from pcs_annotator.runs.files.runs import RunFolder, set_aside
+from pcs_annotator.runs.gold import Gold
+
+MOST_ROWS_TO_LABEL = 300
+
+
+class HandedOut(NamedTuple):
+    """The number of rows written for a person to label, and how they were chosen."""
+
+    rows: int
+    kind: SampleKind
+
+
+def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Model, gold: Gold, rows: int) -> HandedOut:
+    """Write the rows that a person should label next, each text once, and none whose text has gold.
+
+    Without a confidence, these are the most informative rows. With a confidence but no promise, they are drawn at
+    random, because only random rows can support a promise. With a promise, they are all rows left for review, the
+    least certain first.
+    """
+    codes = gold_codes(votes, gold.labels)
+    labelled = codes != UNLABELLED
+    unlabelled = _first_of_texts(items, labelled)
+    # The seed changes when rows get labels, so that other rows are drawn; rows left empty may be drawn again.
+    seed = int(labelled.sum())
+    certificate = model.certificate
+    kind: SampleKind
+    if model.calibrator is None:
+        among = np.flatnonzero(labelled | unlabelled)
+        chosen = among[rows_to_label(votes.take(among), rows, gold=codes[among], seed=seed)]
+        kind = "informative"
+    elif certificate is None or not certificate.holds:
+        needed = certificate and certificate.rows_needed
+        missing = needed.likely - certificate.gold_rows if certificate and needed else 0
+        wanted = min(max(rows, missing), MOST_ROWS_TO_LABEL)
+        kind, chosen = "at random", draw_rows(unlabelled, wanted, seed)
+    else:
+        kind, chosen = "for review", _review_queue(votes, model, unlabelled)
+    write_to_label(folder, items, gold, _notes(items, chosen, kind))
+    return HandedOut(len(chosen), kind)
+
+
+def _first_of_texts(items: Sequence[Item], labelled: Mask) -> Mask:
+    """Return one row for every text that has no gold label in any row."""
+    same = same_texts([item.text for item in items])
+    found = np.zeros(len(items), dtype=np.bool_)
+    found[np.unique(same, return_index=True)[1]] = True
+    return found & ~np.isin(same, same[labelled])
+
+
+def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
+    judged = model.judged(votes)
+    assert judged.probabilities is not None
+    assert judged.accepted is not None
+    order = review_order(votes, judged.probabilities[np.arange(len(votes)), judged.best])
+    return order[(unlabelled & ~judged.accepted)[order]]
+
+
+def _notes(items: Sequence[Item], rows: Integers, kind: SampleKind) -> list[DrawnRow]:
+    return [DrawnRow(items[row].id, kind, text_hash(items[row].text)) for row in rows]
+
+
+def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: Sequence[DrawnRow]) -> int:
+    """Note how rows were drawn, and write those for a person to label, each text once, and none whose text has gold.
+
+    Returns how many were written; without any, there is no such file.
+    """
+    known = {(item.id, label) for item, label in zip(items, gold.labels, strict=True)}
+    _keep_filled(folder.to_label, "gold", known)
+    _remember(folder, rows)
+    texts = {item.id: item.text for item in items}
+    same = dict(zip(texts, same_texts(list(texts.values())).tolist(), strict=True))
+    seen = {same[item.id] for item, label in zip(items, gold.labels, strict=True) if label}
+    first = {same[one.id]: one for one in reversed(rows) if same[one.id] not in seen}
+    shown = [one for one in rows if first.get(same[one.id]) is one]
+    if shown:
+        human_files.write_to_label(folder.to_label, ((one.id, texts[one.id], one.kind) for one in shown))
+    else:
+        folder.to_label.unlink(missing_ok=True)
+    return len(shown)
+
+
+def hand_out_audit(folder: RunFolder, items: Sequence[Item], outcomes: Sequence[Outcome], gold: Gold, rows: int) -> int:
+    """Write accepted rows, drawn at random, for a person to check, and return how many.
+
+    Rows with gold are left out: the promise was made from them, so they could only confirm it.
+    """
+    pairs = zip(outcomes, gold.labels, strict=True)
+    open_rows = np.array([one.decision == "accept" and not label for one, label in pairs], dtype=np.bool_)
+    if not open_rows.any():
+        raise GoldError("no row without gold is accepted, so there is nothing to audit: label more rows until some are")
+    drawn = draw_rows(open_rows, rows, seed=len(items))
+    _keep_filled(folder.audit, "verdict")
+    _remember(folder, _notes(items, drawn, "for audit"))
+    human_files.write_audit(
+        folder.audit, ((items[row].id, items[row].text, outcomes[row].label or "") for row in drawn)
+    )
+    return len(drawn)
+
+
+def _keep_filled(path: Path, column: str, known: Collection[tuple[str, str | None]] = ()) -> None:
+    """Set aside a table in which a person filled in something that is not known yet, instead of overwriting it."""
+    try:
+        keys = {(cell_key(name), cell_key(value)) for name, value in known if value}
+        rows = human_files.filled_rows(path, column)
+        filled = [row for row in rows if (cell_key(row[0]), cell_key(row[1])) not in keys]
+    except TableError:  # then a person changed it
+        filled = [("", "")]
+    if filled:
+        kept = set_aside(path)
+        message = f"{path.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit"
+        warnings.warn(message, PcsWarning, stacklevel=4)
+
+
+def _remember(folder: RunFolder, rows: Sequence[DrawnRow]) -> None:
+    """Note which rows are written out for people; without any, too, so that the folder is known to have such a note."""
+    before = human_files.read_drawn(folder.drawn)
+    merged = dict.fromkeys([*before, *rows])
+    if len(merged) > len(before) or not folder.drawn.exists():
+        human_files.write_drawn(folder.drawn, merged)
