@@ -16,21 +16,13 @@ from pcs_annotator.runs.run import Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedRun:
-    """A fitted run, ready to be asked about texts.
+    """A fitted run, ready to be asked about texts."""
 
-    Attributes:
-        job: Its questions, with its models open.
-        settings: How to ask, and what may be spent.
-        model: What judges the votes.
-        frugal: How questions are saved; None when everything is asked.
-        on_drift: What becomes of labels for texts that differ from the gold rows: `review` or `accept`.
-    """
-
-    job: Job
-    settings: ask.CollectSettings
-    model: Model
-    frugal: Frugal | None
-    on_drift: str = "review"
+    job: Job  # its questions, with its models open
+    settings: ask.CollectSettings  # how to ask, and what may be spent
+    model: Model  # what judges the votes
+    frugal: Frugal | None  # how questions are saved; None when everything is asked
+    on_drift: str = "review"  # what becomes of labels for texts that differ from the gold rows: `review` or `accept`
 
     @property
     def strategy(self) -> Strategy | None:

@@ -39,20 +39,14 @@ class FromPeople:
 
 
 class Gold(NamedTuple):
-    """Gold labels of a run, including those that people added after the run.
+    """Gold labels of a run, including those that people added after the run."""
 
-    Attributes:
-        labels: For every item its label, or None.
-        random_sample: Which labels can support a promise: those of rows that we drew at random, and those that came
-            with the data, unless we know that the row was chosen otherwise.
-        assumed: Which of these came with the data, so that we only assume that they are a random sample.
-        verdicts: What people said in a review; labels include those to learn from.
-    """
-
-    labels: tuple[str | None, ...]
+    labels: tuple[str | None, ...]  # for every item its label, or None
+    # which labels can support a promise: those of rows that we drew at random, and those that came with the data,
+    # unless we know that the row was chosen otherwise
     random_sample: Mask
-    assumed: Mask
-    verdicts: ReviewVerdicts = ReviewVerdicts()
+    assumed: Mask  # which of these came with the data, so that we only assume that they are a random sample
+    verdicts: ReviewVerdicts = ReviewVerdicts()  # what people said in a review; labels include those to learn from
 
 
 def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None) -> Gold:

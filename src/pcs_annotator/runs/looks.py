@@ -29,38 +29,23 @@ REMEDY = "put back the file that pcs wrote; until then nothing is promised"
 
 
 class Look(NamedTuple):
-    """One look.
+    """One look."""
 
-    Attributes:
-        key: A digest of votes, gold and settings; the same fit again is the same look.
-        rows: Gold rows that could support a promise.
-        level: How much of the errors it may use.
-        promised: Whether it found a promise; then its level is free for later looks (Holm).
-    """
-
-    key: str
-    rows: int
-    level: float
-    promised: bool
+    key: str  # a digest of votes, gold and settings; the same fit again is the same look
+    rows: int  # gold rows that could support a promise
+    level: float  # how much of the errors it may use
+    promised: bool  # whether it found a promise; then its level is free for later looks (Holm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
-    """All looks of a run folder.
+    """All looks of a run folder."""
 
-    Attributes:
-        run: A random name, by which a copy of the folder is recognised.
-        place: Where the folder is.
-        looks: The looks, first to last.
-        gold: Ids of the gold rows at the last one.
-        refused: Why no promise may be made; empty when one may.
-    """
-
-    run: str
-    place: str
-    looks: tuple[Look, ...] = ()
-    gold: tuple[str, ...] = ()
-    refused: str = ""
+    run: str  # a random name, by which a copy of the folder is recognised
+    place: str  # where the folder is
+    looks: tuple[Look, ...] = ()  # the looks, first to last
+    gold: tuple[str, ...] = ()  # ids of the gold rows at the last one
+    refused: str = ""  # why no promise may be made; empty when one may
 
     @property
     def keys(self) -> list[str]:

@@ -23,15 +23,10 @@ SHORT = 6
 
 @dataclass(frozen=True, slots=True)
 class OwnObjects:
-    """What a run was given as Python objects; its folder knows their names alone.
+    """What a run was given as Python objects; its folder knows their names alone."""
 
-    Attributes:
-        models: Name → annotator.
-        relations: Name → relation.
-    """
-
-    models: Mapping[str, Annotator] = field(default_factory=dict)
-    relations: Mapping[str, Relation] = field(default_factory=dict)
+    models: Mapping[str, Annotator] = field(default_factory=dict)  # name → annotator
+    relations: Mapping[str, Relation] = field(default_factory=dict)  # name → relation
 
     @classmethod
     def of(cls, models: Iterable[object], relations: Iterable[object]) -> OwnObjects:

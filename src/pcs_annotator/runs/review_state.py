@@ -211,21 +211,15 @@ class ReviewState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewVerdicts:
-    """What people said about the rows of a run in a review, and what it may be used for.
+    """What people said about the rows of a run in a review, and what it may be used for."""
 
-    Attributes:
-        by_row: Row → what people say about it.
-        at_random: Rows that the fixed random order has reached, so that they can support a promise.
-        audited: Rows drawn for an audit alone, which are not learned from.
-        sequence: Row → its draw in the sequence of the queues that learn and draw at random, in the order of draws.
-        last: Number of the last event.
-    """
-
-    by_row: Mapping[int, Reviewed] = field(default_factory=dict)
+    by_row: Mapping[int, Reviewed] = field(default_factory=dict)  # row → what people say about it
+    # rows that the fixed random order has reached, so that they can support a promise
     at_random: frozenset[int] = frozenset()
-    audited: frozenset[int] = frozenset()
+    audited: frozenset[int] = frozenset()  # rows drawn for an audit alone, which are not learned from
+    # row → its draw in the sequence of the queues that learn and draw at random, in the order of draws
     sequence: Mapping[int, Draw] = field(default_factory=dict)
-    last: int = 0
+    last: int = 0  # number of the last event
 
     @property
     def gold(self) -> dict[int, str]:

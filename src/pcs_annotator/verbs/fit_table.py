@@ -34,33 +34,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitFiles:
-    """What to read and where to write.
+    """What to read and where to write."""
 
-    Attributes:
-        table: Votes and gold, wide or long.
-        model: Output file for the model.
-        labels_out: Output file with a label for every row; None to write none.
-        labels: The label set; None for the labels in the table.
-        unknown: What to do with votes for other labels.
-        gold: A file with more gold labels, by id.
-        gold_wins: Whether to accept gold labels that contradict each other; those of `gold` override the table's.
-        reading: How to read `gold`, or the table if there is no such file.
-        replace: Whether to keep a file in the way of `labels_out` under a dated name.
-        spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
-        excel: Whether a CSV file of labels is written as Excel expects it on this computer.
-    """
-
-    table: Path
-    model: Path
-    labels_out: Path | None = None
-    labels: Iterable[str] | None = None
-    unknown: Unknown = "error"
-    gold: Path | None = None
+    table: Path  # votes and gold, wide or long
+    model: Path  # output file for the model
+    labels_out: Path | None = None  # output file with a label for every row; None to write none
+    labels: Iterable[str] | None = None  # the label set; None for the labels in the table
+    unknown: Unknown = "error"  # what to do with votes for other labels
+    gold: Path | None = None  # a file with more gold labels, by id
+    # whether to accept gold labels that contradict each other; those of `gold` override the table's
     gold_wins: bool = False
-    reading: Reading = AS_FOUND
-    replace: bool = False
-    spreadsheet_safe: bool = False
-    excel: bool = False
+    reading: Reading = AS_FOUND  # how to read `gold`, or the table if there is no such file
+    replace: bool = False  # whether to keep a file in the way of `labels_out` under a dated name
+    spreadsheet_safe: bool = False  # whether labels are written so that a spreadsheet runs no cell as a formula
+    excel: bool = False  # whether a CSV file of labels is written as Excel expects it on this computer
 
     @property
     def style(self) -> TableStyle:

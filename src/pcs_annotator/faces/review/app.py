@@ -52,25 +52,15 @@ COLOURS = files("pcs_annotator.showing.report").joinpath("colours.css")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A page before it is sent.
+    """A page before it is sent."""
 
-    Attributes:
-        title: Its title.
-        main: Its content.
-        address: Where it can be had again.
-        place: The navigation's entry for it.
-        message: What to say about it, such as "Saved".
-        kind: The kind of message, for its colour.
-        status: The HTTP status.
-    """
-
-    title: str
-    main: Markup
-    address: str
-    place: str = "/"
-    message: str = ""
-    kind: str = ""
-    status: int = 200
+    title: str  # its title
+    main: Markup  # its content
+    address: str  # where it can be had again
+    place: str = "/"  # the navigation's entry for it
+    message: str = ""  # what to say about it, such as "Saved"
+    kind: str = ""  # the kind of message, for its colour
+    status: int = 200  # the HTTP status
 
 
 class Pages:

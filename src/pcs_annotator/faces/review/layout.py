@@ -14,19 +14,12 @@ PLACES = (("/", "Review"), ("/rows", "Rows"), ("/people", "People"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What is around the content of a page.
+    """What is around the content of a page."""
 
-    Attributes:
-        name: The name of the run.
-        reviewer: Who is reviewing; empty if not known yet.
-        keys: Label → key.
-        progress: How the review goes.
-    """
-
-    name: str
-    reviewer: str
-    keys: Mapping[str, str]
-    progress: Markup
+    name: str  # the name of the run
+    reviewer: str  # who is reviewing; empty if not known yet
+    keys: Mapping[str, str]  # label → key
+    progress: Markup  # how the review goes
 
 
 def link(path: str, **values: str) -> str:

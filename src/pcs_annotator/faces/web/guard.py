@@ -48,21 +48,13 @@ _KINDS |= {500: "internal_error", 503: "unavailable"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a guard lets through.
+    """What a guard lets through."""
 
-    Attributes:
-        names: Names by which the server may be addressed, lower case, without port; empty for any name.
-        token: What a client must know; empty if no token is needed.
-        cookie: Name of the cookie that stands for the token.
-        max_body: Maximum number of bytes in the body of a request.
-        open_paths: Paths that need no token, such as those of health checks.
-    """
-
-    names: frozenset[str]
-    token: str = ""
-    cookie: str = "pcs"
-    max_body: int = 16 * 2**20
-    open_paths: frozenset[str] = frozenset()
+    names: frozenset[str]  # names by which the server may be addressed, lower case, without port; empty for any name
+    token: str = ""  # what a client must know; empty if no token is needed
+    cookie: str = "pcs"  # name of the cookie that stands for the token
+    max_body: int = 16 * 2**20  # maximum number of bytes in the body of a request
+    open_paths: frozenset[str] = frozenset()  # paths that need no token, such as those of health checks
 
 
 def error_response(status: int, message: str, request_id: str, headers: Mapping[str, str] | None = None) -> Response:

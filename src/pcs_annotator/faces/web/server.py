@@ -27,17 +27,11 @@ NEW_TOKEN = "python -c 'import secrets; print(secrets.token_urlsafe())'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """An open port.
+    """An open port."""
 
-    Attributes:
-        socket: The port.
-        url: Its address, for people.
-        rules: Whom to let in; `replace` it for other limits.
-    """
-
-    socket: socket.socket = field(repr=False)
-    url: str
-    rules: Rules = field(repr=False)
+    socket: socket.socket = field(repr=False)  # the port
+    url: str  # its address, for people
+    rules: Rules = field(repr=False)  # whom to let in; `replace` it for other limits
 
 
 def listen(host: str, port: int, token: str = "", names: Sequence[str] = ()) -> Listening:

@@ -244,15 +244,10 @@ def expecting(path: Path, remedy: str) -> Iterator[None]:
 
 
 class Origin(NamedTuple):
-    """Where a run comes from.
+    """Where a run comes from."""
 
-    Attributes:
-        version: Version of the package that made it.
-        data: Name of the user's file; empty if unknown.
-    """
-
-    version: str
-    data: str
+    version: str  # version of the package that made it
+    data: str  # name of the user's file; empty if unknown
 
 
 def read_origin(folder: RunFolder) -> Origin:
