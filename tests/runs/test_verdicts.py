@@ -13,13 +13,12 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.promising.certificate import Certificate, audit
 from pcs_annotator.runs.audit import with_reviewed_audit
-from pcs_annotator.runs.files.review_log import read_review
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.fitting import open_run
 from pcs_annotator.runs.gold import Gold, gold_of
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
-from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
+from pcs_annotator.runs.review_state import ReviewVerdicts, read_review, read_verdicts
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import render

@@ -15,8 +15,8 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.faces.review.guidelines import rendered
 from pcs_annotator.faces.review.keys import FOR_LABELS, TAKEN, keys_of
+from pcs_annotator.faces.review.layout import guidelines_view
 from pcs_annotator.faces.review.queues import QUEUES
 from tests.faces.review.made import ATTACK, OPTIONS, page_of, verdicts
 from tests.simulated import simulated_run
@@ -217,7 +217,7 @@ def test_guidelines_of_ones_own_are_shown_as_text_and_nothing_more(run: Path, tm
 
 
 def test_markdown_has_lists_tables_and_links_to_new_tabs() -> None:
-    page = rendered("- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[there](https://example.org)\n")
+    page = guidelines_view("- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[there](https://example.org)\n")
     assert "<li>one</li>" in page
     assert "<td>2</td>" in page
     assert '<a href="https://example.org" target="_blank" rel="noopener noreferrer">' in page

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.runs.files.review_log import read_review
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
+from pcs_annotator.runs.review_state import read_review
 from tests.simulated import simulated_run
 
 REVIEWING = """

@@ -19,12 +19,10 @@ from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.runs.files.config import Config, RelationSettings, TaskSettings
 from pcs_annotator.runs.files.human_files import GivenGold, write_gold
-from pcs_annotator.runs.files.review_log import append_events
-from pcs_annotator.runs.review.rows import DECISIONS, Rows, asked_questions
-from pcs_annotator.runs.review.search import counts, matching
+from pcs_annotator.runs.review.rows import DECISIONS, Rows, asked_questions, count_values, matching
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions
-from pcs_annotator.runs.review_state import ReviewState
+from pcs_annotator.runs.review_state import ReviewState, append_events
 from pcs_annotator.tables import vote_files
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.runs.review.reviewing import judge
@@ -282,7 +280,7 @@ def test_found_rows_are_sorted_and_counted(run: Path) -> None:
     assert (np.diff(certain) <= 0).all()
     recent = matching(rows, record, Query(sort="recent"))
     assert [rows.ids[place] for place in recent[:2]] == ["t3", "t25"]
-    found = counts(rows, record, matching(rows, record, Query()))
+    found = count_values(rows, record, matching(rows, record, Query()))
     assert sum(found["label"].values()) == len(rows)
     assert sum(found["decision"].values()) == len(rows)
     assert found["reviewed"] == {"good": 1, "bad": 1}

@@ -12,9 +12,9 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, UnknownRow, UserError
 from pcs_annotator.core.review import Undo, Verdict
-from pcs_annotator.runs.files.review_log import read_review
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions
+from pcs_annotator.runs.review_state import read_review
 from tests.runs.review.reviewing import judge, verdict
 
 OPTIONS = ReviewOptions(refit_every=0, seed=1)

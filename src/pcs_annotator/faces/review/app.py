@@ -18,7 +18,6 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, UnknownRow, UserError
-from pcs_annotator.faces.review import guidelines
 from pcs_annotator.faces.review.forms import (
     QUEUE,
     REVIEWER,
@@ -31,9 +30,8 @@ from pcs_annotator.faces.review.forms import (
     visit_of,
 )
 from pcs_annotator.faces.review.item import Eyes, answers_view, beside_view, item_view
-from pcs_annotator.faces.review.layout import Frame, link, name_form, problem_view, whole_page
-from pcs_annotator.faces.review.people import people_view
-from pcs_annotator.faces.review.progress import end_view, progress_view, queue_menu
+from pcs_annotator.faces.review.layout import Frame, guidelines_view, link, name_form, problem_view, whole_page
+from pcs_annotator.faces.review.progress import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
@@ -68,7 +66,7 @@ class Pages:
 
     def __init__(self, review: Review, name: str, keys: Mapping[str, str], reviewer: str = "") -> None:
         self._review, self._name, self._keys, self._usual_reviewer = review, name, keys, reviewer
-        self._guidelines = section("guidelines", "Guidelines", guidelines.rendered(review.guidelines))
+        self._guidelines = section("guidelines", "Guidelines", guidelines_view(review.guidelines))
 
     def app(self) -> Starlette:
         """Return the app; put a guard in front of it."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from markdown_it import MarkdownIt
+
 from pcs_annotator.faces.review.keys import COMMANDS
 from pcs_annotator.showing.report.markup import Child, Markup, sentence, tag, user_text
 
@@ -167,3 +169,19 @@ def problem_view(message: str) -> Markup:
         sentence(tag("a", "To the review", href="/")),
         class_="card",
     )
+
+
+def guidelines_view(text: str) -> Markup:
+    """Return guidelines in Markdown as HTML, with headings two levels further down, because the page has its own.
+
+    Raw HTML in it is shown as text, and nothing is loaded.
+    """
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    tokens = parser.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"
+        for inner in token.children or ():
+            if inner.type == "link_open":
+                inner.attrs |= {"target": "_blank", "rel": "noopener noreferrer"}
+    return Markup(parser.renderer.render(tokens, parser.options, {}))

@@ -19,8 +19,8 @@ from pcs_annotator.core.result_names import input_names, result_names
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, label_lookup, unknown_label
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs import ask, folder_votes, ledgers, resolve_config
-from pcs_annotator.runs.files import human_files, review_log
+from pcs_annotator.runs import ask, folder_votes, ledgers, resolve_config, review_state
+from pcs_annotator.runs.files import human_files
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder, signature
 from pcs_annotator.runs.fitted import FittedRun, job_of
@@ -118,7 +118,7 @@ def _seen_by_people(folder: RunFolder) -> Collection[str]:
     if folder.gold.exists():
         seen.update(one.id for one in human_files.read_gold(folder.gold))
     if folder.review.exists():
-        seen.update(event.id for event in review_log.read_review(folder.review) if isinstance(event, Verdict))
+        seen.update(event.id for event in review_state.read_review(folder.review) if isinstance(event, Verdict))
     return seen
 
 

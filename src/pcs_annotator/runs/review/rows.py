@@ -1,4 +1,7 @@
-"""All rows of a run as arrays, what the model in force says about them, and everything about one row."""
+"""All rows of a run as arrays, what the model in force says about them, everything about one row, and queries.
+
+Every filter of a query is one pass over an array or an Arrow column.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pcs_annotator.asking.annotators.prompt import task_prompt
-from pcs_annotator.base.errors import PcsError, PcsWarning, TableError, UnknownRow
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning, TableError, UnknownRow
+from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.task import Phrasing, Task, label_lookup, unknown_label
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
@@ -27,7 +30,8 @@ from pcs_annotator.runs.files.runs import read_json
 from pcs_annotator.runs.gold import labels_by_people
 from pcs_annotator.runs.relation_options import relation_options_of
 from pcs_annotator.runs.resolve_config import task_of
-from pcs_annotator.runs.review.values import ShownVariant, ShownVote
+from pcs_annotator.runs.review.values import Query, ShownVariant, ShownVote
+from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.tabular import text_column
@@ -247,3 +251,98 @@ def asked(phrasing: Phrasing, *, letters: bool) -> str:
     """Return what is asked, without the text: who gets to read it, then the words."""
     where = "One message, with the text at its end" if phrasing.one_message else "System message; the text comes alone"
     return f"{where}\n\n{task_prompt(phrasing.task, 'letter tag' if letters else 'tag')}"
+
+
+def matching(rows: Rows, state: ReviewState, query: Query) -> Integers:
+    """Return the positions of all rows of a query, in its order."""
+    found = _by_model(rows, query) & _by_people(rows, state, query)
+    if query.text:
+        found &= contains(rows.texts, query.text)
+    for name, value in query.columns.items():
+        found &= _equals(rows, name, value)
+    places = np.flatnonzero(found)
+    return places[_order(rows, state, places, query)]
+
+
+def count_values(rows: Rows, state: ReviewState, places: Integers) -> dict[str, dict[str, int]]:
+    """Return label, decision and verdict → value → how many of these rows have it."""
+    judgement = rows.judgement
+    return {
+        "label": _counted(judgement.label[places], rows.labels),
+        "decision": _counted(judgement.decision[places], DECISIONS),
+        "reviewed": _counted(state.decided[places], rows.labels),
+    }
+
+
+def _counted(codes: Array, names: Sequence[str]) -> dict[str, int]:
+    times = np.bincount(codes[codes >= 0], minlength=len(names)).tolist()
+    return {name: count for name, count in zip(names, times, strict=True) if count}
+
+
+def _by_model(rows: Rows, query: Query) -> Mask:
+    judgement = rows.judgement
+    found = np.ones(len(rows), dtype=np.bool_)
+    if query.label:
+        found &= judgement.label == _code(rows, query.label)
+    if query.decision:
+        if query.decision not in DECISIONS:
+            raise ConfigError(f"no decision is called {query.decision!r}: there are {', '.join(DECISIONS)}")
+        found &= judgement.decision == DECISIONS.index(query.decision)
+    if query.least is not None:
+        found &= judgement.certainty >= query.least
+    if query.most is not None:
+        found &= judgement.certainty <= query.most
+    if query.disagreement is not None:
+        found &= rows.disagreement == query.disagreement
+    return found
+
+
+def _by_people(rows: Rows, state: ReviewState, query: Query) -> Mask:
+    found = np.ones(len(rows), dtype=np.bool_)
+    if query.reviewer:
+        found &= state.by(query.reviewer)
+    if query.reviewed is not None:
+        found &= (state.coders > 0) == query.reviewed
+    if query.conflict is not None:
+        found &= state.conflict == query.conflict
+    if query.verdict:
+        found &= state.decided == _code(rows, query.verdict)
+    return found
+
+
+def _code(rows: Rows, label: str) -> int:
+    code = label_lookup(rows.labels).get(label.casefold())
+    if code is None:
+        raise unknown_label(label, rows.labels, "query")
+    return code
+
+
+def contains(column: Array, words: str) -> Mask:
+    """Return where a column of texts contains some words, whatever the case."""
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.match_substring(column, words, ignore_case=True).fill_null(False))
+
+
+def _equals(rows: Rows, name: str, value: str) -> Mask:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if name not in rows.own_columns:
+        raise ConfigError(f"the data has no column {name!r} to filter by: there are {', '.join(rows.own_columns)}")
+    column = rows.own[name]
+    texts = column if pa.types.is_string(column.type) else column.cast(pa.string())
+    same = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), value.strip().lower())
+    return np.asarray(same.fill_null(False))
+
+
+def _order(rows: Rows, state: ReviewState, places: Integers, query: Query) -> Integers:
+    certainty = rows.judgement.certainty[places]
+    if query.sort == "doubtful":
+        return np.argsort(certainty, kind="stable")
+    if query.sort == "certain":
+        return np.argsort(-certainty, kind="stable")
+    if query.sort == "recent":
+        latest = np.array([state.changes.get(place, UNLABELLED) for place in places.tolist()], dtype=np.intp)
+        return np.argsort(-latest, kind="stable")
+    return np.arange(len(places))

@@ -20,10 +20,9 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
 from pcs_annotator.core.task import Task, label_lookup, unknown_label
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
-from pcs_annotator.runs.review import search
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
-from pcs_annotator.runs.review.rows import DECISIONS, Rows
+from pcs_annotator.runs.review.rows import DECISIONS, Rows, count_values, matching
 from pcs_annotator.runs.review.values import (
     Agreement,
     Found,
@@ -254,14 +253,14 @@ class Review:
     def find(self, query: Query, reviewer: str = "") -> Found:
         """Return the rows of a query, as the person may see them who asks."""
         self._take_new_model()
-        places = search.matching(self._rows, self._state, query)
+        places = matching(self._rows, self._state, query)
         start = query.page * query.size
         shown = places[start : start + query.size].tolist()
         return Found(
             total=len(places),
             rows=[self._found(place, reviewer) for place in shown],
             acceptable=len(self._acceptable(places, reviewer)),
-            counts=search.counts(self._rows, self._state, places),
+            counts=count_values(self._rows, self._state, places),
             fits=self._refits.news().fits,
         )
 
@@ -295,7 +294,7 @@ class Review:
             ChangedMeanwhile: There are more or fewer such rows by now, or a fit has changed their labels.
         """
         reviewer = _name(reviewer)
-        places = self._acceptable(search.matching(self._rows, self._state, query), reviewer)
+        places = self._acceptable(matching(self._rows, self._state, query), reviewer)
         if fits is not None and fits != self._refits.news().fits:
             raise ChangedMeanwhile("a fit has changed labels since the list was shown: look at it again")
         if len(places) != expected:
