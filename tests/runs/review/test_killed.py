@@ -27,7 +27,7 @@ review = Review.open(Path(sys.argv[1]), ReviewOptions(refit_every=0))
 while (shown := review.next_row("ann", "learn")) is not None:
     lease, version = shown.lease, shown.version
     given = Given(id=shown.id, label="good", reviewer="ann", queue="learn", lease=lease, version=version)
-    print(shown.id, review.submit(given).numbers[0], flush=True)
+    print(shown.id, review.submit(given).number, flush=True)
 """
 
 

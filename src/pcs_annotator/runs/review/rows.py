@@ -168,6 +168,18 @@ class Rows:
             raise UnknownRow(f"the run has no row {name!r}: check the ID, or search for a word of its text")
         return self.places[name]
 
+    def gold_label(self, place: int) -> str | None:
+        """Return the gold label of a row, if it has one."""
+        code = int(self.gold[place])
+        return None if code == UNLABELLED else self.labels[code]
+
+    def proposal(self, place: int) -> tuple[str | None, float | None]:
+        """Return the label that the models propose for a row, and its confidence, as far as there are any."""
+        code, calibrated = int(self.judgement.label[place]), self.judgement.judged.probabilities is not None
+        if code == UNLABELLED:
+            return None, None
+        return self.labels[code], float(self.judgement.certainty[place]) if calibrated else None
+
     def text(self, place: int) -> str:
         """Return the text of a row."""
         return self.run.dataset.items[place].text

@@ -16,7 +16,6 @@ import numpy as np
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, TableError, UserError
 from pcs_annotator.core.arrays import Integers
-from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
 from pcs_annotator.core.task import Task, label_lookup, unknown_label
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
@@ -24,6 +23,7 @@ from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
 from pcs_annotator.runs.review.rows import DECISIONS, Rows, count_values, matching
 from pcs_annotator.runs.review.values import (
+    AcceptedRows,
     Agreement,
     Found,
     FoundRow,
@@ -32,10 +32,8 @@ from pcs_annotator.runs.review.values import (
     Progress,
     Query,
     ReviewOptions,
-    Saved,
     Shown,
     ShownVariant,
-    Undone,
 )
 from pcs_annotator.runs.review_state import ReviewState, now
 
@@ -137,7 +135,6 @@ class Review:
         free = self._queues.free(place, reviewer)
         lease = self._queues.leases.take(place, reviewer).token if free else ""
         self._trails.setdefault(reviewer, {}).setdefault(rows.ids[place])
-        gold = int(rows.gold[place])
         variants, unread = list[ShownVariant](), ""
         try:
             variants = rows.variants(place)
@@ -152,7 +149,7 @@ class Review:
             unread=unread,
             question=rows.question,
             votes=rows.votes_on(place),
-            gold=None if gold == UNLABELLED else rows.labels[gold],
+            gold=rows.gold_label(place),
             reviewed=self._visible(place, reviewer),
             columns=rows.columns(place),
             queue=queue,
@@ -172,8 +169,8 @@ class Review:
 
     # ── verdicts ──
 
-    def submit(self, given: Given) -> Saved:
-        """Store a verdict; it is on disk when this returns.
+    def submit(self, given: Given) -> Verdict:
+        """Store a verdict, and return it as it is on disk now.
 
         Raises:
             UnknownRow: The run has no such row.
@@ -188,7 +185,7 @@ class Review:
         self._state.add([verdict])
         self._queues.leases.drop(place, reviewer)
         self._refits.saw(1)
-        return Saved([given.id], [verdict.number])
+        return verdict
 
     def _label(self, label: str | None) -> str | None:
         if label is None:
@@ -210,20 +207,18 @@ class Review:
             raise LeaseExpired(f"row {given.id!r} was in somebody else's hands when it was shown: open it again")
 
     def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
-        rows = self._rows
-        code, certainty = int(rows.judgement.label[place]), float(rows.judgement.certainty[place])
-        calibrated = rows.judgement.judged.probabilities is not None
+        proposed, confidence = self._rows.proposal(place)
         return Verdict(
             number=number,
-            id=rows.ids[place],
-            text_hash=rows.text_hash(place),
+            id=self._rows.ids[place],
+            text_hash=self._rows.text_hash(place),
             label=label,
             reviewer=given.reviewer,
             at=now(),
             queue=self._queue_of(place, given),
             seconds=given.seconds,
-            proposed=rows.labels[code] if code >= 0 else None,
-            confidence=certainty if code >= 0 and calibrated else None,
+            proposed=proposed,
+            confidence=confidence,
             note=given.note,
             group=group,
         )
@@ -238,15 +233,14 @@ class Review:
             return given.queue if self._state.conflict[place] else "chosen"
         return given.queue if self._queues.draw_of(place, given.queue) else "chosen"
 
-    def undo(self, reviewer: str) -> Undone | None:
-        """Take back a person's last verdict, or all of a group; None if there is none."""
+    def undo(self, reviewer: str) -> list[Verdict]:
+        """Take back a person's last verdict, or all of a group, and return what was taken back; empty if nothing is."""
         verdicts = self._state.latest_of(_name(reviewer))
-        if not verdicts:
-            return None
-        numbers = tuple(one.number for one in verdicts)
-        self._state.add([Undo(number=self._state.last + 1, verdicts=numbers, reviewer=_name(reviewer), at=now())])
-        self._refits.saw_undone(len(verdicts))
-        return Undone([one.id for one in verdicts], verdicts[0].queue)
+        if verdicts:
+            numbers = tuple(one.number for one in verdicts)
+            self._state.add([Undo(number=self._state.last + 1, verdicts=numbers, reviewer=_name(reviewer), at=now())])
+            self._refits.saw_undone(len(verdicts))
+        return verdicts
 
     # ── lists ──
 
@@ -265,23 +259,16 @@ class Review:
         )
 
     def _found(self, place: int, reviewer: str) -> FoundRow:
-        rows, judgement = self._rows, self._rows.judgement
-        code, gold = int(judgement.label[place]), int(rows.gold[place])
-        calibrated = judgement.judged.probabilities is not None
+        rows = self._rows
+        decision, seen = DECISIONS[rows.judgement.decision[place]], self._visible(place, reviewer)
         return FoundRow(
-            rows.ids[place],
-            rows.text(place),
-            rows.labels[code] if code >= 0 else None,
-            float(judgement.certainty[place]) if code >= 0 and calibrated else None,
-            DECISIONS[judgement.decision[place]],
-            None if gold == UNLABELLED else rows.labels[gold],
-            self._visible(place, reviewer),
+            rows.ids[place], rows.text(place), *rows.proposal(place), decision, rows.gold_label(place), seen
         )
 
     def _acceptable(self, places: Integers, reviewer: str) -> Integers:
         return places[(self._rows.judgement.label[places] >= 0) & ~self._state.by(reviewer)[places]]
 
-    def accept_all(self, query: Query, reviewer: str, expected: int, fits: int | None = None) -> Saved:
+    def accept_all(self, query: Query, reviewer: str, expected: int, fits: int | None = None) -> AcceptedRows:
         """Accept the models' labels of all rows of a query that this person has not judged; `undo` takes all back.
 
         Args:
@@ -311,7 +298,7 @@ class Review:
         if verdicts:
             self._state.add(verdicts)
             self._refits.saw(len(verdicts))
-        return Saved([one.id for one in verdicts], [one.number for one in verdicts], len(places) - len(free))
+        return AcceptedRows(verdicts, len(places) - len(free))
 
     # ── how far ──
 

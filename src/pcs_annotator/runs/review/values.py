@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pcs_annotator.core.outcome import Decision, Outcome
-from pcs_annotator.core.review import Draw, Queue, Reviewed
+from pcs_annotator.core.review import Draw, Queue, Reviewed, Verdict
 from pcs_annotator.core.variant import Status
 
 Sort = Literal["row", "doubtful", "certain", "recent"]
@@ -30,7 +30,7 @@ class ReviewOptions:
 class ShownVariant(NamedTuple):
     """What a relation made of the text or of the question."""
 
-    relation: str  # the relation
+    relation: str
     status: Status  # what became of it; `original` if it changes the question only
     text: str | None  # the rewritten text, or the rejected one; None if there is none
     # what was asked instead of `Shown.question`; None if the relation leaves the question as it is
@@ -52,8 +52,8 @@ class ShownVote(NamedTuple):
 class Shown:
     """One row for a person to decide."""
 
-    id: str  # the row
-    text: str  # its text
+    id: str
+    text: str
     outcome: Outcome  # what the models say: label, confidence, decision and reason
     # label and probability, the most probable first; scores where there is no confidence
     probabilities: Sequence[tuple[str, float]]
@@ -91,19 +91,11 @@ class Given:
     note: str = ""
 
 
-class Saved(NamedTuple):
-    """What is on disk now."""
+class AcceptedRows(NamedTuple):
+    """New verdicts on the rows of a list, and how many rows were left out because somebody else has them in hand."""
 
-    ids: Sequence[str]  # rows with a new verdict
-    numbers: Sequence[int]  # the events' numbers
-    left_out: int = 0  # rows of a list that were left out, because they are in somebody else's hands
-
-
-class Undone(NamedTuple):
-    """Rows whose last verdict was taken back, and the queue that had shown them."""
-
-    ids: Sequence[str]
-    queue: Queue
+    verdicts: Sequence[Verdict]
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
