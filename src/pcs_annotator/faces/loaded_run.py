@@ -6,11 +6,11 @@ import os
 import pickle
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import Page
@@ -36,6 +36,7 @@ from pcs_annotator.verbs.fit import open_run
 if TYPE_CHECKING:
     import pyarrow as pa
 
+T = TypeVar("T")
 MOST_ROWS = 10_000
 """Rows that are labelled at a time, so that memory does not grow with the table."""
 NO_TEXT, NOT_TEXT = "no text", "the text is not valid UTF-8"
@@ -136,11 +137,9 @@ class LoadedRun:
             texts: A text; or several, in a list, a column, a data frame, another table or the `Path` of a file.
             ids: What the outcomes call the texts; by default the column `id` of a table, or numbers from 1.
         """
-        items = self._items(texts, ids)
         found: list[Outcome] = []
-        for at in range(0, len(items), MOST_ROWS):
+        for part in _parts(self._items(texts, ids)):
             engine = self._opened()
-            part = items[at : at + MOST_ROWS]
             found += _outcomes(engine.call(engine.label(part)), part)
         return found[0] if isinstance(texts, str) else Outcomes(found)
 
@@ -150,11 +149,9 @@ class LoadedRun:
     async def alabel(self, texts: object, ids: object = None) -> Outcomes: ...
     async def alabel(self, texts: object, ids: object = None) -> Outcome | Outcomes:
         """Async version of `label`; tasks that label at the same time share models, budget and pace."""
-        items = self._items(texts, ids)
         found: list[Outcome] = []
-        for at in range(0, len(items), MOST_ROWS):
+        for part in _parts(self._items(texts, ids)):
             engine = await self._aopened()
-            part = items[at : at + MOST_ROWS]
             found += _outcomes(await engine.acall(engine.label(part)), part)
         return found[0] if isinstance(texts, str) else Outcomes(found)
 
@@ -185,7 +182,7 @@ class LoadedRun:
         used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self.options.text_column)).text
         texts = _texts_of(used or "", rows[used])
         schema = self._new_columns()
-        parts = [self._labelled(texts[at : at + MOST_ROWS], schema) for at in range(0, len(rows), MOST_ROWS)]
+        parts = [self._labelled(part, schema) for part in _parts(texts)]
         added = pa.concat_tables([schema.empty_table(), *parts])
         return with_columns(rows, dict(zip(schema.names, added.columns, strict=True)), self.labels)
 
@@ -220,6 +217,10 @@ class LoadedRun:
     async def _aopened(self) -> RunEngine:
         engine = self._engine
         return await run_in_thread(self._opened) if engine is None or engine.process != os.getpid() else engine
+
+
+def _parts(things: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (things[at : at + MOST_ROWS] for at in range(0, len(things), MOST_ROWS))
 
 
 _OF_THIS_PROCESS: dict[bytes, LoadedRun] = {}

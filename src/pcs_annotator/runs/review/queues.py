@@ -221,7 +221,9 @@ class Queues:
         draws: list[Draw] = []
         needed = self._needed(reviewer)
         found = None
-        for draw in self._draws(queue) if self._any_left(queue, needed) else ():
+        # without a row that a person needs, all others would be drawn in vain
+        any_left = queue not in SEQUENCE or bool((needed & ~self._sequence.closed).any())
+        while any_left and (draw := self._next_draw(queue, self.state.last + len(draws) + 1)) is not None:
             place = self.rows.places[draw.id]
             draws.append(draw)
             self._by_queue[queue][place] = draw
@@ -237,21 +239,8 @@ class Queues:
                 raise
         return found
 
-    def _any_left(self, queue: Queue, needed: Mask) -> bool:
-        """Return whether drawing can end with a row that a person needs; else all rows would be drawn in vain."""
-        return queue not in SEQUENCE or bool((needed & ~self._sequence.closed).any())
-
-    def _draws(self, queue: Queue) -> Iterator[Draw]:
-        """Yield new draws of a queue, until it has no rows left."""
-        number = self.state.last
-        while True:
-            number += 1
-            draw = self._next_draw(queue, number)
-            if draw is None:
-                return
-            yield draw
-
     def _next_draw(self, queue: Queue, number: int) -> Draw | None:
+        """Return a new draw of a queue; None if it has no rows left."""
         if queue in SEQUENCE:
             drawn = self._sequence.draw(queue, self._doubtful, self._rng)
             return drawn and self._noted(drawn, queue, number, self._sequence.frame)
