@@ -12,7 +12,7 @@ from pcs_annotator.core.review import Draw, audit_order
 from pcs_annotator.core.task import Item
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.promising.certificate import Certificate, audit
-from pcs_annotator.runs.audit import with_reviewed_audit
+from pcs_annotator.runs.drawing import with_reviewed_audit
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.fitting import open_run
 from pcs_annotator.runs.gold import Gold, gold_of

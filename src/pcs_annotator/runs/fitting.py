@@ -10,8 +10,7 @@ from typing import Any
 
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.base.errors import MismatchError, PcsWarning, TableError
-from pcs_annotator.runs.audit import with_verdicts
-from pcs_annotator.runs.drawing import hand_out_audit
+from pcs_annotator.runs.drawing import hand_out_audit, with_verdicts
 from pcs_annotator.runs.files.runs import clear_leftovers, expecting
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.large.large_table import relabel_whole

@@ -27,7 +27,6 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
 from pcs_annotator.runs import ask, drawing, folder_votes, ledgers, resolve_config
-from pcs_annotator.runs.audit import with_earlier_audit, with_reviewed_audit
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
 from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
@@ -164,8 +163,8 @@ class Run:
         if early and learned.model.certificate is not None:  # what the last look foretold is still the best guess
             certificate = replace(learned.model.certificate, rows_needed=foretold)
             learned = replace(learned, model=replace(learned.model, certificate=certificate))
-        model = learned.model if earlier is None else with_earlier_audit(learned.model, earlier)
-        model = with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
+        model = learned.model if earlier is None else drawing.with_earlier_audit(learned.model, earlier)
+        model = drawing.with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
         return replace(learned, model=model if earlier is None else fallen_away(earlier, model))
 
     def looked(self, settings: LearnSettings) -> Looked:

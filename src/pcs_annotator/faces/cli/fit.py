@@ -113,9 +113,7 @@ def command(
         labels_out=out,
         labels=labels or None,
         unknown=unknown,
-        gold=people.gold,
-        gold_wins=people.gold_wins,
-        reading=people.reading,
+        people=people,
         spreadsheet_safe=spreadsheet_safe,
         excel=excel,
     )

@@ -31,7 +31,7 @@ from pcs_annotator.faces.review.forms import (
     visit_of,
 )
 from pcs_annotator.faces.review.item import Eyes, answers_view, beside_view, item_view
-from pcs_annotator.faces.review.layout import Frame, guidelines_view, link, name_form, problem_view, whole_page
+from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, problem_view, whole_page
 from pcs_annotator.faces.review.progress import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
@@ -91,7 +91,7 @@ class Pages:
 
     async def _who(self, request: Request) -> Response:
         visit = visit_of(request, {}, self._usual_reviewer)
-        frame = Frame(name=self._name, reviewer="", keys=self._keys, progress=Markup(""))
+        frame = PageFrame(name=self._name, reviewer="", keys=self._keys, progress=Markup(""))
         return _html(whole_page(frame, "Who is reviewing?", name_form(visit.reviewer)))
 
     async def _named(self, request: Request) -> Response:
@@ -258,7 +258,7 @@ class Pages:
             parts = {"title": f"{answer.title} · {self._name}", "main": answer.main, "progress": strip}
             said = {"message": answer.message, "kind": answer.kind, "address": answer.address, "place": answer.place}
             return JSONResponse(parts | said, answer.status)
-        frame = Frame(name=self._name, reviewer=visit.reviewer, keys=self._keys, progress=strip)
+        frame = PageFrame(name=self._name, reviewer=visit.reviewer, keys=self._keys, progress=strip)
         return _html(whole_page(frame, answer.title, answer.main, answer.place, answer.message), answer.status)
 
     async def _problem(self, request: Request, error: Exception) -> Response:

@@ -15,7 +15,7 @@ PLACES = (("/", "Review"), ("/rows", "Rows"), ("/people", "People"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class PageFrame:
     """What is around the content of a page."""
 
     name: str  # the name of the run
@@ -33,7 +33,7 @@ def link(path: str, **values: str) -> str:
     return f"{path}?{urlencode(values, errors='replace')}" if values else path
 
 
-def whole_page(frame: Frame, title: str, main: Markup, place: str = "", message: str = "") -> str:
+def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", message: str = "") -> str:
     """Return a page; `place` is the path of the navigation's entry for it."""
     body = tag(
         "body",
@@ -67,7 +67,7 @@ def _head(title: str) -> Markup:
     )
 
 
-def _top(frame: Frame, place: str) -> Markup:
+def _top(frame: PageFrame, place: str) -> Markup:
     if not frame.reviewer:
         return tag("header", tag("span", user_text(frame.name), class_="name"), class_="top")
     places = [tag("a", title, href=path, aria_current="page" if path == place else None) for path, title in PLACES]

@@ -6,7 +6,7 @@ from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import link
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
-from pcs_annotator.runs.review.values import Agreement, FitNews, Found, FoundRow, Progress
+from pcs_annotator.runs.review.values import FitNews, FoundRow, FoundRows, Progress, ReviewerAgreement
 from pcs_annotator.showing.report.diff import clipped
 from pcs_annotator.showing.report.formats import bar, capital, count, counted, number, percent
 from pcs_annotator.showing.report.markup import Child, Markup, joined, section, sentence, table, tag, user_text
@@ -127,7 +127,7 @@ def end_view(queue: Queue, progress: Progress) -> Markup:
     return tag("div", title, advice, class_="card", id="item", tabindex="-1")
 
 
-def people_view(progress: Progress, agreement: Agreement, conflicts: Found) -> Markup:
+def people_view(progress: Progress, agreement: ReviewerAgreement, conflicts: FoundRows) -> Markup:
     """Return reviewers, their agreement, and the rows to settle."""
     return tag(
         "div",
@@ -138,7 +138,7 @@ def people_view(progress: Progress, agreement: Agreement, conflicts: Found) -> M
     )
 
 
-def _agreement(agreement: Agreement) -> Markup:
+def _agreement(agreement: ReviewerAgreement) -> Markup:
     if not agreement.pairs:
         why = "No row has verdicts of two people yet. --double 0.2 shows a second person every fifth row."
         return section("agreement", "Agreement", sentence(why))
@@ -177,7 +177,7 @@ def _reviewers(progress: Progress) -> Markup:
     return section("reviewers", "Reviewers", known, sentence(total, kind="note"))
 
 
-def _conflicts(found: Found) -> Markup:
+def _conflicts(found: FoundRows) -> Markup:
     if not found.total:
         return section("conflicts", "Conflicts", sentence("No two people differ about a row."))
     start = tag("a", f"Settle them ({count(found.total)})", href=link("/", queue="conflicts"), class_="button strong")

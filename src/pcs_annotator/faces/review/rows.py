@@ -12,7 +12,7 @@ from pcs_annotator.core.outcome import Decision
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import link, undo_button
-from pcs_annotator.runs.review.values import Found, FoundRow, Query, Sort
+from pcs_annotator.runs.review.values import FoundRow, FoundRows, Query, Sort
 from pcs_annotator.showing.report.diff import clipped
 from pcs_annotator.showing.report.formats import DASH, bar, count, counted, number
 from pcs_annotator.showing.report.markup import Child, Markup, joined, sentence, tag, user_text
@@ -106,7 +106,7 @@ def _written(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def rows_view(found: Found, query: Query, choices: Choices) -> Markup:
+def rows_view(found: FoundRows, query: Query, choices: Choices) -> Markup:
     """Return the filters, the button to accept, and one page of the table."""
     return tag(
         "div",
@@ -178,7 +178,7 @@ def _range(title: str, query: Query) -> Markup:
     )
 
 
-def _totals(found: Found, query: Query) -> Markup:
+def _totals(found: FoundRows, query: Query) -> Markup:
     shares = [
         joined(tag("b", count(times)), " ", user_text(name or "no label"))
         for name, times in sorted(found.counts.get("label", {}).items(), key=lambda pair: -pair[1])[:6]
@@ -191,7 +191,7 @@ def _totals(found: Found, query: Query) -> Markup:
     )
 
 
-def _accept(found: Found, query: Query) -> Markup:
+def _accept(found: FoundRows, query: Query) -> Markup:
     """Return the button that accepts all, and the question before it does."""
     many = counted(found.acceptable, "row")
     carried = {**_values(query), "expected": str(found.acceptable), "fits": str(found.fits)}
@@ -269,7 +269,7 @@ def _verdict(reviewed: Reviewed | None, gold: str | None) -> Child:
     return joined(tag("span", "✓ ", user_text(reviewed.label), class_="chip good"), " ", names)
 
 
-def _pages(found: Found, query: Query) -> Markup | None:
+def _pages(found: FoundRows, query: Query) -> Markup | None:
     last = max((found.total - 1) // query.size, 0)
     if not last:
         return None

@@ -24,13 +24,13 @@ from pcs_annotator.runs.review.refit import Refits
 from pcs_annotator.runs.review.rows import DECISIONS, Rows, count_values, matching
 from pcs_annotator.runs.review.values import (
     AcceptedRows,
-    Agreement,
-    Found,
     FoundRow,
+    FoundRows,
     Given,
-    Pair,
     Progress,
     Query,
+    ReviewerAgreement,
+    ReviewerPair,
     ReviewOptions,
     Shown,
     ShownVariant,
@@ -244,13 +244,13 @@ class Review:
 
     # ── lists ──
 
-    def find(self, query: Query, reviewer: str = "") -> Found:
+    def find(self, query: Query, reviewer: str = "") -> FoundRows:
         """Return the rows of a query, as the person may see them who asks."""
         self._take_new_model()
         places = matching(self._rows, self._state, query)
         start = query.page * query.size
         shown = places[start : start + query.size].tolist()
-        return Found(
+        return FoundRows(
             total=len(places),
             rows=[self._found(place, reviewer) for place in shown],
             acceptable=len(self._acceptable(places, reviewer)),
@@ -274,8 +274,8 @@ class Review:
         Args:
             query: The rows, on all pages.
             reviewer: Who accepts.
-            expected: `Found.acceptable`, as the person saw it.
-            fits: `Found.fits`, as well; None not to compare it.
+            expected: `FoundRows.acceptable`, as the person saw it.
+            fits: `FoundRows.fits`, as well; None not to compare it.
 
         Raises:
             ChangedMeanwhile: There are more or fewer such rows by now, or a fit has changed their labels.
@@ -320,7 +320,7 @@ class Review:
             fit=self._refits.news(),
         )
 
-    def agreement(self) -> Agreement:
+    def agreement(self) -> ReviewerAgreement:
         """Return how well reviewers agree on the rows that several have judged by themselves."""
         places = np.flatnonzero(self._state.coders > 1)
         labels = self._state.labels_of(places)
@@ -329,9 +329,9 @@ class Review:
             kappa = cohens_kappa(ours, theirs)
             alike = int(((ours == theirs) & (ours >= 0)).sum())
             if kappa.rows:
-                pairs.append(Pair(first, second, kappa.rows, alike, kappa.value))
+                pairs.append(ReviewerPair(first, second, kappa.rows, alike, kappa.value))
         alpha = krippendorffs_alpha(np.array(list(labels.values()))) if pairs else None
-        return Agreement(
+        return ReviewerAgreement(
             pairs=pairs,
             alpha=alpha and alpha.value,
             rows=alpha.rows if alpha else 0,

@@ -131,7 +131,7 @@ class FoundRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundRows:
     """The rows of a query."""
 
     total: int  # how many rows it has in all
@@ -178,7 +178,7 @@ class Progress:
     fit: FitNews  # what was learned meanwhile
 
 
-class Pair(NamedTuple):
+class ReviewerPair(NamedTuple):
     """Two reviewers: rows that both judged, how many alike, and κ; None where it is not defined."""
 
     first: str
@@ -189,10 +189,10 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class ReviewerAgreement:
     """How well reviewers agree."""
 
-    pairs: Sequence[Pair]  # every two who have judged the same rows
+    pairs: Sequence[ReviewerPair]  # every two who have judged the same rows
     alpha: float | None  # krippendorff's α over all; None where it is not defined
     rows: int  # rows with verdicts of two or more
     conflicts: int  # rows on which they differ and nobody has settled it
