@@ -257,12 +257,7 @@ def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) 
 
 def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str]) -> dict[str, Any]:
     """Return the contents of `model.json`."""
-    return {
-        "version": __version__,
-        "labels": list(labels),
-        "learn": asdict(settings),
-        **learned.model.to_dict(),
-    }
+    return {"version": __version__, "labels": list(labels), "learn": asdict(settings), **learned.model.to_dict()}
 
 
 def evaluation_file(learned: Learned) -> dict[str, Any]:

@@ -73,11 +73,7 @@ class FittedTable:
     def facts(self) -> Facts:
         """What findings about the votes are made from."""
         return Facts(
-            votes=self.table.votes,
-            outcomes=self.outcomes,
-            gold=self.table.gold,
-            learned=self.learned,
-            texts=self.texts,
+            votes=self.table.votes, outcomes=self.outcomes, gold=self.table.gold, learned=self.learned, texts=self.texts
         )
 
 

@@ -124,12 +124,7 @@ def _caps(name: str) -> list[Child]:
 
 def _go_to() -> Markup:
     field = tag("label", "ID of the row", tag("input", name_="id", required=True, autocomplete="off"))
-    form = tag(
-        "form",
-        field,
-        tag("button", "Go", class_="strong"),
-        action="/row",
-    )
+    form = tag("form", field, tag("button", "Go", class_="strong"), action="/row")
     return _dialog("go-to", "Go to a row", form)
 
 

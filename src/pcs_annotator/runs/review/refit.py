@@ -83,10 +83,7 @@ class Refits:
         if certificate is None:
             return found
         return replace(
-            found,
-            holds=certificate.holds,
-            promise=promised(certificate).headline,
-            rows_to_go=rows_to_go(certificate),
+            found, holds=certificate.holds, promise=promised(certificate).headline, rows_to_go=rows_to_go(certificate)
         )
 
     def wait(self, seconds: float = 60.0) -> None:
