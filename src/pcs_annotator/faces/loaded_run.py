@@ -82,7 +82,7 @@ class LoadedRun:
             self._engine = None
 
     def check(self) -> None:
-        """Raise if the folder is no run folder."""
+        """Raise if the folder is not a run folder."""
         Run.open(self.folder)
 
     @cached_property
@@ -262,7 +262,7 @@ def _decoded(value: bytes | None) -> _Text:
 
 
 def _added(answered: Answered, errors: Sequence[str], schema: pa.Schema) -> pa.Table:
-    """Return the new columns; `errors` say why texts are none."""
+    """Return the new columns; `errors` says why a text cannot be labelled."""
     import pyarrow as pa
 
     why = [reason and (error or reason) for error, reason in zip(errors, answered.why, strict=True)]

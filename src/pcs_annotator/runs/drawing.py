@@ -142,7 +142,7 @@ def _keep_filled(path: Path, column: str, known: Collection[tuple[str, str | Non
 
 
 def _remember(folder: RunFolder, rows: Sequence[DrawnRow]) -> None:
-    """Note which rows are written out for people; without any, too, so that the folder is known to have such a note."""
+    """Note which rows are written out for people; even without any, so that the folder is known to keep such notes."""
     before = human_files.read_drawn(folder.drawn)
     merged = dict.fromkeys([*before, *rows])
     if len(merged) > len(before) or not folder.drawn.exists():

@@ -35,7 +35,7 @@ def fit_again(  # noqa: PLR0913  # options of pcs fit
     `spare_looks`, a promise is tested for only when enough gold rows have come since the last test without one.
     `ledger` says where the run's answers are now, if that has changed.
     """
-    folder = Run.open(path).folder  # raises if this is no run folder, before a lock is put there
+    folder = Run.open(path).folder  # raises if this is not a run folder, before a lock is put there
     people = people or FromPeople()
     with lock_ledger(folder.ledger, say=say):
         clear_leftovers(path)

@@ -58,7 +58,7 @@ class Looks:
         return float(sum(look.level for look in before if not look.promised))
 
     def too_early(self, rows: int, foretold: int | None) -> str:
-        """Return why a look at so many gold rows is hardly worth what it uses up; empty if it is worth it.
+        """Return why a look at this number of gold rows would waste certainty; empty if it is worth it.
 
         After a look without a promise, the next one waits for as many rows as make a promise likely, or for half as
         many again if that is unknown. While there is a promise, looks use up nothing.

@@ -30,7 +30,7 @@ class OwnObjects:
 
     @classmethod
     def of(cls, models: Iterable[object], relations: Iterable[object]) -> OwnObjects:
-        """Return those that are no names, by name."""
+        """Return the models and relations that were given as objects, by name."""
         annotators = name_annotators([one for one in models if not isinstance(one, str)])
         made = [one for one in as_relations(relations) if not isinstance(one, str)]
         own = cls({one.name: one for one in annotators}, {one.name: one for one in made})

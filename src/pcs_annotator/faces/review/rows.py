@@ -54,7 +54,7 @@ def query_of(given: Mapping[str, str]) -> Query:
     """Return the query in an address or a form.
 
     Raises:
-        ConfigError: A value that is no number, or not one of those to choose from.
+        ConfigError: A value is not a number, or not one of those to choose from.
     """
     filters: dict[str, Any] = {name: given.get(name, "") for name in ("label", "reviewer", "verdict", "text")}
     filters |= {name: _number(given, name) for name in ("least", "most")}

@@ -76,7 +76,7 @@ def _open(host: str, port: int) -> tuple[socket.socket, ipaddress.IPv4Address | 
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError, OverflowError) as error:
-        raise ConfigError(f"{host!r} is no name or address of this machine ({error}): correct --host") from None
+        raise ConfigError(f"{host!r} is not a name or an address of this machine ({error}): correct --host") from None
     opened = socket.socket(family, kind, protocol)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -96,7 +96,7 @@ def _open(host: str, port: int) -> tuple[socket.socket, ipaddress.IPv4Address | 
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, which says when it begins to stop, and for which a signal to stop is no error."""
+    """Uvicorn, which says when it begins to stop, and does not treat a signal to stop as an error."""
 
     def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
         super().__init__(config)

@@ -27,7 +27,7 @@ class Refits:
     Attributes:
         every: Verdicts between two fits; 0 for no fits.
         waiting: Verdicts that the model in force has not learned from.
-        command: What is run.
+        command: The command line of a fit.
 
     `since` tells how many rows people have changed since an event of the review.
     """

@@ -168,6 +168,13 @@ class Rows:
             raise UnknownRow(f"the run has no row {name!r}: check the ID, or search for a word of its text")
         return self.places[name]
 
+    def code(self, label: str, where: str) -> int:
+        """Return the position of a label; one that the run does not have is an error, said to be found somewhere."""
+        code = label_lookup(self.labels).get(label.casefold())
+        if code is None:
+            raise unknown_label(label, self.labels, where)
+        return code
+
     def gold_label(self, place: int) -> str | None:
         """Return the gold label of a row, if it has one."""
         code = int(self.gold[place])
@@ -295,7 +302,7 @@ def _by_model(rows: Rows, query: Query) -> Mask:
     judgement = rows.judgement
     found = np.ones(len(rows), dtype=np.bool_)
     if query.label:
-        found &= judgement.label == _code(rows, query.label)
+        found &= judgement.label == rows.code(query.label, "query")
     if query.decision:
         if query.decision not in DECISIONS:
             raise ConfigError(f"no decision is called {query.decision!r}: there are {', '.join(DECISIONS)}")
@@ -318,15 +325,8 @@ def _by_people(rows: Rows, state: ReviewState, query: Query) -> Mask:
     if query.conflict is not None:
         found &= state.conflict == query.conflict
     if query.verdict:
-        found &= state.decided == _code(rows, query.verdict)
+        found &= state.decided == rows.code(query.verdict, "query")
     return found
-
-
-def _code(rows: Rows, label: str) -> int:
-    code = label_lookup(rows.labels).get(label.casefold())
-    if code is None:
-        raise unknown_label(label, rows.labels, "query")
-    return code
 
 
 def contains(column: Array, words: str) -> Mask:

@@ -17,7 +17,7 @@ import numpy as np
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, TableError, UserError
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
-from pcs_annotator.core.task import Task, label_lookup, unknown_label
+from pcs_annotator.core.task import Task
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
@@ -179,21 +179,13 @@ class Review:
             ChangedMeanwhile: The row was judged since it was shown.
         """
         place, reviewer = self._rows.place(given.id), _name(given.reviewer)
-        label = self._label(given.label)
+        label = None if given.label is None else self.labels[self._rows.code(given.label, "verdict")]
         self._check_lease(place, replace(given, reviewer=reviewer))
         verdict = self._verdict(place, label, replace(given, reviewer=reviewer), self._state.last + 1)
         self._state.add([verdict])
         self._queues.leases.drop(place, reviewer)
         self._refits.saw(1)
         return verdict
-
-    def _label(self, label: str | None) -> str | None:
-        if label is None:
-            return None
-        code = label_lookup(self.labels).get(label.casefold())
-        if code is None:
-            raise unknown_label(label, self.labels, "verdict")
-        return self.labels[code]
 
     def _check_lease(self, place: int, given: Given) -> None:
         if self._version(place, given.reviewer) != given.version:

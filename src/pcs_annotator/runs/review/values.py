@@ -68,7 +68,7 @@ class Shown:
     lease: str  # give it back with the verdict; empty if the row is in somebody else's hands
     version: int  # give it back with the verdict: it tells whether the row was judged meanwhile
     unread: str = ""  # why variants cannot be shown; empty if they can
-    held_by: str = ""  # who has it in hands, if that is somebody else
+    held_by: str = ""  # who is looking at it, if that is somebody else
     draw: Draw | None = None  # how it was drawn; None if the person chose it
 
     @property
