@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pcs_annotator.core.weights import Weights
     from pcs_annotator.faces.classic.pcs import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
+    from pcs_annotator.faces.loaded_run import LoadedRun
     from pcs_annotator.faces.python import (
         aevaluate,
         alabel,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from pcs_annotator.relations.function import relation
     from pcs_annotator.relations.prompted.prompted import PromptedRelation
     from pcs_annotator.runs.ask import CollectSettings, collect
-    from pcs_annotator.runs.loaded_run import LoadedRun
     from pcs_annotator.runs.run_result import RunResult
 
 __all__ = [
@@ -98,7 +98,7 @@ _HOMES = {
     "Decision": "core.outcome",
     "Expectation": "core.variant",
     "Item": "core.task",
-    "LoadedRun": "runs.loaded_run",
+    "LoadedRun": "faces.loaded_run",
     "Optimiser": "judging.weighing.optimiser",
     "Outcome": "core.outcome",
     "Outcomes": "core.outcome",

@@ -19,6 +19,8 @@ from pcs_annotator.runs import ask, ledgers
 from pcs_annotator.runs.files.config import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.files.runs import RunFolder, read_json
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.evaluate import EvaluateRequest, Splitting, evaluate_source
@@ -226,7 +228,7 @@ def test_an_old_model_that_was_put_back_is_not_mixed_with_the_figures_of_another
     fit_run(folder.path, {"optimiser": "uniform"})
     folder.model.write_bytes(first)
     with pytest.raises(TableError, match=r"evaluation\.json and model\.json are of different fits: pcs fit"):
-        Recorded.read(folder).figures()
+        Run.open(folder.path).figures()
     with pytest.warns(PcsWarning, match=r"of different fits: pcs fit.*; learned again for this command alone"):
         opened = open_run(folder.path)  # with the settings of the model that was put back
     assert opened.model.weights.diagnostics.optimiser == opened.learned.figures[0].method == QUICK.optimiser

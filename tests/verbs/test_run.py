@@ -14,7 +14,7 @@ import pytest
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.faces import python as public
 from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.verbs.fit import fit_run, open_run

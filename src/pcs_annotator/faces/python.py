@@ -14,8 +14,8 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.faces.loaded_run import LoadedRun
 from pcs_annotator.faces.settings import RunSettings, SavingSettings, SplittingSettings
-from pcs_annotator.runs.loaded_run import LoadedRun
 from pcs_annotator.runs.own_objects import OwnObjects, names_in
 from pcs_annotator.runs.resolve_config import Flags, flags_only, read_settings
 from pcs_annotator.runs.run_engine import LoadOptions

@@ -11,26 +11,18 @@ from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.frugal import Frugal, graded_annotators
 from pcs_annotator.runs import ask, resolve_config
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedRun:
-    """A fitted run, ready to be asked about texts.
+    """A fitted run, ready to be asked about texts."""
 
-    Attributes:
-        job: Its questions, with its models open.
-        settings: How to ask, and what may be spent.
-        model: What judges the votes.
-        frugal: How questions are saved; None when everything is asked.
-        on_drift: What becomes of labels for texts that differ from the gold rows: `review` or `accept`.
-    """
-
-    job: Job
-    settings: ask.CollectSettings
-    model: Model
-    frugal: Frugal | None
-    on_drift: str = "review"
+    job: Job  # its questions, with its models open
+    settings: ask.CollectSettings  # how to ask, and what may be spent
+    model: Model  # what judges the votes
+    frugal: Frugal | None  # how questions are saved; None when everything is asked
+    on_drift: str = "review"  # what becomes of labels for texts that differ from the gold rows: `review` or `accept`
 
     @property
     def strategy(self) -> Strategy | None:
@@ -38,7 +30,7 @@ class FittedRun:
         return None if self.frugal is None else self.frugal.strategy
 
 
-def job_of(recorded: Recorded, settings: ask.CollectSettings) -> Job:
+def job_of(recorded: Run, settings: ask.CollectSettings) -> Job:
     """Return the run's questions; a model whose votes in the run are hard is asked for hard ones, as it was there."""
     config = recorded.config
     graded = graded_annotators(recorded.votes)

@@ -53,59 +53,39 @@ def one_thread() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """A model, and its cross-validated figures.
+    """A model, and its cross-validated figures."""
 
-    Attributes:
-        model: The model learned from all gold rows.
-        figures: The chosen optimiser first, then the references; empty when there was too little gold.
-        no_figures: Why there are none.
-        curves: Curves over held-out gold rows for the report; None when there was too little gold.
-        spending: The share of questions that a new text would need; None when nothing is calibrated.
-        drift: Whether the rows without gold are answered differently from those with; None without a promise.
-        against_gold: Labels of held-out gold rows against gold; None when there was too little gold.
-        among_coders: How far several people agree; None if fewer than two columns of labels were given.
-    """
-
-    model: Model
-    figures: Sequence[Figures]
-    no_figures: str = ""
-    curves: Curves | None = None
+    model: Model  # the model learned from all gold rows
+    figures: Sequence[Figures]  # the chosen optimiser first, then the references; empty when there was too little gold
+    no_figures: str = ""  # why there are none
+    curves: Curves | None = None  # curves over held-out gold rows for the report; None when there was too little gold
+    # the share of questions that a new text would need; None when nothing is calibrated
     spending: Spending | None = None
+    # whether the rows without gold are answered differently from those with; None without a promise
     drift: Drift | None = None
+    # labels of held-out gold rows against gold; None when there was too little gold
     against_gold: AgainstGold | None = None
+    # how far several people agree; None if fewer than two columns of labels were given
     among_coders: AmongCoders | None = None
 
 
 class Looked(NamedTuple):
-    """What earlier looks at the gold labels mean for a promise.
+    """What earlier looks at the gold labels mean for a promise."""
 
-    Attributes:
-        spent: How much of the errors that promises may have they used.
-        refused: Why no promise may be made; empty when one may.
-    """
-
-    spent: float = 0.0
-    refused: str = ""
+    spent: float = 0.0  # how much of the errors that promises may have they used
+    refused: str = ""  # why no promise may be made; empty when one may
 
 
 class KnownRows(NamedTuple):
-    """What is known about the rows beside their votes and gold.
+    """What is known about the rows beside their votes and gold."""
 
-    Attributes:
-        random_sample: Which rows were drawn at random and so can support a promise; None for all.
-        assumed: Those of them that we did not draw, so that the promise says that it relies on this; None for all.
-        texts: The text of every row, because copies of a text count once; None if unknown.
-        looked: What earlier looks at the gold labels mean for a promise.
-        ordered: Whether the labels are listed from the lowest to the highest.
-        coders: What several people said; None if that is unknown.
-    """
-
-    random_sample: Mask | None = None
+    random_sample: Mask | None = None  # which rows were drawn at random and so can support a promise; None for all
+    # those of them that we did not draw, so that the promise says that it relies on this; None for all
     assumed: Mask | None = None
-    texts: Sequence[str] | None = None
-    looked: Looked = Looked()
-    ordered: bool = False
-    coders: Coders | None = None
+    texts: Sequence[str] | None = None  # the text of every row, because copies of a text count once; None if unknown
+    looked: Looked = Looked()  # what earlier looks at the gold labels mean for a promise
+    ordered: bool = False  # whether the labels are listed from the lowest to the highest
+    coders: Coders | None = None  # what several people said; None if that is unknown
 
 
 NOTHING_KNOWN = KnownRows()
@@ -278,12 +258,7 @@ def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) 
 
 def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str]) -> dict[str, Any]:
     """Return the contents of `model.json`."""
-    return {
-        "version": __version__,
-        "labels": list(labels),
-        "learn": asdict(settings),
-        **learned.model.to_dict(),
-    }
+    return {"version": __version__, "labels": list(labels), "learn": asdict(settings), **learned.model.to_dict()}
 
 
 def evaluation_file(learned: Learned) -> dict[str, Any]:

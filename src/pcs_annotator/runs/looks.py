@@ -31,38 +31,23 @@ REMEDY = "put back the file that pcs wrote; until then nothing is promised"
 
 
 class Look(NamedTuple):
-    """One look.
+    """One look."""
 
-    Attributes:
-        key: A digest of votes, gold and settings; the same fit again is the same look.
-        rows: Gold rows that could support a promise.
-        level: How much of the errors it may use.
-        promised: Whether it found a promise; then its level is free for later looks (Holm).
-    """
-
-    key: str
-    rows: int
-    level: float
-    promised: bool
+    key: str  # a digest of votes, gold and settings; the same fit again is the same look
+    rows: int  # gold rows that could support a promise
+    level: float  # how much of the errors it may use
+    promised: bool  # whether it found a promise; then its level is free for later looks (Holm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
-    """All looks of a run folder.
+    """All looks of a run folder."""
 
-    Attributes:
-        run: A random name, by which a copy of the folder is recognised.
-        place: Where the folder is.
-        looks: The looks, first to last.
-        gold: Ids of the gold rows at the last one.
-        refused: Why no promise may be made; empty when one may.
-    """
-
-    run: str
-    place: str
-    looks: tuple[Look, ...] = ()
-    gold: tuple[str, ...] = ()
-    refused: str = ""
+    run: str  # a random name, by which a copy of the folder is recognised
+    place: str  # where the folder is
+    looks: tuple[Look, ...] = ()  # the looks, first to last
+    gold: tuple[str, ...] = ()  # ids of the gold rows at the last one
+    refused: str = ""  # why no promise may be made; empty when one may
 
     @property
     def keys(self) -> list[str]:
@@ -75,7 +60,7 @@ class Looks:
         return float(sum(look.level for look in before if not look.promised))
 
     def too_early(self, rows: int, foretold: int | None) -> str:
-        """Return why a look at so many gold rows is hardly worth what it uses up; empty if it is worth it.
+        """Return why a look at this number of gold rows would waste certainty; empty if it is worth it.
 
         After a look without a promise, the next one waits for as many rows as make a promise likely, or for half as
         many again if that is unknown. While there is a promise, looks use up nothing.

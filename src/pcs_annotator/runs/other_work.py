@@ -11,7 +11,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run_folder import started
+from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.sources import read_source
 
@@ -31,7 +31,8 @@ def other_work(folder: RunFolder, config: Config, dataset: tables.Dataset, hashe
     """
     if not folder.has_results or not folder.settings.exists():
         return ""
-    earlier, start = started(folder)
+    run = Run.open(folder.path)
+    earlier, start = run.config, run.start
     same_data = start.get("data_hash") == (hashed or data_hash(dataset.items)) or not folder.items.exists()
     return _other_task(earlier, config) or ("" if same_data else lost_rows(_items(folder, earlier), dataset))
 

@@ -23,7 +23,7 @@ from pcs_annotator.runs.judge_together import RecentTexts
 from pcs_annotator.runs.large.chunks import ChunkLabeller, LabelledChunk
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 from pcs_annotator.verbs.label import Saving, open_fitted
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class RunEngine:
     @classmethod
     def open(cls, folder: Path, options: LoadOptions) -> RunEngine:
         """Open a run; a missing key or a damaged folder is an error here."""
-        recorded = Recorded.read(RunFolder(folder))
+        recorded = Run.open(folder)
         fitted = open_fitted(recorded, options.saving, options.environment, options.own)
         if options.in_flight is not None:
             fitted = replace(fitted, settings=replace(fitted.settings, in_flight=options.in_flight))

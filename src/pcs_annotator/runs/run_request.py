@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from pcs_annotator.asking.ledger.lock import Say, warn_user
 from pcs_annotator.base.errors import PcsError
 from pcs_annotator.core.task import Item
-from pcs_annotator.runs import human_review, ledgers, resolve_config
+from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.batch.batches import BatchSettings
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.gold import ROWS_TO_LABEL
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.run_folder import started
+from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import sources, tables
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_stream import Shard, TableStream
@@ -60,7 +61,7 @@ class RunRequest:
     fresh: bool = False
     wait: bool = True
     progress: bool = False
-    to_label: int = human_review.ROWS_TO_LABEL
+    to_label: int = ROWS_TO_LABEL
     spreadsheet_safe: bool = False
     excel: bool = False
     format: str = "csv"
@@ -96,9 +97,9 @@ class RunRequest:
         given = resolve_config.reading_of(self.config)
         if given == AS_FOUND:
             with suppress(PcsError):  # there is no earlier run, or it is damaged
-                earlier, start = started(RunFolder(self.folder))
-                if start.get("data") == str(self.data):
-                    return resolve_config.reading_of(earlier)
+                earlier = Run.open(self.folder)
+                if earlier.start.get("data") == str(self.data):
+                    return resolve_config.reading_of(earlier.config)
         return given
 
     def read_data(self, stream: TableStream | None = None) -> tables.Dataset:
@@ -120,7 +121,7 @@ class RunRequest:
         folder = RunFolder(self.folder)
         if self.fresh or not folder.settings.exists():
             return None
-        earlier = started(folder)[0]
+        earlier = Run.open(folder.path).config
         same = (earlier.ask.models, earlier.task.labels) == (config.ask.models, config.task.labels)
         if not same or config.ask.answers not in ("auto", earlier.ask.answers) or not earlier.relations.use:
             return None

@@ -17,16 +17,18 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.runs import human_review
 from pcs_annotator.runs.certificate_text import promised, without_gold
+from pcs_annotator.runs.drawing import HandedOut
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.files.whole_table import WholeTable
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.verdicts import Verdicts
+from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.tables import tables
+
+__all__ = ["NO_REASON", "SILENCES", "Certificate", "Model", "RunResult"]
 
 SILENCES = {
     "not_applicable": "rewrites did not apply",
@@ -85,9 +87,9 @@ class RunResult:
     hard: Mapping[str, int] = field(default_factory=dict)
     bounded: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
-    to_label: human_review.HandedOut | None = None
+    to_label: HandedOut | None = None
     to_audit: int = 0
-    verdicts: Verdicts = field(default_factory=Verdicts)
+    verdicts: ReviewVerdicts = field(default_factory=ReviewVerdicts)
     random_sample: Mask | None = None
     assumed: Mask | None = None
     whole: WholeTable | None = None

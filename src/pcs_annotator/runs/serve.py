@@ -30,7 +30,7 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.fitted import FittedRun
 from pcs_annotator.runs.judge_together import JudgeTogether
 from pcs_annotator.runs.ledgers import ledger_of
-from pcs_annotator.runs.run_folder import Recorded, refuse_lost_ledger, started
+from pcs_annotator.runs.run import Run, refuse_lost_ledger
 from pcs_annotator.runs.serve_turns import Turns
 from pcs_annotator.verbs.label import Saving, open_fitted
 
@@ -141,10 +141,10 @@ class Service:
 
     def check(self) -> None:
         """Raise if the folder is no run folder."""
-        started(self.folder)
+        Run.open(self.folder.path)
 
     async def __aenter__(self) -> Service:
-        config, _ = started(self.folder, self._options.ledger)
+        config = Run.open(self.folder.path, self._options.ledger).config
         refuse_lost_ledger(self.folder, config)
         self._ledger = ledger_of(self.folder, config)
         self._turns = Turns(self._ledger, self._say)
@@ -171,7 +171,7 @@ class Service:
     def _open(self) -> _Opened:
         digest = hashlib.sha256(self.folder.model.read_bytes() if self.folder.model.exists() else b"").hexdigest()[:8]
         saving, environment = self._options.saving, self._options.environment
-        fitted = open_fitted(Recorded.read(self.folder, self._options.ledger), saving, environment)
+        fitted = open_fitted(Run.open(self.folder.path, self._options.ledger), saving, environment)
         if self._options.in_flight is not None:
             fitted = replace(fitted, settings=replace(fitted.settings, in_flight=self._options.in_flight))
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)

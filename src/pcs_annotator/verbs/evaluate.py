@@ -25,13 +25,12 @@ from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.choose import RelationOptions, find_relation
-from pcs_annotator.runs.coders import coders_of
 from pcs_annotator.runs.expected import expected_labels
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.files.config import RelationSettings
-from pcs_annotator.runs.fit_table import texts_of
 from pcs_annotator.runs.learn import about_copies, counted_once, one_thread
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.relation_options import relation_options_of
+from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.evaluation_tables import evaluation_tables
 from pcs_annotator.tables.files import atomic_path, write_json
@@ -39,6 +38,7 @@ from pcs_annotator.tables.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.tables.tabular import as_arrow, table_name
 from pcs_annotator.tables.votes import read_vote_table
 from pcs_annotator.verbs.relations import relation_options_of
+from pcs_annotator.verbs.fit_table import texts_of
 from pcs_annotator.version import __version__
 
 USUAL = ("lr", "logit", "scaling", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
@@ -115,7 +115,7 @@ class RecordedVotes(NamedTuple):
             table = read_vote_table(arrow, name=table_name(source))
             texts = list(texts_of(arrow, table.votes).values()) or None
             return cls(table.votes, _gold_once(table.votes, table.gold, texts))
-        recorded = Recorded.read(runs.RunFolder(source))
+        recorded = Run.open(source)
         votes = recorded.answers
         gold = _gold_once(votes, recorded.gold.labels, recorded.texts)
         written = written_by_model(votes.relations, recorded.config.relations)
@@ -186,9 +186,9 @@ def may_replace(path: Path, epsilon: float) -> Replacing:
 
     Its labels of gold rows come from fits that did not see them.
     """
-    recorded = Recorded.read(runs.RunFolder(path))
+    recorded = Run.open(path)
     votes = recorded.votes
-    coders = coders_of(recorded.folder, recorded.dataset, votes.labels)
+    coders = recorded.coders
     if coders is None:
         raise GoldError(
             f"{path} has labels of fewer than two coders: add columns gold_<name> to the data, or to the file of "

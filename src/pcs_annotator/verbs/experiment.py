@@ -23,7 +23,7 @@ from pcs_annotator.judging.evaluation.methods import method_name
 from pcs_annotator.runs import learn, resolve_config
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.files.config import Config
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.showing import plots
 from pcs_annotator.studies.paper import EXPERIMENTS, Settings, Study
@@ -215,9 +215,9 @@ def _ask_with_baselines(request: RunRequest) -> Mapping[str, int]:
     only = replace(config.relations, use=(ORIGINAL,))
     elicited = run(replace(request, config=replace(config, ask=replace(config.ask, models=models), relations=only)))
     folder = elicited.folder
-    answers = Recorded.read(folder).answers
+    answers = Run.open(folder.path).answers
     found = run(request)
-    votes = _with_elicited(Recorded.read(folder).answers, answers)
+    votes = _with_elicited(Run.open(folder.path).answers, answers)
     vote_files.write_votes(folder.votes, votes)
     write_json(folder.settings, {**read_json(folder.settings), "annotators": list(votes.annotators)})
     return {**elicited.tally.failed, **found.tally.failed}

@@ -41,7 +41,7 @@ from pcs_annotator.runs.large.stream import (
 )
 from pcs_annotator.runs.large.survey import sampled_rows, survey
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.run_folder import Recorded, refuse_lost_ledger, started
+from pcs_annotator.runs.run import Run, refuse_lost_ledger
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import check_ending, keep_earlier
@@ -152,7 +152,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
     if out is not None and out != STDIO:
         check_ending(out, WRITTEN)
     # raises if this is no run folder, before a lock is put there
-    config, _ = started(folder, request.config.ask.ledger)
+    config = Run.open(folder.path, request.config.ask.ledger).config
     request = _without_gold(request)
     stream = request.open_data()
     dataset = None if is_large(stream) else request.read_data(stream)
@@ -169,7 +169,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
 def _label(
     request: RunRequest, stream: TableStream, dataset: tables.Dataset, out: Path | str | None, saving: Saving
 ) -> Labelled:
-    recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
+    recorded = Run.open(request.folder, request.config.ask.ledger)
     in_the_way = ""
     if out is not None:
         in_the_way = label_files.in_the_way(out, recorded.folder, dataset)
@@ -202,7 +202,7 @@ def _label(
     )
 
 
-def _opened(request: RunRequest, recorded: Recorded, saving: Saving, rows: int) -> FittedRun:
+def _opened(request: RunRequest, recorded: Run, saving: Saving, rows: int) -> FittedRun:
     """Open a fitted run that shows its progress, and asks in batches if wanted."""
     opened = open_fitted(recorded, saving, request.environment, request.own)
     batches = request.batches(saving.executor or recorded.config.ask.executor)
@@ -224,7 +224,7 @@ def _label_large(request: RunRequest, stream: TableStream, out: Path | str, savi
 
     If it is found, the table is gone through once more for other decisions, with the answers in the ledger.
     """
-    recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
+    recorded = Run.open(request.folder, request.config.ask.ledger)
     rows, data = stream.check_ids(), data_hash_of(stream)
     in_the_way = label_files.large_in_the_way(out, recorded.folder, data)
     _refuse(request, out, in_the_way, rows)
@@ -264,7 +264,7 @@ def _label_large(request: RunRequest, stream: TableStream, out: Path | str, savi
     )
 
 
-def _from_ledger(recorded: Recorded, fitted: FittedRun) -> FittedRun:
+def _from_ledger(recorded: Run, fitted: FittedRun) -> FittedRun:
     """Return a run that finds all answers in the ledger, and makes no call."""
     settings = replace(
         fitted.settings, tally=Tally(), budget=Budget(calls=0), batches=None, cluster=None, progress=False
@@ -273,7 +273,7 @@ def _from_ledger(recorded: Recorded, fitted: FittedRun) -> FittedRun:
 
 
 def open_fitted(
-    recorded: Recorded, saving: Saving, environment: Mapping[str, str] | None, own: OwnObjects | None = None
+    recorded: Run, saving: Saving, environment: Mapping[str, str] | None, own: OwnObjects | None = None
 ) -> FittedRun:
     """Open the models of a fitted run, and learn when to stop asking."""
     given = {name: getattr(saving, name) for name in resolve_config.EXECUTION}
@@ -305,7 +305,7 @@ class LabelPlan(NamedTuple):
 
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
     """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
-    recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
+    recorded = Run.open(request.folder, request.config.ask.ledger)
     stream = _without_gold(request).open_data()
     found = survey(stream)  # a smaller table is the whole sample
     rows, items = found.rows, found.sample.items
@@ -344,9 +344,7 @@ def _within_budget(settings: ask.CollectSettings, saving: Saving) -> ask.Collect
     return replace(settings, budget=budget, prices={**settings.prices, **resolve_config.own_prices(saving.prices)})
 
 
-def _frugal(
-    recorded: Recorded, fitted: Model, job: Job, settings: ask.CollectSettings, saving: Saving
-) -> Frugal | None:
+def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSettings, saving: Saving) -> Frugal | None:
     """Return how to save questions; None when all are requested, or when nothing is calibrated."""
     if saving.ask_all or fitted.calibrator is None:
         return None

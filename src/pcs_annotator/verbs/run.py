@@ -18,15 +18,17 @@ from pcs_annotator.base.errors import ConfigError, PcsWarning
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.runs import ask, folder_votes, human_review, learn, ledgers, resolve_config
+from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
 from pcs_annotator.runs.batch.waves import check_batches
 from pcs_annotator.runs.cluster.ray_cluster import need_ray
 from pcs_annotator.runs.files.config import Config, LearnSettings, config_to_dict
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.files.runs import RunFolder, clear_leftovers, write_json
+from pcs_annotator.runs.gold import check_gold, gold_of
 from pcs_annotator.runs.languages import languages_of
 from pcs_annotator.runs.large.large_table import LargeTable, is_large, label_whole, open_large
 from pcs_annotator.runs.other_work import data_hash, other_work
-from pcs_annotator.runs.run_folder import SAMPLED, Recorded, refuse_lost_ledger, settings_of_fits
+from pcs_annotator.runs.run import SAMPLED, Run, refuse_lost_ledger, settings_of_fits
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import write_report
@@ -57,7 +59,7 @@ def run(request: RunRequest) -> RunResult:
     learn.check_learning(config.learn)
     _check_models(request, config)
     if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
-        human_review.check_gold(None, dataset)
+        check_gold(None, dataset)
     folder = RunFolder(request.folder)
     refuse_lost_ledger(folder, config)
     tally = Tally(rows_expected=len(dataset.items))
@@ -81,16 +83,14 @@ def _run(
     replacing = _refuse_other_work(request, config, dataset, large)
     kept = None if replacing else folder
     if not request.gold_wins:
-        human_review.check_gold(kept, dataset)
-    gold = human_review.gold_of(kept, dataset)
+        check_gold(kept, dataset)
+    gold = gold_of(kept, dataset)
     if request.fresh and folder.ledger.exists():
         request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
     asking = time.perf_counter()
     config = _with_panel(request, config, dataset.items, tally)
     votes, config = _asked(request, config, dataset, tally, replacing=replacing, large=large)
-    recorded = Recorded(
-        folder=folder, config=config, dataset=dataset, answers=votes, gold=gold, sampled=large is not None
-    )
+    recorded = Run(folder, config, dataset=dataset, answers=votes, gold=gold, sampled=large is not None)
     learning = time.perf_counter()
     learned = recorded.learn(config.learn)
     writing = time.perf_counter()

@@ -10,7 +10,7 @@ from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.large.chunks import ChunkLabeller, LabelledChunk
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.verbs.label import Saving, label, open_fitted
 from tests.simulated import simulated_models, simulated_run, write_texts
@@ -24,7 +24,7 @@ def test_chunks_side_by_side_are_labelled_as_the_whole_table_is_and_copies_are_p
     items = request.read_data().items
 
     async def in_chunks() -> tuple[list[LabelledChunk], int]:
-        fitted = open_fitted(Recorded.read(run), Saving(), {})
+        fitted = open_fitted(Run.open(run.path), Saving(), {})
         with Ledger(tmp_path / "other.db") as ledger:
             asker = ask.open_asker(ledger, fitted.settings)
             async with ChunkLabeller(fitted, asker) as labeller:

@@ -6,8 +6,7 @@ import pytest
 
 from pcs_annotator.base.errors import ConfigError, GoldError, PcsError, TableError
 from pcs_annotator.judging.metrics.significance import holm
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.answers import Estimated, Question
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.studies.estimating.evidence import evidence_of
@@ -161,7 +160,7 @@ def test_what_cannot_be_estimated_says_why(made: Path, question: Question, why: 
 
 
 def test_rows_that_a_person_chose_are_left_out(made: Path, tmp_path: Path) -> None:
-    from pcs_annotator.runs.human_review import FromPeople
+    from pcs_annotator.runs.gold import FromPeople
     from pcs_annotator.verbs.fit import fit_run
 
     folder = copy_run(made, tmp_path / "run")
@@ -197,7 +196,7 @@ def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(tmp
     assert "1 gold rows are left out, because the probability of drawing them is unknown" in found.notes
     assert line.corrected.interval is not None
     assert line.corrected.interval.low < share() < line.corrected.interval.high
-    sample = evidence_of(Recorded.read(RunFolder(folder))).sample
+    sample = evidence_of(Run.open(folder)).sample
     # rows that were likely to be drawn speak for few others
     assert sample.weights.max() > 10 * sample.weights.min()
 
@@ -218,7 +217,7 @@ def test_a_large_table_is_estimated_from_all_its_rows(
 ) -> None:
     keep_a_sample(monkeypatch, 100)
     folder = make_run(tmp_path, gold_rows=60, rows=160, id_column=id_column)
-    evidence = evidence_of(Recorded.read(RunFolder(folder)), columns={"gold"})
+    evidence = evidence_of(Run.open(folder), columns={"gold"})
     assert {*evidence.table.column_names} == {*filter(None, [id_column]), "gold"}
     own = [evidence.labels[code] for code in evidence.sample.truth.tolist()]
     assert evidence.column("gold").cells[evidence.sample.rows].tolist() == own

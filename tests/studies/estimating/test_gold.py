@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.studies.estimating.answers import Question
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.studies.estimating.gold import Drawing, Wish, draw_gold, plan_gold

@@ -59,7 +59,7 @@ def export(
     """
     if queue and decision:
         raise click.UsageError("--queue draws rows whatever their decision: leave out one of --queue and --decision")
-    choice = exchange.Choice(decision=decision or "review", queue=queue, rows=rows)
+    choice = exchange.RowsToExport(decision=decision or "review", queue=queue, rows=rows)
     written = exchange.export_rows(run, out, choice, replace=replace)
     if to_json:
         options.echo_json({"rows": written.rows, "file": written.file, "settings": written.settings})

@@ -11,9 +11,10 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.votes import Unknown
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
-from pcs_annotator.runs import fit_table
-from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.tables.table_files import Reading
+from pcs_annotator.tables.vote_columns import Unknown
+from pcs_annotator.verbs import fit_table
 
 
 @click.command("fit")
@@ -113,9 +114,7 @@ def command(
         labels_out=out,
         labels=labels or None,
         unknown=unknown,
-        gold=people.gold,
-        gold_wins=people.gold_wins,
-        reading=people.reading,
+        people=people,
         spreadsheet_safe=spreadsheet_safe,
         excel=excel,
     )

@@ -17,9 +17,10 @@ from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Share
 from pcs_annotator.faces.cli.result_view import DASH, ShortNames, plain_table, print_rows, room_for_names
-from pcs_annotator.runs import certificate_text, fit_table, learn
+from pcs_annotator.runs import certificate_text, learn
 from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.verbs import fit_table
 
 if TYPE_CHECKING:  # this module imports the code that asks models
     from pcs_annotator.verbs import label

@@ -72,7 +72,7 @@ def queue_of(given: Mapping[str, str], name: str, known: Sequence[Queue], usual:
     wanted = given.get(name) or usual
     found = next((queue for queue in known if queue == wanted), None)
     if found is None:
-        raise ConfigError(f"{name}={wanted!r} is no queue: choose one of {', '.join(known)}")
+        raise ConfigError(f"{name}={wanted!r} is not a queue: choose one of {', '.join(known)}")
     return found
 
 

@@ -28,17 +28,11 @@ _OVERRIDE = re.compile("([\u202d\u202e])")
 
 
 class Eyes(NamedTuple):
-    """Who looks at a row, and how.
+    """Who looks at a row, and how."""
 
-    Attributes:
-        reviewer: The person.
-        keys: Label → key.
-        working: The queue from which the next row comes.
-    """
-
-    reviewer: str
-    keys: Mapping[str, str]
-    working: str
+    reviewer: str  # the person
+    keys: Mapping[str, str]  # label → key
+    working: str  # the queue from which the next row comes
 
 
 def item_view(shown: Shown, eyes: Eyes) -> Markup:

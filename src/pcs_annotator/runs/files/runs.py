@@ -10,6 +10,16 @@ from pcs_annotator.tables.files import read_json, set_aside
 from pcs_annotator.version import __version__
 
 
+class _File:
+    """The path of a file in a run folder."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, folder: RunFolder, _: type) -> Path:
+        return folder.path / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """The paths of a run's files: one step, one file.
@@ -20,116 +30,33 @@ class RunFolder:
 
     path: Path
 
-    @property
-    def settings(self) -> Path:
-        """Settings, annotators and version of the run."""
-        return self.path / "run.json"
-
-    @property
-    def items(self) -> Path:
-        """Texts and gold labels."""
-        return self.path / "items.parquet"
-
-    @property
-    def gold(self) -> Path:
-        """Gold labels that people added after the run."""
-        return self.path / "gold.csv"
-
-    @property
-    def coders(self) -> Path:
-        """Labels that several people gave after the run, a column for each of them."""
-        return self.path / "coders.csv"
-
-    @property
-    def to_label(self) -> Path:
-        """Rows that a person should label next."""
-        return self.path / "to_label.csv"
-
-    @property
-    def drawn(self) -> Path:
-        """Which rows were written out for people so far, and how they were chosen."""
-        return self.path / "drawn.csv"
-
-    @property
-    def audit(self) -> Path:
-        """Accepted rows for a person to check."""
-        return self.path / "audit.csv"
-
-    @property
-    def ledger(self) -> Path:
-        """Every paid call."""
-        return self.path / "ledger.db"
-
-    @property
-    def paid(self) -> Path:
-        """What commands in this folder paid for, if it shares a ledger with others."""
-        return self.path / "paid.json"
-
-    @property
-    def batches(self) -> Path:
-        """Batches at their providers, open and ended."""
-        return self.path / "batches.json"
-
-    @property
-    def variants(self) -> Path:
-        """Every rewrite, or the reason why there is none."""
-        return self.path / "variants.parquet"
-
-    @property
-    def votes(self) -> Path:
-        """Every vote."""
-        return self.path / "votes.parquet"
-
-    @property
-    def model(self) -> Path:
-        """The fitted model."""
-        return self.path / "model.json"
-
-    @property
-    def evaluation(self) -> Path:
-        """How good the labels are, on rows that the fit did not see."""
-        return self.path / "evaluation.json"
-
-    @property
-    def methods(self) -> Path:
-        """How good other methods are on the same votes."""
-        return self.path / "evaluation-methods.json"
+    settings = _File("run.json")  # settings, annotators and version of the run
+    items = _File("items.parquet")  # texts and gold labels
+    gold = _File("gold.csv")  # gold labels that people added after the run
+    coders = _File("coders.csv")  # labels that several people gave after the run, a column for each of them
+    to_label = _File("to_label.csv")  # rows that a person should label next
+    drawn = _File("drawn.csv")  # which rows were written out for people so far, and how they were chosen
+    audit = _File("audit.csv")  # accepted rows for a person to check
+    ledger = _File("ledger.db")  # every paid call
+    paid = _File("paid.json")  # what commands in this folder paid for, if it shares a ledger with others
+    batches = _File("batches.json")  # batches at their providers, open and ended
+    variants = _File("variants.parquet")  # every rewrite, or the reason why there is none
+    votes = _File("votes.parquet")  # every vote
+    model = _File("model.json")  # the fitted model
+    evaluation = _File("evaluation.json")  # how good the labels are, on rows that the fit did not see
+    methods = _File("evaluation-methods.json")  # how good other methods are on the same votes
+    whole = _File("whole.json")  # exact counts of a large table, of which the other files have a sample
+    all_votes = _File("all-votes.parquet")  # every vote on a large table; `votes` has those on a sample
+    report = _File("report.html")  # the report page
+    labelled = _File("labelled.json")  # files of labels for new texts that this run made
+    looks = _File("looks.json")  # looks at the gold labels, each of which may have shown a promise
+    review = _File("review.jsonl")  # draws and verdicts of a review, in the order in which they happened
 
     @property
     def labels(self) -> Path:
         """The user's rows with their labels; those of a large Parquet table are Parquet too."""
         packed = self.path / "labels.parquet"
         return packed if packed.exists() else self.path / "labels.csv"
-
-    @property
-    def whole(self) -> Path:
-        """Exact counts of a large table, of which the other files have a sample."""
-        return self.path / "whole.json"
-
-    @property
-    def all_votes(self) -> Path:
-        """Every vote on a large table; `votes` has those on a sample."""
-        return self.path / "all-votes.parquet"
-
-    @property
-    def report(self) -> Path:
-        """The report page."""
-        return self.path / "report.html"
-
-    @property
-    def labelled(self) -> Path:
-        """Files of labels for new texts that this run made."""
-        return self.path / "labelled.json"
-
-    @property
-    def looks(self) -> Path:
-        """Looks at the gold labels, each of which may have shown a promise."""
-        return self.path / "looks.json"
-
-    @property
-    def review(self) -> Path:
-        """Draws and verdicts of a review, in the order in which they happened."""
-        return self.path / "review.jsonl"
 
     @property
     def has_results(self) -> bool:
@@ -152,15 +79,10 @@ class RunFolder:
 
 
 class Origin(NamedTuple):
-    """Where a run comes from.
+    """Where a run comes from."""
 
-    Attributes:
-        version: Version of the package that made it.
-        data: Name of the user's file; empty if unknown.
-    """
-
-    version: str
-    data: str
+    version: str  # version of the package that made it
+    data: str  # name of the user's file; empty if unknown
 
 
 def read_origin(folder: RunFolder) -> Origin:

@@ -19,8 +19,8 @@ from pcs_annotator.core.result_names import input_names, result_names
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, label_lookup, unknown_label
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs import ask, folder_votes, ledgers, resolve_config
-from pcs_annotator.runs.files import human_files, review_log
+from pcs_annotator.runs import ask, folder_votes, ledgers, resolve_config, review_state
+from pcs_annotator.runs.files import human_files
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.files.whole_table import WholeTable, read_whole, write_whole
@@ -28,7 +28,7 @@ from pcs_annotator.runs.fitted import FittedRun, job_of
 from pcs_annotator.runs.large.stream import OutFiles, RowMaker, data_hash_of, label_locally, write_all, writing_rows
 from pcs_annotator.runs.large.survey import Survey, survey
 from pcs_annotator.runs.learn import Learned
-from pcs_annotator.runs.run_folder import SAMPLED, Recorded, started
+from pcs_annotator.runs.run import SAMPLED, Run
 from pcs_annotator.tables import sources, tables, vote_files
 from pcs_annotator.tables.files import signature
 from pcs_annotator.tables.sources import read_source
@@ -100,7 +100,7 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> L
     if not folder.settings.exists():
         return None
     try:
-        _, start = started(folder)
+        start = Run.open(folder.path).start
         if SAMPLED in start:
             columns = resolve_config.columns_of(config)
             sample = read_source(folder.items, replace(columns, id=columns.id or stream.columns.id))
@@ -120,7 +120,7 @@ def _seen_by_people(folder: RunFolder) -> Collection[str]:
     if folder.gold.exists():
         seen.update(one.id for one in human_files.read_gold(folder.gold))
     if folder.review.exists():
-        seen.update(event.id for event in review_log.read_review(folder.review) if isinstance(event, Verdict))
+        seen.update(event.id for event in review_state.read_review(folder.review) if isinstance(event, Verdict))
     return seen
 
 
@@ -135,7 +135,7 @@ def _refuse_other_gold(found: Survey, config: Config, stream: TableStream) -> No
 
 
 def label_whole(
-    recorded: Recorded,
+    recorded: Run,
     learned: Learned,
     large: LargeTable,
     settings: ask.CollectSettings,
@@ -184,7 +184,7 @@ def label_whole(
     return _with_coverage(learned, counts)
 
 
-def relabel_whole(recorded: Recorded, learned: Learned, *, spreadsheet_safe: bool) -> Learned:
+def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) -> Learned:
     """Judge the recorded votes on all rows anew and rewrite their labels; no model is called."""
     folder = recorded.folder
     whole = read_whole(folder)
@@ -192,7 +192,7 @@ def relabel_whole(recorded: Recorded, learned: Learned, *, spreadsheet_safe: boo
         message = f"{folder.path}: only a sample of the rows has been asked about; pcs run labels all of them"
         warnings.warn(message, PcsWarning, stacklevel=4)
         return learned
-    _, start = started(folder)
+    start = recorded.start
     axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)
     maker = RowMaker(model=learned.model, people=_people(recorded), gold=_gold(recorded))
     out = OutFiles(folder.labels, None, TableStyle(spreadsheet_safe=spreadsheet_safe))
@@ -273,9 +273,9 @@ def read_finished(folder: RunFolder, ledger: LedgerAddress, made_from: str) -> W
     return whole if signature(folder.labels, folder.path) == whole.signature else None
 
 
-def _made_from(recorded: Recorded, model: Model, data: str, *, spreadsheet_safe: bool) -> str:
+def _made_from(recorded: Run, model: Model, data: str, *, spreadsheet_safe: bool) -> str:
     """Return a digest of all that a file of labels depends on, the names of its columns among it."""
-    asked, verdicts = started(recorded.folder)[1]["asked"], recorded.gold.verdicts.last
+    asked, verdicts = recorded.start["asked"], recorded.gold.verdicts.last
     parts = data, asked, _judging(model), spreadsheet_safe, verdicts, sorted(result_names(recorded.votes.labels))
     return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
@@ -301,14 +301,14 @@ def with_counted_coverage(model: Model, counts: Counts) -> Model:
     return replace(model, certificate=replace(model.certificate, accepted_share=share, review_rows=review))
 
 
-def _people(recorded: Recorded) -> dict[str, Any]:
+def _people(recorded: Run) -> dict[str, Any]:
     """Return item → what people said about it."""
     reviewed = recorded.gold.verdicts.by_place(len(recorded.dataset.items))
     pairs = zip(recorded.dataset.items, reviewed, strict=False)
     return {item.id: one for item, one in pairs if one is not None}
 
 
-def _gold(recorded: Recorded) -> dict[str, str | None]:
+def _gold(recorded: Run) -> dict[str, str | None]:
     return dict(zip(recorded.votes.ids, recorded.gold.labels, strict=True))
 
 

@@ -16,9 +16,9 @@ from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.judging.fit_model import fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.runs.fitting import open_run
 from pcs_annotator.runs.learn import Learned, counted_once, learn_if_possible, learning_of, one_thread
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.verbs.fit import open_run
 
 KEYS = ("model", "relations", "optimiser")
 _PARTS = re.compile(rf":(?=(?:{'|'.join(KEYS)})=)")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.answers import Estimated, Question
 from pcs_annotator.studies.estimating.evidence import Evidence, evidence_of
 from pcs_annotator.studies.estimating.regress import regress
@@ -14,7 +13,7 @@ from pcs_annotator.studies.estimating.shares import shares
 
 def estimate_run(path: Path, question: Question) -> Estimated:
     """Answer a question about the labels of the run in a folder."""
-    recorded = Recorded.read(RunFolder(path))
+    recorded = Run.open(path)
     return answer(evidence_of(recorded, question.probability or None, question.columns), question)
 
 

@@ -22,6 +22,8 @@ from pcs_annotator.runs.files.human_files import Drawn
 from pcs_annotator.runs.files.whole_table import read_whole
 from pcs_annotator.runs.human_review import drawn_before
 from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.cells import Encoded, cells_of, encoded_column, numbers_of, read_columns
 from pcs_annotator.tables.tabular import text_column
 
@@ -67,7 +69,7 @@ class Evidence:
 
 
 def evidence_of(
-    recorded: Recorded, probability_column: str | None = None, columns: Collection[str] | None = None
+    recorded: Run, probability_column: str | None = None, columns: Collection[str] | None = None
 ) -> Evidence:
     """Return what is known about the labels of a run.
 
@@ -106,7 +108,7 @@ def evidence_of(
     )
 
 
-def gold_with_copies(recorded: Recorded) -> Codes:
+def gold_with_copies(recorded: Run) -> Codes:
     """Return the gold label of every row; a row that was drawn has that of its text, which people label once."""
     gold = gold_codes(recorded.votes, recorded.gold.labels)
     draws = with_probability(recorded)
@@ -129,7 +131,7 @@ class _Whole(NamedTuple):
     places: Integers
 
 
-def _whole_table(recorded: Recorded, columns: Collection[str] | None) -> _Whole:
+def _whole_table(recorded: Run, columns: Collection[str] | None) -> _Whole:
     """Return all rows of a large table, with some of the user's columns or all."""
     folder, labels, of_ids = recorded.folder, recorded.votes.labels, recorded.dataset.columns.id
     whole = read_whole(folder)
@@ -176,7 +178,7 @@ class _Chosen(NamedTuple):
     notes: Sequence[str]
 
 
-def _drawn(recorded: Recorded, gold: Codes, population: int) -> _Chosen:
+def _drawn(recorded: Run, gold: Codes, population: int) -> _Chosen:
     """Return the gold rows whose probability is known: drawn by us, or assumed to be a random sample of the data."""
     known = gold != UNLABELLED
     rounds, seen = list[Round](), set[int]()
@@ -215,7 +217,7 @@ class _Part(NamedTuple):
     weight: float = 1.0
 
 
-def _parts(recorded: Recorded, known: Mask, population: int) -> Iterator[_Part]:
+def _parts(recorded: Run, known: Mask, population: int) -> Iterator[_Part]:
     """Yield what was drawn, each from the rows not drawn before: with the data, in a review, and by `pcs gold`.
 
     Rows of a file to label are counted with those of the data if there was no review, and after it if there was: they
@@ -242,7 +244,7 @@ def _equally(rows: Mask, among: int) -> list[_Place]:
     return [_Place(row, int(rows.sum()) / among) for row in np.flatnonzero(rows).tolist()]
 
 
-def _of_round(draws: Mapping[int, Drawn], known: Mask) -> list[_Place]:
+def _of_round(draws: Mapping[int, DrawnRow], known: Mask) -> list[_Place]:
     """Return the rows of a round; those that people left empty are taken for a random part of their stratum."""
     drawn = Counter(one.stratum for one in draws.values())
     labelled = Counter(one.stratum for row, one in draws.items() if known[row])
@@ -252,18 +254,18 @@ def _of_round(draws: Mapping[int, Drawn], known: Mask) -> list[_Place]:
     ]
 
 
-def with_probability(recorded: Recorded) -> dict[int, Drawn]:
+def with_probability(recorded: Run) -> dict[int, DrawnRow]:
     """Return row → its draw, of rows drawn with a probability of their own."""
     places = {(item.id, text_hash(item.text)): row for row, item in enumerate(recorded.dataset.items)}
     found = {}
-    for one in drawn_before(recorded.folder):
+    for one in read_drawn(recorded.folder.drawn):
         row = places.get((one.id, one.text_hash))
         if row is not None and one.probability is not None:
             found[row] = one
     return found
 
 
-def _designed(recorded: Recorded, gold: Codes, column: str) -> _Chosen:
+def _designed(recorded: Run, gold: Codes, column: str) -> _Chosen:
     """Return all gold rows, with the probabilities in a column of the user's."""
     rows = np.flatnonzero(gold != UNLABELLED)
     cells = cells_of(recorded.dataset.table, column, " of probabilities")

@@ -12,8 +12,7 @@ from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.judging.promising.targets import Target, Threshold, precision_threshold, recall_threshold
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.evidence import Evidence, evidence_of
 from pcs_annotator.tables.result_columns import SCORE_DECIMALS, with_columns
 from pcs_annotator.tables.tables import write_table
@@ -87,7 +86,7 @@ class Found:
 
 def find(path: Path, search: Search, out: Path | None = None) -> Found:
     """Find the rows that have a label, and write them with its probability, most probable first."""
-    recorded = Recorded.read(RunFolder(path))
+    recorded = Run.open(path)
     evidence = evidence_of(recorded)
     if search.label not in evidence.labels:
         raise ConfigError(f"{search.label!r} is no label; the labels are {', '.join(evidence.labels)}")

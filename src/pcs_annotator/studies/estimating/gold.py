@@ -14,11 +14,12 @@ from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.judging.estimating.planning import Design, Foretold
 from pcs_annotator.judging.estimating.sampling import allocate, by_confidence, draw_with
-from pcs_annotator.runs import human_review
-from pcs_annotator.runs.files.human_files import Drawn
+from pcs_annotator.runs.drawing import write_to_label
+from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.files.whole_table import read_whole
 from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.cells import cells_of
 from pcs_annotator.studies.estimating.evidence import gold_with_copies, with_probability
 from pcs_annotator.studies.estimating.shares import label_values
@@ -102,7 +103,7 @@ class GoldPlan:
 
 def plan_gold(path: Path, wish: Wish) -> GoldPlan:
     """Return how many gold rows are needed, foretold from the probabilities of labels."""
-    recorded = Recorded.read(RunFolder(path))
+    recorded = Run.open(path)
     labels, known = recorded.votes.labels, gold_codes(recorded.votes, recorded.gold.labels) != UNLABELLED
     expected = _probabilities(recorded)
     guessed = expected is None
@@ -151,8 +152,8 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
         by: A column of groups.
     """
     folder = RunFolder(path)
-    recorded = Recorded.read(folder)
-    before, items = human_review.drawn_before(folder), recorded.dataset.items
+    recorded = Run.open(path)
+    before, items = read_drawn(folder.drawn), recorded.dataset.items
     known = gold_with_copies(recorded) != UNLABELLED
     # a row that a person chose may be drawn, too: if it never were, other rows could not speak for it
     drawn_so = [*with_probability(recorded), *recorded.gold.verdicts.sequence]
@@ -166,15 +167,15 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
     chances = chances * len(open_rows) / (len(open_rows) + _all_rows(recorded) - len(items))
     turn = 1 + max((one.round for one in before), default=0)
     drawn = [
-        Drawn(items[row].id, "with probability", text_hash(items[row].text), float(chance), stratum, turn)
+        DrawnRow(items[row].id, "with probability", text_hash(items[row].text), float(chance), stratum, turn)
         for row, chance, stratum in zip(chosen, chances, strata, strict=True)
     ]
-    written = human_review.write_to_label(folder, items, recorded.gold, drawn)
+    written = write_to_label(folder, items, recorded.gold, drawn)
     return ToLabel(written, folder.to_label)
 
 
 def _draw(
-    recorded: Recorded, open_rows: Integers, rows: int, how: tuple[Drawing, str], rng: np.random.Generator
+    recorded: Run, open_rows: Integers, rows: int, how: tuple[Drawing, str], rng: np.random.Generator
 ) -> tuple[Integers, Floats, Sequence[str]]:
     """Return the rows drawn, their probabilities, and from which stratum each is."""
     drawing, by = how
@@ -208,24 +209,24 @@ def _draw_stratified(
     return chosen, chances, [name for name, rows, _ in parts for _ in rows]
 
 
-def _all_rows(recorded: Recorded) -> int:
+def _all_rows(recorded: Run) -> int:
     """Return how many rows there are; the folder of a large table keeps a sample of them."""
     whole = read_whole(recorded.folder) if recorded.sampled else None
     return len(recorded.dataset.items) if whole is None else whole.counts.rows
 
 
-def _probabilities(recorded: Recorded) -> Floats | None:
+def _probabilities(recorded: Run) -> Floats | None:
     if not recorded.folder.model.exists():
         return None
     return recorded.model_in_force().judged(recorded.votes).probabilities
 
 
-def _machine_labels(recorded: Recorded) -> Array:
+def _machine_labels(recorded: Run) -> Array:
     best = recorded.model_in_force().judged(recorded.votes).best
     return np.array(recorded.votes.labels, dtype=object)[best]
 
 
-def _two_groups(recorded: Recorded, by: str) -> tuple[Mask, Mask]:
+def _two_groups(recorded: Run, by: str) -> tuple[Mask, Mask]:
     if not by:
         raise ConfigError("a difference is one between groups: name their column with --by")
     cells = cells_of(recorded.dataset.table, by)
@@ -236,7 +237,7 @@ def _two_groups(recorded: Recorded, by: str) -> tuple[Mask, Mask]:
     return cells == first, cells == second
 
 
-def _for_promise(recorded: Recorded) -> int | None:
+def _for_promise(recorded: Run) -> int | None:
     if not recorded.folder.model.exists():
         return None
     certificate = recorded.model_in_force().certificate

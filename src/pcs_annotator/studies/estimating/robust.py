@@ -12,8 +12,7 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs.expected import expected_labels
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.answers import Estimated, Line, Question, plain
 from pcs_annotator.studies.estimating.estimate import answer
 from pcs_annotator.studies.estimating.evidence import evidence_of
@@ -102,7 +101,7 @@ def _side(figure: Figure, reference: float) -> _Side:
 
 def robust(path: Path, question: Question) -> list[Robust]:
     """Answer a question under every choice that the recorded votes allow; one result per quantity."""
-    recorded = Recorded.read(RunFolder(path))
+    recorded = Run.open(path)
     if recorded.sampled:
         raise ConfigError(f"{path} is the run of a large table: use a run of a random sample of it")
     votes, evidence = recorded.votes, evidence_of(recorded, question.probability or None)

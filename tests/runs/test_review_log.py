@@ -6,7 +6,7 @@ import pytest
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.core.review import Draw, Undo, Verdict
-from pcs_annotator.runs.files.review_log import append_events, read_review
+from pcs_annotator.runs.review_state import append_events, read_review
 
 AT = "2026-11-16T08:00:00Z"
 DRAW = Draw(number=1, id="a", text_hash="h", queue="learn", at=AT, probability=0.25, pool=4, frame="f", reached=1)

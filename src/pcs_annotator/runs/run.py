@@ -1,4 +1,4 @@
-"""Reading a run folder, learning from it again, and writing it; no model is called."""
+"""`Run`: what is in a run folder, learning from it again, and writing what was learned; no model is called."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import logging
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -17,22 +19,24 @@ import numpy as np
 from pcs_annotator.asking.engine.progress import Tally, bills_of
 from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.errors import ConfigError, LedgerError, MismatchError, PcsWarning, TableError
-from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
-from pcs_annotator.runs import ask, coders, folder_votes, human_review, ledgers, resolve_config
+from pcs_annotator.runs import ask, drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
 from pcs_annotator.runs.files.runs import RunFolder, read_origin
 from pcs_annotator.runs.files.whole_table import read_whole
+from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
+from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
+from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.verdicts import with_reviewed_audit
 from pcs_annotator.tables import tables, vote_files
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
 from pcs_annotator.tables.result_columns import with_outcomes
@@ -46,50 +50,95 @@ SAMPLED = "rows"
 """The key in `run.json` that says how many rows a large table has, of which the folder keeps a sample."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
-    """The contents of a run folder before learning.
+class Run:
+    """A run folder, of which every part is read when it is first needed.
 
     Attributes:
         folder: The folder.
         config: The settings of the run.
-        dataset: The texts.
-        answers: All votes, including those of annotators that also state a confidence.
-        gold: Gold labels, including those that people added after the run.
-        sampled: Whether the texts are a sample of a large table.
     """
 
-    folder: RunFolder
-    config: Config
-    dataset: tables.Dataset
-    answers: Votes
-    gold: human_review.Gold
-    sampled: bool = False
+    def __init__(self, folder: RunFolder, config: Config, **parts: Any) -> None:
+        """Take a run whose `parts`, such as `dataset` and `answers`, may be in memory already."""
+        self.folder, self.config = folder, config
+        vars(self).update(parts)
 
     @classmethod
-    def read(cls, folder: RunFolder, ledger: str = "") -> Recorded:
-        """Read a run folder; `ledger` says where its answers are now, if that has changed."""
-        config, start = started(folder, ledger)
-        dataset, answers = recorded_rows(folder, config, start)
-        gold = human_review.gold_of(folder, dataset)
-        sampled = SAMPLED in start
-        return cls(folder=folder, config=config, dataset=dataset, answers=answers, gold=gold, sampled=sampled)
+    def open(cls, path: Path, ledger: str = "") -> Run:
+        """Open a run folder; `ledger` says where its answers are now, if that has changed.
 
-    @property
+        Raises:
+            ConfigError: It is not a run folder.
+        """
+        folder = RunFolder(path)
+        if not folder.settings.exists():
+            raise ConfigError(f"{path} is not a run folder (it has no {folder.settings.name}): pcs run creates one")
+        remedy = "rename it and run again; the ledger keeps all answers"
+        start = read_json(folder.settings, remedy)
+        with expecting(folder.settings, remedy):
+            names = [*start["annotators"], *start["relations"]]
+            config = config_from_dict(start["config"])
+            if not all(isinstance(name, str) for name in names):
+                raise TypeError("names must be texts")
+        return cls(folder, replace(config, ask=replace(config.ask, ledger=ledger or config.ask.ledger)), start=start)
+
+    def having(self, **parts: Any) -> Run:
+        """Return the run with other parts, such as its settings; what was read stays."""
+        other = copy(self)
+        vars(other).update(parts)
+        return other
+
+    @cached_property
+    def start(self) -> Mapping[str, Any]:
+        """All of its `run.json`."""
+        return Run.open(self.folder.path).start
+
+    @cached_property
+    def sampled(self) -> bool:
+        """Whether the texts are a sample of a large table."""
+        return SAMPLED in self.start
+
+    @cached_property
+    def dataset(self) -> tables.Dataset:
+        """The texts, with the gold of the data."""
+        if not self.folder.items.exists():
+            raise TableError(f"{self.folder.path} has no {self.folder.items.name}: pcs run, once more, writes it")
+        dataset = tables.read_dataset(self.folder.items, resolve_config.columns_of(self.config))
+        return replace(dataset, name=read_origin(self.folder).data or dataset.name)
+
+    @cached_property
+    def answers(self) -> Votes:
+        """All votes, including those of annotators that also state a confidence."""
+        return folder_votes.recorded_votes(self.folder, self.config, self.start, self.dataset.items)
+
+    @cached_property
     def votes(self) -> Votes:
         """The votes that scores are computed from: those of annotators that were asked for a label only."""
         return self.answers.plain()
+
+    @cached_property
+    def gold(self) -> Gold:
+        """Gold labels, including those that people added after the run."""
+        return gold_of(self.folder, self.dataset)
+
+    @property
+    def coders(self) -> Coders | None:
+        """What several people said about the rows; None if there are fewer than two columns of labels."""
+        return coders_of(self.folder, self.dataset, self.votes.labels)
+
+    def review(self) -> ReviewState:
+        """Return the state of the review in this folder."""
+        return ReviewState.read(self.folder.review, self.dataset.items, self.config.task.labels)
 
     @property
     def texts(self) -> list[str]:
         """The text of every item."""
         return [item.text for item in self.dataset.items]
 
-    def with_gold(self, people: human_review.FromPeople) -> Recorded:
+    def with_gold(self, people: FromPeople) -> Run:
         """Return the run with the labels of a person's file, which are also stored in the folder."""
-        human_review.take_gold(people, self.folder, self.dataset, self.votes.labels)
-        coders.take_coders(people, self.folder, self.dataset, self.votes.labels)
-        return replace(self, gold=human_review.gold_of(self.folder, self.dataset))
+        take_gold(people, self.folder, self.dataset, self.votes.labels)
+        return self.having(gold=gold_of(self.folder, self.dataset))
 
     @property
     def settings(self) -> LearnSettings:
@@ -111,14 +160,14 @@ class Recorded:
         if spare_looks and key not in looks.keys:
             early = looks.too_early(int(gold.random_sample.sum()), foretold.even_odds if foretold else None)
         looked = Looked(looks.spent_before(key), looks.refused or early)
-        task, people = self.config.task, coders.coders_of(self.folder, self.dataset, self.votes.labels)
-        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, task.ordered, people)
+        ordered = self.config.task.ordered
+        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, ordered, self.coders)
         learned = learn_if_possible(self.votes, gold.labels, settings, known)
         if early and learned.model.certificate is not None:  # what the last look foretold is still the best guess
             certificate = replace(learned.model.certificate, rows_needed=foretold)
             learned = replace(learned, model=replace(learned.model, certificate=certificate))
-        model = learned.model if earlier is None else _with_earlier_audit(learned.model, earlier)
-        model = with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
+        model = learned.model if earlier is None else drawing.with_earlier_audit(learned.model, earlier)
+        model = drawing.with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
         return replace(learned, model=model if earlier is None else fallen_away(earlier, model))
 
     def looked(self, settings: LearnSettings) -> Looked:
@@ -174,8 +223,8 @@ class Recorded:
         weights, certificate = learned.model.weights, learned.model.certificate
         _LOG.info("%d gold rows, %s: %r", learned.model.gold_rows, weights.diagnostics.optimiser, weights)
         _LOG.info("%s", promised(certificate).headline if certificate else "no promise was requested")
-        if learned.model.certificate is not None:  # noted first: an interruption must not hide a look
-            self._note_look(learned.model.certificate, settings)
+        if certificate is not None:  # noted first: an interruption must not hide a look
+            self._note_look(certificate, settings)
         known = {"fit": fits, "verdicts_until": self.gold.verdicts.last}
         if self.folder.model.exists() and self._earlier_model() is None:
             set_aside(self.folder.model)  # a damaged one is kept
@@ -192,19 +241,38 @@ class Recorded:
             raise TableError(f"{path} and {self.folder.model.name} are of different fits: {REFIT}")
         return found
 
-    def hand_out(self, learned: Learned, rows: int) -> human_review.HandedOut:
+    def hand_out(self, learned: Learned, rows: int) -> drawing.HandedOut:
         """Write the rows that a person should label next."""
-        return human_review.hand_out(self.folder, self.dataset.items, self.votes, learned.model, self.gold, rows)
+        return drawing.hand_out(self.folder, self.dataset.items, self.votes, learned.model, self.gold, rows)
 
-    def model_in_force(self) -> Model:
+    def model_in_force(self, *, with_gold: bool = True) -> Model:
         """Return the model of the folder; its promise is void if votes, gold or code have changed since.
 
-        Verdicts of a review that came later do not count: the next fit learns from them.
+        Verdicts of a review that came later do not count: the next fit learns from them. Without `with_gold`, gold is
+        not compared, because it grows between two fits while people review; and votes are compared only if their file
+        is newer than the model.
         """
-        gold, until = self.gold, read_json(self.folder.model, REFIT).get("verdicts_until", 0)
-        if gold.verdicts.last > until:
-            gold = human_review.gold_of(self.folder, self.dataset, until)
-        return model_in_force(self.folder, self.votes, gold_codes(self.votes, gold.labels))
+        folder, votes = self.folder, self.votes
+        values = read_json(folder.model, REFIT)
+        with expecting(folder.model, REFIT):
+            other = {*values.get("labels", votes.labels)} ^ {*votes.labels}
+        if other:
+            raise TableError(f"{folder.model} was fitted with other labels ({', '.join(values['labels'])}): {REFIT}")
+        model = _model_of(folder.model, values)
+        if model.certificate is None or model.certificate.fingerprint is None:
+            return model
+        then = model.certificate.fingerprint
+        if with_gold:
+            gold, until = self.gold, values.get("verdicts_until", 0)
+            if gold.verdicts.last > until:
+                gold = gold_of(folder, self.dataset, until)
+            now = fingerprint(votes, gold_codes(votes, gold.labels), __version__)
+        elif folder.votes.stat().st_mtime_ns > folder.model.stat().st_mtime_ns:
+            no_gold = np.full(len(votes), UNLABELLED, dtype=np.int8)
+            now = fingerprint(votes, no_gold, __version__)._replace(gold=then.gold)
+        else:
+            now = then._replace(version=__version__)
+        return fallen_away(model, replace(model, certificate=in_force(model.certificate, now)))
 
     def result(self, learned: Learned, outcomes: Sequence[Outcome], **more: Any) -> RunResult:
         """Return the result of the run."""
@@ -256,31 +324,6 @@ class Recorded:
         return ask.pricing(self.config.ask.prices)
 
 
-def model_in_force(folder: RunFolder, votes: Votes, gold: Codes | None) -> Model:
-    """Return the model of a folder; its promise is void if votes, gold or code have changed since.
-
-    Without `gold`, gold is not compared, because it grows between two fits while people review; and votes are compared
-    only if their file is newer than the model.
-    """
-    values = read_json(folder.model, REFIT)
-    with expecting(folder.model, REFIT):
-        other = {*values.get("labels", votes.labels)} ^ {*votes.labels}
-    if other:
-        raise TableError(f"{folder.model} was fitted with other labels ({', '.join(values['labels'])}): {REFIT}")
-    model = _model_of(folder.model, values)
-    if model.certificate is None or model.certificate.fingerprint is None:
-        return model
-    then = model.certificate.fingerprint
-    if gold is not None:
-        now = fingerprint(votes, gold, __version__)
-    elif folder.votes.stat().st_mtime_ns > folder.model.stat().st_mtime_ns:
-        no_gold = np.full(len(votes), UNLABELLED, dtype=np.int8)
-        now = fingerprint(votes, no_gold, __version__)._replace(gold=then.gold)
-    else:
-        now = then._replace(version=__version__)
-    return fallen_away(model, replace(model, certificate=in_force(model.certificate, now)))
-
-
 def settings_of_fits(folder: RunFolder) -> dict[str, Any]:
     """Return the settings that were given to `pcs fit` in a folder; the next `pcs run` there keeps them."""
     try:
@@ -290,33 +333,10 @@ def settings_of_fits(folder: RunFolder) -> dict[str, Any]:
         return {}
 
 
-def started(folder: RunFolder, ledger: str = "") -> tuple[Config, Mapping[str, Any]]:
-    """Return the settings of a run, with another ledger if one is given, and all of its `run.json`."""
-    if not folder.settings.exists():
-        raise ConfigError(f"{folder.path} is not a run folder (it has no {folder.settings.name}): pcs run creates one")
-    remedy = "rename it and run again; the ledger keeps all answers"
-    start = read_json(folder.settings, remedy)
-    with expecting(folder.settings, remedy):
-        names = [*start["annotators"], *start["relations"]]
-        config = config_from_dict(start["config"])
-        if not all(isinstance(name, str) for name in names):
-            raise TypeError("names must be texts")
-    return replace(config, ask=replace(config.ask, ledger=ledger or config.ask.ledger)), start
-
-
-def recorded_rows(folder: RunFolder, config: Config, start: Mapping[str, Any]) -> tuple[tables.Dataset, Votes]:
-    """Return the rows of a run that has started, with the gold of its data, and all votes on them."""
-    if not folder.items.exists():
-        raise TableError(f"{folder.path} has no {folder.items.name}: pcs run, once more, writes it")
-    dataset = read_source(folder.items, resolve_config.columns_of(config))
-    dataset = replace(dataset, name=read_origin(folder).data or dataset.name)
-    return dataset, folder_votes.recorded_votes(folder, config, start, dataset.items)
-
-
 def refuse_lost_ledger(folder: RunFolder, config: Config) -> None:
     """Raise if the ledger that a finished run shares is gone: with a new one, everything would be paid for again."""
     ledger = config.ask.ledger
-    if not ledger or not folder.votes.exists() or started(folder)[0].ask.ledger != ledger:
+    if not ledger or not folder.votes.exists() or Run.open(folder.path).config.ask.ledger != ledger:
         return
     if not ledgers.ledger_exists(ledger):
         raise LedgerError(
@@ -331,14 +351,3 @@ def _model_of(path: Path, values: Mapping[str, Any]) -> Model:
             return Model.from_dict(values)
     except MismatchError as error:  # such as a calibration that was removed
         raise TableError(f"{path}: {error}") from error
-
-
-def _with_earlier_audit(model: Model, before: Model) -> Model:
-    """Return the model with the audit of an earlier one, if both make the same promise from the same rows."""
-    earlier = before.certificate
-    if model.certificate is None or earlier is None or earlier.audit is None:
-        return model
-    audited = replace(model.certificate, audit=earlier.audit)
-    about_rows = {name: getattr(earlier, name) for name in ("accepted_share", "review_rows", "assumed_rows")}
-    same = replace(audited, **about_rows) == earlier
-    return replace(model, certificate=audited) if same else model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,16 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.votes import Unknown, Votes
 from pcs_annotator.runs import human_review
+from pcs_annotator.core.votes import Votes, VoteTable, read_vote_table
+from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.files.config import LearnSettings
+from pcs_annotator.runs.gold import FromPeople, read_labels, refuse_other_labels
 from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file
 from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import check_ending, read_json, refuse_inputs, set_aside, signature, write_json
 from pcs_annotator.tables.result_columns import with_outcomes
-from pcs_annotator.tables.table_files import AS_FOUND, Reading
+from pcs_annotator.tables.table_files import AS_FOUND
 from pcs_annotator.tables.table_writer import WRITTEN, TableStyle
 from pcs_annotator.tables.tabular import as_arrow, columns_of, table_name, text_column
 from pcs_annotator.tables.votes import VoteTable, read_vote_table
@@ -34,33 +37,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitFiles:
-    """What to read and where to write.
+    """What to read and where to write."""
 
-    Attributes:
-        table: Votes and gold, wide or long.
-        model: Output file for the model.
-        labels_out: Output file with a label for every row; None to write none.
-        labels: The label set; None for the labels in the table.
-        unknown: What to do with votes for other labels.
-        gold: A file with more gold labels, by id.
-        gold_wins: Whether to accept gold labels that contradict each other; those of `gold` override the table's.
-        reading: How to read `gold`, or the table if there is no such file.
-        replace: Whether to keep a file in the way of `labels_out` under a dated name.
-        spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
-        excel: Whether a CSV file of labels is written as Excel expects it on this computer.
-    """
-
-    table: Path
-    model: Path
-    labels_out: Path | None = None
-    labels: Iterable[str] | None = None
-    unknown: Unknown = "error"
-    gold: Path | None = None
-    gold_wins: bool = False
-    reading: Reading = AS_FOUND
-    replace: bool = False
-    spreadsheet_safe: bool = False
-    excel: bool = False
+    table: Path  # votes and gold, wide or long
+    model: Path  # output file for the model
+    labels_out: Path | None = None  # output file with a label for every row; None to write none
+    labels: Iterable[str] | None = None  # the label set; None for the labels in the table
+    unknown: Unknown = "error"  # what to do with votes for other labels
+    # a file with more gold labels, by id; without one, how to read the table
+    people: FromPeople = field(default_factory=FromPeople)
+    replace: bool = False  # whether to keep a file in the way of `labels_out` under a dated name
+    spreadsheet_safe: bool = False  # whether labels are written so that a spreadsheet runs no cell as a formula
+    excel: bool = False  # whether a CSV file of labels is written as Excel expects it on this computer
 
     @property
     def style(self) -> TableStyle:
@@ -88,11 +76,7 @@ class FittedTable:
     def facts(self) -> Facts:
         """What findings about the votes are made from."""
         return Facts(
-            votes=self.table.votes,
-            outcomes=self.outcomes,
-            gold=self.table.gold,
-            learned=self.learned,
-            texts=self.texts,
+            votes=self.table.votes, outcomes=self.outcomes, gold=self.table.gold, learned=self.learned, texts=self.texts
         )
 
 
@@ -101,12 +85,12 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     settings = LearnSettings(**(changes or {}))
     earlier = _earlier_model(files.model)
     in_the_way = _check_outputs(files, earlier)
-    arrow = as_arrow(files.table, files.reading if files.gold is None else AS_FOUND)
+    arrow = as_arrow(files.table, files.people.reading if files.people.gold is None else AS_FOUND)
     labels = None if files.labels is None else check_labels(files.labels)
     table = read_vote_table(arrow, labels, unknown=files.unknown, name=table_name(files.table))
     texts = texts_of(arrow, table.votes)
-    gold = table.gold if files.gold is None else _with_gold(table, texts, files)
-    if not files.gold_wins:
+    gold = _with_gold(table, texts, files.people, files.table.name)
+    if not files.people.gold_wins:
         refuse_contradictions([texts.get(name, "") for name in table.votes.ids], gold, table_name(files.table))
     votes = table.votes.plain()
     # what a person chose to label may be easier or harder than the rest
@@ -144,7 +128,7 @@ def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
     """
     in_the_way = []
     check_ending(files.model, [".json"])
-    refuse_inputs(files.model, files.table, files.gold)
+    refuse_inputs(files.model, files.table, files.people.gold)
     if files.model.exists() and earlier.get("table", files.table.name if earlier else None) != files.table.name:
         in_the_way.append(files.model)
         what = f"a model of {earlier['table']}" if earlier else "no model"
@@ -153,7 +137,7 @@ def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
     if out is None:
         return in_the_way
     check_ending(out, WRITTEN)
-    refuse_inputs(out, files.table, files.gold)
+    refuse_inputs(out, files.table, files.people.gold)
     if not signature(out, files.model.parent).items() <= earlier.get("written", {}).items():
         in_the_way.append(out)
         if not files.replace:
@@ -164,15 +148,15 @@ def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
     return in_the_way
 
 
-def _with_gold(table: VoteTable, texts: Mapping[str, str], files: FitFiles) -> tuple[str | None, ...]:
-    assert files.gold is not None
+def _with_gold(table: VoteTable, texts: Mapping[str, str], people: FromPeople, name: str) -> tuple[str | None, ...]:
+    """Return the gold of a table, overridden by that in a person's file, if there is one."""
+    if people.gold is None:
+        return tuple(table.gold)
     ids = table.votes.ids
-    people = human_review.FromPeople(gold=files.gold, gold_wins=files.gold_wins, reading=files.reading)
-    known = {name: texts.get(name, "") for name in ids}
-    rows = human_review.read_labels(people, known, table.votes.labels, "table")
+    rows = read_labels(people, {name: texts.get(name, "") for name in ids}, table.votes.labels, "table")
     given = {one.id: one.label for one in rows}
-    if not files.gold_wins:
-        human_review.refuse_other_labels(ids, table.gold, given, (files.gold.name, files.table.name))
+    if not people.gold_wins:
+        refuse_other_labels(ids, table.gold, given, (people.gold.name, name))
     return tuple(given.get(name, label) for name, label in zip(ids, table.gold, strict=True))
 
 

@@ -6,11 +6,11 @@ import os
 import pickle
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import Page
@@ -24,11 +24,12 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.files.runs import RunFolder, read_json
 from pcs_annotator.runs.large.result_columns import result_columns
 from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_engine import Answered, LoadOptions, RunEngine
-from pcs_annotator.runs.run_folder import REFIT, started
-from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.run_result import Certificate, Model, RunResult
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.result_columns import result_schema, with_columns
@@ -40,6 +41,7 @@ from pcs_annotator.verbs.fit import open_run
 if TYPE_CHECKING:
     import pyarrow as pa
 
+T = TypeVar("T")
 MOST_ROWS = 10_000
 """Rows that are labelled at a time, so that memory does not grow with the table."""
 NO_TEXT, NOT_TEXT = "no text", "the text is not valid UTF-8"
@@ -85,8 +87,8 @@ class LoadedRun:
             self._engine = None
 
     def check(self) -> None:
-        """Raise if the folder is no run folder."""
-        started(RunFolder(self.folder))
+        """Raise if the folder is not a run folder."""
+        Run.open(self.folder)
 
     @cached_property
     def result(self) -> RunResult:
@@ -96,7 +98,7 @@ class LoadedRun:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the run."""
-        return started(RunFolder(self.folder))[0].task.labels
+        return Run.open(self.folder).config.task.labels
 
     @property
     def votes(self) -> Votes:
@@ -140,11 +142,9 @@ class LoadedRun:
             texts: A text; or several, in a list, a column, a data frame, another table or the `Path` of a file.
             ids: What the outcomes call the texts; by default the column `id` of a table, or numbers from 1.
         """
-        items = self._items(texts, ids)
         found: list[Outcome] = []
-        for at in range(0, len(items), MOST_ROWS):
+        for part in _parts(self._items(texts, ids)):
             engine = self._opened()
-            part = items[at : at + MOST_ROWS]
             found += _outcomes(engine.call(engine.label(part)), part)
         return found[0] if isinstance(texts, str) else Outcomes(found)
 
@@ -154,11 +154,9 @@ class LoadedRun:
     async def alabel(self, texts: object, ids: object = None) -> Outcomes: ...
     async def alabel(self, texts: object, ids: object = None) -> Outcome | Outcomes:
         """Async version of `label`; tasks that label at the same time share models, budget and pace."""
-        items = self._items(texts, ids)
         found: list[Outcome] = []
-        for at in range(0, len(items), MOST_ROWS):
+        for part in _parts(self._items(texts, ids)):
             engine = await self._aopened()
-            part = items[at : at + MOST_ROWS]
             found += _outcomes(await engine.acall(engine.label(part)), part)
         return found[0] if isinstance(texts, str) else Outcomes(found)
 
@@ -189,7 +187,7 @@ class LoadedRun:
         used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self.options.text_column)).text
         texts = _texts_of(used or "", rows[used])
         schema = self._new_columns()
-        parts = [self._labelled(texts[at : at + MOST_ROWS], schema) for at in range(0, len(rows), MOST_ROWS)]
+        parts = [self._labelled(part, schema) for part in _parts(texts)]
         added = pa.concat_tables([schema.empty_table(), *parts])
         return with_columns(rows, dict(zip(schema.names, added.columns, strict=True)), self.labels)
 
@@ -224,6 +222,10 @@ class LoadedRun:
     async def _aopened(self) -> RunEngine:
         engine = self._engine
         return await run_in_thread(self._opened) if engine is None or engine.process != os.getpid() else engine
+
+
+def _parts(things: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (things[at : at + MOST_ROWS] for at in range(0, len(things), MOST_ROWS))
 
 
 _OF_THIS_PROCESS: dict[bytes, LoadedRun] = {}
@@ -265,7 +267,7 @@ def _decoded(value: bytes | None) -> _Text:
 
 
 def _added(answered: Answered, errors: Sequence[str], schema: pa.Schema) -> pa.Table:
-    """Return the new columns; `errors` say why texts are none."""
+    """Return the new columns; `errors` says why a text cannot be labelled."""
     import pyarrow as pa
 
     why = [reason and (error or reason) for error, reason in zip(errors, answered.why, strict=True)]
