@@ -7,7 +7,6 @@ from pcs_annotator.core.review import (
     audit_order,
     fixed_order,
     frame_hash,
-    standing,
 )
 
 

@@ -18,8 +18,6 @@ from pcs_annotator.relations.function import relation
 from pcs_annotator.runs import ask, ledgers
 from pcs_annotator.runs.files.config import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run_folder import Recorded
-from pcs_annotator.runs.files.runs import RunFolder, read_json
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables.files import read_json

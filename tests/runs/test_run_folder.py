@@ -13,8 +13,6 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, PcsWarning, TableError
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.runs.human_review import FromPeople
-from pcs_annotator.runs.files.runs import read_json, write_json
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.findings.look_at import what_to_look_at

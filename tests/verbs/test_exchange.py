@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsError, TableError
-from pcs_annotator.core.review import Draw, Reviewed, Undo, Verdict, standing
 from pcs_annotator.core.review import Draw, Undo, Verdict
 from pcs_annotator.runs.files.config import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.review.session import Review

@@ -16,8 +16,6 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator import PcsWarning, load_run
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.runs.files.config import Config, LearnSettings
-from pcs_annotator.runs.human_review import FromPeople
-from pcs_annotator.runs.files.runs import read_json, write_json
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.large import large_table
 from pcs_annotator.runs.run_request import RunRequest

@@ -16,8 +16,6 @@ from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, PcsWar
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluation.agreement import MAJORITY, MODEL
 from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.human_review import FromPeople
-from pcs_annotator.runs.files.runs import read_json
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions

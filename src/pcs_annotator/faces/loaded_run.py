@@ -24,12 +24,11 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.files.runs import RunFolder, read_json
 from pcs_annotator.runs.large.result_columns import result_columns
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_engine import Answered, LoadOptions, RunEngine
-from pcs_annotator.runs.run_result import Certificate, Model, RunResult
+from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.result_columns import result_schema, with_columns

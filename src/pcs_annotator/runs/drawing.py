@@ -26,9 +26,10 @@ from pcs_annotator.judging.promising.certificate import audit, draw_rows
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 from pcs_annotator.runs.files import human_files
 from pcs_annotator.runs.files.human_files import AuditedLabel, DrawnRow, SampleKind
-from pcs_annotator.runs.files.runs import RunFolder, set_aside
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople, Gold, kinds_by_row
 from pcs_annotator.runs.review_state import ReviewVerdicts
+from pcs_annotator.tables.files import set_aside
 
 MOST_ROWS_TO_LABEL = 300
 

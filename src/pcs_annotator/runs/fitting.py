@@ -11,12 +11,12 @@ from typing import Any
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.base.errors import MismatchError, PcsWarning, TableError
 from pcs_annotator.runs.drawing import hand_out_audit, with_verdicts
-from pcs_annotator.runs.files.runs import clear_leftovers, expecting
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.large.large_table import relabel_whole
 from pcs_annotator.runs.learn import learned_from
 from pcs_annotator.runs.run import REFIT, Run, settings_of_fits
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.tables.files import clear_leftovers, expecting
 
 
 def fit_again(  # noqa: PLR0913  # options of pcs fit

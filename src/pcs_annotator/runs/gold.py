@@ -11,15 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError, PcsWarning, TableError
+from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.coders import Coders
-from pcs_annotator.core.gold import as_known, listed, refuse_contradictions, same_text, text_hash
+from pcs_annotator.core.gold import as_known, refuse_contradictions, same_text, text_hash
 from pcs_annotator.core.task import Item, label_lookup, unknown_label
 from pcs_annotator.runs.files import human_files
 from pcs_annotator.runs.files.human_files import GivenByCoders, GivenGold
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
-from pcs_annotator.tables import coder_columns
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 
@@ -256,4 +256,4 @@ def _coders(dataset: Dataset, later: Sequence[GivenByCoders], labels: Sequence[s
         for name, label in one.labels.items():
             own = names.setdefault(name.casefold(), name)
             given.setdefault(own, [None] * len(dataset.items))[row] = label
-    return coder_columns.coders_of(given, labels, [item.id for item in dataset.items], table)
+    return Coders.of(given, labels, [item.id for item in dataset.items], table)

@@ -36,9 +36,8 @@ from pcs_annotator.runs.files.config import (
 )
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.runs.relation_options import DEFAULT, relation_options_of
-from pcs_annotator.tables.coder_columns import coders_of
+from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 

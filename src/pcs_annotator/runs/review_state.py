@@ -18,8 +18,9 @@ import numpy as np
 import orjson
 
 from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Array, Codes, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED, listed, text_hash
+from pcs_annotator.core.gold import UNLABELLED, text_hash
 from pcs_annotator.core.review import (
     SEQUENCE,
     Draw,

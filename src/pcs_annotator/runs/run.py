@@ -31,7 +31,6 @@ from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
 from pcs_annotator.runs.files.runs import RunFolder, read_origin
 from pcs_annotator.runs.files.whole_table import read_whole
-from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
@@ -103,7 +102,7 @@ class Run:
         """The texts, with the gold of the data."""
         if not self.folder.items.exists():
             raise TableError(f"{self.folder.path} has no {self.folder.items.name}: pcs run, once more, writes it")
-        dataset = tables.read_dataset(self.folder.items, resolve_config.columns_of(self.config))
+        dataset = read_source(self.folder.items, resolve_config.columns_of(self.config))
         return replace(dataset, name=read_origin(self.folder).data or dataset.name)
 
     @cached_property

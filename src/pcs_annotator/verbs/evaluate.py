@@ -15,7 +15,7 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable, number_of
 from pcs_annotator.core.votes import Votes, check_known
-from pcs_annotator.judging.baselines import baselines
+from pcs_annotator.judging.baselines.baseline import baselines
 from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables
 from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, EvaluationOptions, MethodFigures, evaluate
@@ -37,7 +37,6 @@ from pcs_annotator.tables.files import atomic_path, write_json
 from pcs_annotator.tables.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.tables.tabular import as_arrow, table_name
 from pcs_annotator.tables.votes import read_vote_table
-from pcs_annotator.verbs.relations import relation_options_of
 from pcs_annotator.verbs.fit_table import texts_of
 from pcs_annotator.version import __version__
 

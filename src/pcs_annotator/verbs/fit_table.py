@@ -15,9 +15,6 @@ from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.votes import Unknown, Votes
-from pcs_annotator.runs import human_review
-from pcs_annotator.core.votes import Votes, VoteTable, read_vote_table
-from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.files.config import LearnSettings
 from pcs_annotator.runs.gold import FromPeople, read_labels, refuse_other_labels
 from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file

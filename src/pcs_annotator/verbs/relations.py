@@ -35,12 +35,10 @@ from pcs_annotator.relations.prepared import prepared
 from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
 from pcs_annotator.runs.ask import pricing
-from pcs_annotator.runs.files.config import RelationSettings, TaskSettings, read_config
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, refuse_inputs
 from pcs_annotator.runs.files.config import TaskSettings, read_config
-from pcs_annotator.runs.files.runs import RunFolder, check_ending, make_way, refuse_existing, refuse_inputs
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.relation_options import DEFAULT, own_relations, relation_options_of
+from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, refuse_inputs
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_writer import WRITTEN

@@ -23,7 +23,6 @@ from pcs_annotator.runs.batch.waves import check_batches
 from pcs_annotator.runs.cluster.ray_cluster import need_ray
 from pcs_annotator.runs.files.config import Config, LearnSettings, config_to_dict
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.files.runs import RunFolder, clear_leftovers, write_json
 from pcs_annotator.runs.gold import check_gold, gold_of
 from pcs_annotator.runs.languages import languages_of
 from pcs_annotator.runs.large.large_table import LargeTable, is_large, label_whole, open_large

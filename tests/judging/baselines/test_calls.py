@@ -9,7 +9,7 @@ import pytest
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.baselines import Baseline, baselines
+from pcs_annotator.judging.baselines.baseline import Baseline, baselines
 from pcs_annotator.judging.baselines.plain_votes import MajorityVote, SelfConsistency
 from pcs_annotator.judging.baselines.spuq import Spuq
 from pcs_annotator.judging.baselines.stated import LinguisticBaseline, PTrueBaseline, TopKBaseline

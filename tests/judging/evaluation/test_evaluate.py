@@ -12,7 +12,7 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.baselines import baselines
+from pcs_annotator.judging.baselines.baseline import baselines
 from pcs_annotator.judging.baselines.logprob import LogProb
 from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, EvaluationOptions, evaluate
 from pcs_annotator.judging.evaluation.methods import FIGURES, NO_CONFIDENCE_AUROC, Method, OnCells, hard_scores

@@ -8,7 +8,7 @@ import pytest
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.baselines import Asks
+from pcs_annotator.judging.baselines.baseline import Asks
 from pcs_annotator.judging.evaluation.methods import (
     BestAnnotator,
     Calls,

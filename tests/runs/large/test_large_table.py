@@ -24,8 +24,6 @@ from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.human_review import FromPeople
-from pcs_annotator.runs.files.runs import RunFolder, signature
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.large import large_table, stream, survey
 from pcs_annotator.runs.review.session import Review

@@ -13,7 +13,6 @@ from pcs_annotator.core.votes import Unknown
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.tables.table_files import Reading
-from pcs_annotator.tables.vote_columns import Unknown
 from pcs_annotator.verbs import fit_table
 
 

@@ -19,7 +19,6 @@ from starlette.routing import Route
 
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, UnknownRow, UserError
 from pcs_annotator.base.text import counted
-from pcs_annotator.faces.review import guidelines
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.faces.review.forms import (
     QUEUE,

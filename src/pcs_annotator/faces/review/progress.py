@@ -9,7 +9,7 @@ from pcs_annotator.faces.review.layout import link
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.runs.review.values import FitNews, FoundRow, FoundRows, Progress, ReviewerAgreement
 from pcs_annotator.showing.report.diff import clipped
-from pcs_annotator.showing.report.formats import bar, capital, count, counted, number, percent
+from pcs_annotator.showing.report.formats import bar, count, number, percent
 from pcs_annotator.showing.report.markup import Child, Markup, joined, section, sentence, table, tag, user_text
 
 PREVIEW = 400

@@ -22,7 +22,7 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.result_names import CONFIDENCE, DECISION, LABEL, input_names
 from pcs_annotator.core.review import Queue
 from pcs_annotator.core.task import Task
-from pcs_annotator.runs.files.runs import atomic_path
+from pcs_annotator.tables.files import atomic_path
 
 MOST_BYTES = 1_000_000_000
 REMEDY = "export the project as JSON or JSON-MIN, and give that file as it is"

@@ -18,11 +18,8 @@ from pcs_annotator.judging.estimating.corrected import Study
 from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.promising.review_design import AT_RANDOM
 from pcs_annotator.runs.expected import expected_labels
-from pcs_annotator.runs.files.human_files import Drawn
-from pcs_annotator.runs.files.whole_table import read_whole
-from pcs_annotator.runs.human_review import drawn_before
-from pcs_annotator.runs.run_folder import Recorded
 from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
+from pcs_annotator.runs.files.whole_table import read_whole
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.cells import Encoded, cells_of, encoded_column, numbers_of, read_columns
 from pcs_annotator.tables.tabular import text_column

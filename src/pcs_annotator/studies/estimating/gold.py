@@ -18,7 +18,6 @@ from pcs_annotator.runs.drawing import write_to_label
 from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.files.whole_table import read_whole
-from pcs_annotator.runs.run_folder import Recorded
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.cells import cells_of
 from pcs_annotator.studies.estimating.evidence import gold_with_copies, with_probability
