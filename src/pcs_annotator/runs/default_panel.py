@@ -25,7 +25,7 @@ from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.languages import usual_text_relation
 from pcs_annotator.runs.ledgers import ledger_exists
-from pcs_annotator.verbs.relations import DEFAULT as PAPER
+from pcs_annotator.runs.relation_options import DEFAULT as PAPER
 
 GRADED = (ORIGINAL, "order")
 HARD = (ORIGINAL, "order", "order:rotated", "wording", "case")

@@ -35,10 +35,10 @@ from pcs_annotator.runs.files.config import (
 )
 from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json
 from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.relation_options import DEFAULT, relation_options_of
 from pcs_annotator.tables.coder_columns import coders_of
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
-from pcs_annotator.verbs.relations import DEFAULT, relation_options_of
 
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.

@@ -31,12 +31,12 @@ from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.files.config import RelationSettings
 from pcs_annotator.runs.fit_table import texts_of
 from pcs_annotator.runs.learn import about_copies, counted_once, one_thread
+from pcs_annotator.runs.relation_options import relation_options_of
 from pcs_annotator.runs.run_folder import Recorded
 from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.evaluation_tables import evaluation_tables
 from pcs_annotator.tables.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.tables.tabular import as_arrow, table_name
-from pcs_annotator.verbs.relations import relation_options_of
 from pcs_annotator.version import __version__
 
 USUAL = ("lr", "logit", "scaling", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)

@@ -28,16 +28,16 @@ from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, QuestionRelation, Relation, asks_about_truth, rephrased
-from pcs_annotator.relations.choose import RelationOptions, choose_relations, known_relations
+from pcs_annotator.relations.choose import choose_relations, known_relations
 from pcs_annotator.relations.compose import text_parts
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prepared import prepared
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
 from pcs_annotator.runs.ask import pricing
-from pcs_annotator.runs.files.config import RelationSettings, TaskSettings, read_config
+from pcs_annotator.runs.files.config import TaskSettings, read_config
 from pcs_annotator.runs.files.runs import RunFolder, check_ending, make_way, refuse_existing, refuse_inputs
+from pcs_annotator.runs.relation_options import DEFAULT, relation_options_of
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_writer import WRITTEN
@@ -45,7 +45,6 @@ from pcs_annotator.tables.tables import Columns, write_table
 
 AT_ONCE = 256
 WARM_UP = "The council approved the plan on Monday, and it did not say why."
-DEFAULT = ("voice", "double-negation", "synonym")
 EXAMPLE = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 """The task that relations of the question are shown with if `pcs.toml` has none."""
 
@@ -172,7 +171,7 @@ def list_relations(choice: RelationChoice) -> list[KnownRelation]:
             deterministic=relation.deterministic,
             usable="parser" not in relation.needs or parses,
         )
-        for relation in known_relations(_own(settings))
+        for relation in known_relations(relation_options_of(settings, rewriter=False).own)
     ]
 
 
@@ -363,20 +362,6 @@ async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator
                     yield _RelationBench(relations, unchecked, context)
                 finally:
                     await model.close()
-
-
-def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> RelationOptions:
-    """Return how these settings turn names into relations."""
-    return RelationOptions(
-        rewriter=rewriter,
-        own=_own(settings),
-        judged=settings.judge,
-    )
-
-
-def _own(settings: RelationSettings) -> dict[str, Relation]:
-    """Return the user's relations from `pcs.toml`."""
-    return {name: PromptedRelation(name, own.prompt, own.version, own.expects) for name, own in settings.own.items()}
 
 
 def _write_variants(path: Path, variants: Sequence[tuple[Item, Variant]]) -> None:

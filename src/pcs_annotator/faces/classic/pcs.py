@@ -29,7 +29,7 @@ from pcs_annotator.faces.classic.table import beside, labels_of_prompt, read_cla
 from pcs_annotator.runs import classic, learn
 from pcs_annotator.runs.ask import CollectSettings, Panel
 from pcs_annotator.runs.own_objects import as_relations, is_relation
-from pcs_annotator.verbs.relations import DEFAULT as PAPERS_RELATIONS
+from pcs_annotator.runs.relation_options import DEFAULT as PAPERS_RELATIONS
 
 DEFAULT_LEDGER = "ledger.db"
 

@@ -25,12 +25,12 @@ from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.runs import human_review, run_folder
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder, read_json
+from pcs_annotator.runs.relation_options import relation_options_of
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.review.values import ShownVariant, ShownVote
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.tables import Dataset
 from pcs_annotator.tables.tabular import text_column
-from pcs_annotator.verbs.relations import relation_options_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
