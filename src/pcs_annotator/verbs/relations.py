@@ -37,7 +37,7 @@ from pcs_annotator.relations.rule import why_not_parsed
 from pcs_annotator.runs.ask import pricing
 from pcs_annotator.runs.files.config import TaskSettings, read_config
 from pcs_annotator.runs.files.runs import RunFolder, check_ending, make_way, refuse_existing, refuse_inputs
-from pcs_annotator.runs.relation_options import DEFAULT, relation_options_of
+from pcs_annotator.runs.relation_options import DEFAULT, own_relations, relation_options_of
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_writer import WRITTEN
@@ -171,7 +171,7 @@ def list_relations(choice: RelationChoice) -> list[KnownRelation]:
             deterministic=relation.deterministic,
             usable="parser" not in relation.needs or parses,
         )
-        for relation in known_relations(relation_options_of(settings, rewriter=False).own)
+        for relation in known_relations(own_relations(settings))
     ]
 
 

@@ -18,8 +18,9 @@ from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.serve import Service
+from pcs_annotator.runs.settings import Saving
 from pcs_annotator.verbs.fit import fit_run
-from pcs_annotator.verbs.label import Saving, label
+from pcs_annotator.verbs.label import label
 from tests.faces.serve.running import Running, running
 from tests.postgres import PostgresServer
 from tests.simulated import truth_of, write_texts

@@ -12,7 +12,8 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.large.chunks import ChunkLabeller, LabelledChunk
 from pcs_annotator.runs.run_folder import Recorded
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.verbs.label import Saving, label, open_fitted
+from pcs_annotator.runs.settings import Saving
+from pcs_annotator.verbs.label import label, open_fitted
 from tests.simulated import simulated_models, simulated_run, write_texts
 
 

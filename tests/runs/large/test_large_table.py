@@ -30,8 +30,9 @@ from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import Saving
 from pcs_annotator.verbs.fit import fit_run, open_run
-from pcs_annotator.verbs.label import Saving, label
+from pcs_annotator.verbs.label import label
 from pcs_annotator.verbs.merge import merge
 from pcs_annotator.verbs.run import run
 from tests.runs.review.reviewing import verdict
