@@ -1,10 +1,12 @@
-"""A setting is a field of a dataclass that also says what it means, its command-line option and its bounds."""
+"""A setting: a field of a dataclass with a docstring, and perhaps with an option of the command line and bounds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
 from functools import cache
+from inspect import getdoc
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
@@ -17,9 +19,8 @@ TABLES = {"tables": True}
 """Metadata of a field that has tables of its own in `pcs.toml`."""
 
 
-def setting(  # noqa: PLR0913  # all but three by name
+def setting(
     default: Any,
-    meaning: str,
     option: str = "",
     *,
     name: str = "",
@@ -31,17 +32,16 @@ def setting(  # noqa: PLR0913  # all but three by name
 
     Args:
         default: The default, or a function that makes it.
-        meaning: What it means, for the documentation, the help of the command line and `help()` in Python.
         option: The option of the command line, with what it takes, such as `--draws N`; empty if there is none.
         name: What Python and the command line call it, if not like the field.
         least: The smallest value.
         above: A bound below all values.
         secret: Whether it may have a password, and is not printed.
     """
-    row = {"meaning": meaning, "option": option, "other_name": name, "least": least, "above": above}
+    more = {"option": option, "other_name": name, "least": least, "above": above}
     if callable(default):
-        return field(default_factory=default, metadata=row)
-    return field(default=default, metadata=row, repr=not secret)
+        return field(default_factory=default, metadata=more)
+    return field(default=default, metadata=more, repr=not secret)
 
 
 class Problem(NamedTuple):
@@ -52,7 +52,7 @@ class Problem(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A field, with what `setting` says of it.
+    """A field, with what `setting` and the docstring of its class say of it.
 
     Attributes:
         key: Its name in the dataclass, and in `pcs.toml`.
@@ -65,7 +65,7 @@ class Setting(NamedTuple):
     kind: Any
     optional: bool
     default: Any
-    meaning: str = ""
+    meaning: str
     option: str = ""
     other_name: str = ""
     least: float | None = None
@@ -101,6 +101,7 @@ class Setting(NamedTuple):
 def settings_in(section: type) -> tuple[Setting, ...]:
     """Return the fields of a dataclass, in order, without those that have tables of their own in `pcs.toml`."""
     hints, found = get_type_hints(section), []
+    meanings = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", getdoc(section) or "", re.MULTILINE))
     for one in fields(section):
         if "tables" in one.metadata:
             continue
@@ -108,7 +109,8 @@ def settings_in(section: type) -> tuple[Setting, ...]:
         optional = isinstance(hint, UnionType)
         kind = next(part for part in get_args(hint) if part is not NoneType) if optional else hint
         default = one.default if one.default_factory is MISSING else one.default_factory()
-        found.append(Setting(one.name, kind, optional, default, **one.metadata))
+        meaning = " ".join(meanings.get(one.name, "").split())
+        found.append(Setting(one.name, kind, optional, default, meaning, **one.metadata))
     return tuple(found)
 
 

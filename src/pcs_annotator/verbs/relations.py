@@ -17,7 +17,7 @@ from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
-from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.ledger_address import LedgerAddress
@@ -271,7 +271,8 @@ async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator
             model = resolve_model(spec, read_environment(choice.folder))
             path = choice.ledger or Path(stack.enter_context(TemporaryDirectory())) / "ledger.db"
             await stack.enter_async_context(lock_ledger_async(path))
-            ledger: AnyLedger = stack.enter_context(open_ledger(path))
+            ledger = open_ledger(path)
+            stack.enter_context(ledger)
             stack.push_async_callback(model.close)
             asker = Asker(ledger, BudgetTracker(Budget()), Tally(), pricing({}))
             context = replace(context, ask=Rewriter(model, asker))
