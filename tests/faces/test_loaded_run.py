@@ -19,8 +19,8 @@ from pcs_annotator.core.chat import ChatModel, Request
 from pcs_annotator.faces.loaded_run import NO_TEXT, NOT_TEXT, LoadedRun
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import Config
 from pcs_annotator.verbs.label import label
 from tests.simulated import SimulatedProvider, copy_run, read_csv, simulated_models, simulated_run, write_texts
 

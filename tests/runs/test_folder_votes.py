@@ -16,10 +16,10 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.function import relation
 from pcs_annotator.runs import ask, ledgers
-from pcs_annotator.runs.files.config import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.evaluate import EvaluateRequest, Splitting, evaluate_source
 from pcs_annotator.verbs.fit import fit_run, open_run

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from pcs_annotator.runs.drawing import MOST_ROWS_TO_LABEL
-from pcs_annotator.runs.files.config import LearnSettings
 from pcs_annotator.runs.gold import FromPeople, gold_of
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.tables import Columns
 from pcs_annotator.verbs.fit import fit_run

@@ -10,7 +10,6 @@ from pcs_annotator import ABSTAINED, PcsWarning, Votes
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.judging.evaluation.compare import Figures
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
-from pcs_annotator.runs.files.config import LearnSettings
 from pcs_annotator.runs.learn import (
     KnownRows,
     check_drift,
@@ -23,6 +22,7 @@ from pcs_annotator.runs.learn import (
     needs_gold,
     probabilities,
 )
+from pcs_annotator.runs.settings import LearnSettings
 from tests.builders import simulated_votes
 
 QUICK = LearnSettings(optimiser="lr", folds=2, resamples=5)

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.large import large_table
 from pcs_annotator.runs.ledgers import paid_bills
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.verbs.label import Saving, label
+from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
+from pcs_annotator.verbs.label import label
 from pcs_annotator.verbs.run import run
 from tests.runs.asking_in_batches import KEY, MODELS
 from tests.simulated import read_csv

@@ -12,11 +12,11 @@ import pytest
 
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsError, TableError
 from pcs_annotator.core.review import Draw, Undo, Verdict
-from pcs_annotator.runs.files.config import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review_state import append_events, read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.exchange import Imported, RowsToExport, export_rows, import_answers
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, QUICK, RELATIONS, copy_run, read_csv, simulated_models, truth_of

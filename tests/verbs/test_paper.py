@@ -15,11 +15,11 @@ import pytest
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, PcsWarning
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluation.agreement import MAJORITY, MODEL
-from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run

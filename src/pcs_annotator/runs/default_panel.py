@@ -23,10 +23,10 @@ from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.languages import usual_text_relation
 from pcs_annotator.runs.ledgers import ledger_exists
 from pcs_annotator.runs.relation_options import DEFAULT as PAPER
+from pcs_annotator.runs.settings import Config
 
 GRADED = (ORIGINAL, "order")
 HARD = (ORIGINAL, "order", "order:rotated", "wording", "case")

@@ -22,8 +22,8 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.runs import ask, ledgers, resolve_config
 from pcs_annotator.runs.cluster import ray_cluster
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.vote_files import VoteAxes
 

@@ -36,7 +36,7 @@ from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
-from pcs_annotator.runs.files.config import LearnSettings
+from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__
 
 NO_GOLD = "no gold labels, so all votes count the same and nothing is calibrated: label some rows (30 are a start)"

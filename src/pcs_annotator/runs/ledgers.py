@@ -15,8 +15,8 @@ from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.base.errors import ConfigError, LedgerError, PcsWarning
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables.files import (
     check_ending,
     make_way,

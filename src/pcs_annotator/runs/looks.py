@@ -22,8 +22,8 @@ from pcs_annotator.base.text import listed
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint
-from pcs_annotator.runs.files.config import LearnSettings
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.files import expecting, read_json, write_json
 
 GROWTH = 1.5

@@ -9,9 +9,9 @@ from pcs_annotator.base.text import listed
 from pcs_annotator.core.gold import same_text
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs import resolve_config
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.sources import read_source
 

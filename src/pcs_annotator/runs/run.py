@@ -28,7 +28,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
 from pcs_annotator.runs import ask, drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
-from pcs_annotator.runs.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
+from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings
 from pcs_annotator.runs.files.runs import RunFolder, read_origin
 from pcs_annotator.runs.files.whole_table import read_whole
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold
@@ -36,6 +36,7 @@ from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import Config, LearnSettings
 from pcs_annotator.tables import tables, vote_files
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
 from pcs_annotator.tables.result_columns import with_outcomes

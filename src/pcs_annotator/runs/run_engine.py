@@ -24,7 +24,8 @@ from pcs_annotator.runs.large.chunks import ChunkLabeller, LabelledChunk
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import Run
-from pcs_annotator.verbs.label import Saving, open_fitted
+from pcs_annotator.runs.settings import Saving
+from pcs_annotator.verbs.label import open_fitted
 
 T = TypeVar("T")
 NO_ANSWER = "no model gave a usable answer"

@@ -14,11 +14,10 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.batch.batches import BatchSettings
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.gold import ROWS_TO_LABEL
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.settings import CommandSettings, Config
 from pcs_annotator.tables import sources, tables
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_stream import Shard, TableStream
@@ -29,24 +28,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
+class RunRequest(CommandSettings):
     """What to run.
 
     Attributes:
         data: The user's table: a path, a pattern or an address; or the table itself.
         folder: The run folder.
         config: Settings, including those of the command line.
-        limit: Maximum number of rows; None for all.
-        fresh: Whether to ask everything again; the ledger is kept under another name.
-        wait: Whether to wait while another process asks with the same ledger; otherwise that is an error.
         progress: Whether to show progress.
-        to_label: How many rows to write for a person to label, as long as there is no promise.
-        spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
-        excel: Whether CSV files that the user names are written as Excel expects them on this computer.
         format: Format of labels in a file without an extension, and on standard output: `csv`, `tsv` or `jsonl`.
-        replace: Whether to set aside what the folder has of other data, labels or instruction.
-        gold_wins: Whether to accept gold labels that contradict each other; those of people override the data's.
-        shard: Which part of the rows, such as `2/8`; empty for all.
         ask: Whether models may be called; otherwise, only answers in the ledger are used.
         environment: Keys and base URLs; None for those of the process and of `.env`.
         own: The objects that some names of models and relations stand for.
@@ -57,17 +47,8 @@ class RunRequest:
     data: Path | str | pa.Table
     folder: Path
     config: Config
-    limit: int | None = None
-    fresh: bool = False
-    wait: bool = True
     progress: bool = False
-    to_label: int = ROWS_TO_LABEL
-    spreadsheet_safe: bool = False
-    excel: bool = False
     format: str = "csv"
-    replace: bool = False
-    gold_wins: bool = False
-    shard: str = ""
     ask: bool = True
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)

@@ -32,7 +32,8 @@ from pcs_annotator.runs.judge_together import JudgeTogether
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
 from pcs_annotator.runs.serve_turns import Turns
-from pcs_annotator.verbs.label import Saving, open_fitted
+from pcs_annotator.runs.settings import Saving
+from pcs_annotator.verbs.label import open_fitted
 
 LOOK_EVERY = 1.0
 """Seconds between looks at the run folder, which `pcs fit` may have changed."""

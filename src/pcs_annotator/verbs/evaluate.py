@@ -27,10 +27,10 @@ from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.choose import RelationOptions, find_relation
 from pcs_annotator.runs.expected import expected_labels
 from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.files.config import RelationSettings
 from pcs_annotator.runs.learn import about_copies, counted_once, one_thread
 from pcs_annotator.runs.relation_options import relation_options_of
 from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.settings import RelationSettings
 from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.evaluation_tables import evaluation_tables
 from pcs_annotator.tables.files import atomic_path, write_json

@@ -22,9 +22,9 @@ from pcs_annotator.core.votes import PER_LABEL, Votes, check_known
 from pcs_annotator.judging.evaluation.methods import method_name
 from pcs_annotator.runs import learn, resolve_config
 from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import Config
 from pcs_annotator.showing import plots
 from pcs_annotator.studies.paper import EXPERIMENTS, Settings, Study
 from pcs_annotator.tables import sources, vote_files

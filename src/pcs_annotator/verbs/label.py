@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,6 +43,7 @@ from pcs_annotator.runs.large.survey import sampled_rows, survey
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import Saving
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import check_ending, keep_earlier
 from pcs_annotator.tables.result_columns import with_outcomes
@@ -55,45 +56,6 @@ from pcs_annotator.tables.workbook import WORKBOOK, refuse_too_many_rows
 _LOG = logging.getLogger(__name__)
 # The prices of models are compared on a question and an answer of typical length.
 TYPICAL_TOKENS = (500, 20)
-ON_DRIFT = ("review", "accept")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
-    """How to spend less on new texts.
-
-    Attributes:
-        ask_all: Ask every question, even if it cannot change the label.
-        cascade: Ask cheap models first, and expensive ones only about texts whose label they can still change.
-        max_calls: Maximum number of calls; None for no limit.
-        max_tokens: Maximum number of tokens, in and out; None for no limit.
-        budget_usd: Maximum cost of the run's folder in dollars; None for the budget of the run's settings.
-        budget_per_day_usd: Maximum cost per day (UTC), likewise.
-        prices: Prices of models, in dollars per million tokens in and out; others are those of the run's settings.
-        executor: Where calls are made; None for that of the run's settings.
-        workers: Number of workers on a cluster, likewise.
-        ray_address: Address of the cluster, likewise.
-        max_per_second: Maximum number of calls per second, likewise.
-        on_drift: What becomes of labels for texts that differ from the gold rows the promise was made on: `review`
-            leaves all of them for review, `accept` decides as if nothing had changed.
-    """
-
-    ask_all: bool = False
-    cascade: bool = False
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    budget_usd: float | None = None
-    budget_per_day_usd: float | None = None
-    prices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    executor: str | None = None
-    workers: int | None = None
-    ray_address: str | None = None
-    max_per_second: float | None = None
-    on_drift: str = "review"
-
-    def __post_init__(self) -> None:
-        if self.on_drift not in ON_DRIFT:
-            raise ConfigError(f"on_drift is {self.on_drift!r}: use one of {', '.join(ON_DRIFT)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,10 +238,8 @@ def open_fitted(
     recorded: Run, saving: Saving, environment: Mapping[str, str] | None, own: OwnObjects | None = None
 ) -> FittedRun:
     """Open the models of a fitted run, and learn when to stop asking."""
-    given = {name: getattr(saving, name) for name in resolve_config.EXECUTION}
-    how = replace(recorded.config.ask, **{name: value for name, value in given.items() if value is not None})
-    settings = resolve_config.collect_settings_of(replace(recorded.config, ask=how), environment, own)
-    settings = _within_budget(settings, saving)
+    config = resolve_config.with_saving(recorded.config, saving)
+    settings = resolve_config.collect_settings_of(config, environment, own)
     fitted = recorded.model_in_force()
     job = job_of(recorded, settings)
     frugal = _frugal(recorded, fitted, job, settings, saving)
@@ -309,8 +269,8 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     stream = _without_gold(request).open_data()
     found = survey(stream)  # a smaller table is the whole sample
     rows, items = found.rows, found.sample.items
-    settings = resolve_config.collect_settings_of(recorded.config, unasked(request.environment), request.own)
-    settings = _within_budget(settings, saving or Saving())
+    config = resolve_config.with_saving(recorded.config, saving or Saving())
+    settings = resolve_config.collect_settings_of(config, unasked(request.environment), request.own)
     job = job_of(recorded, settings)
     everything = ask.plan_job(job, items, settings).for_rows(rows)
     frugal = _frugal(recorded, recorded.model_in_force(), job, settings, saving or Saving())
@@ -333,18 +293,9 @@ def _without_gold(request: RunRequest) -> RunRequest:
     return replace(request, config=replace(config, data=replace(config.data, gold_column="")))
 
 
-def _within_budget(settings: ask.CollectSettings, saving: Saving) -> ask.CollectSettings:
-    of_run = settings.budget
-    budget = Budget(
-        usd=of_run.usd if saving.budget_usd is None else saving.budget_usd,
-        usd_per_day=of_run.usd_per_day if saving.budget_per_day_usd is None else saving.budget_per_day_usd,
-        calls=saving.max_calls,
-        tokens=saving.max_tokens,
-    )
-    return replace(settings, budget=budget, prices={**settings.prices, **resolve_config.own_prices(saving.prices)})
-
-
-def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSettings, saving: Saving) -> Frugal | None:
+def _frugal(
+    recorded: Run, fitted: Model, job: Job, settings: ask.CollectSettings, saving: Saving
+) -> Frugal | None:
     """Return how to save questions; None when all are requested, or when nothing is calibrated."""
     if saving.ask_all or fitted.calibrator is None:
         return None

@@ -21,7 +21,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
 from pcs_annotator.runs.batch.waves import check_batches
 from pcs_annotator.runs.cluster.ray_cluster import need_ray
-from pcs_annotator.runs.files.config import Config, LearnSettings, config_to_dict
+from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import check_gold, gold_of
 from pcs_annotator.runs.languages import languages_of
@@ -30,6 +30,7 @@ from pcs_annotator.runs.other_work import data_hash, other_work
 from pcs_annotator.runs.run import SAMPLED, Run, refuse_lost_ledger, settings_of_fits
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import Config, LearnSettings
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import clear_leftovers, write_json

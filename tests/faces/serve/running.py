@@ -12,7 +12,7 @@ import aiohttp
 
 from pcs_annotator.faces.serve.app import OPEN_PATHS, App
 from pcs_annotator.runs.serve import Service, ServiceOptions
-from pcs_annotator.verbs.label import Saving
+from pcs_annotator.runs.settings import Saving
 from tests.faces.web.serving import serving
 
 

@@ -14,12 +14,12 @@ from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.runs import judge_together, serve_turns
 from pcs_annotator.runs import serve as pipeline_serve
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.serve import Service
+from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.verbs.fit import fit_run
-from pcs_annotator.verbs.label import Saving, label
+from pcs_annotator.verbs.label import label
 from tests.faces.serve.running import Running, running
 from tests.postgres import PostgresServer
 from tests.simulated import truth_of, write_texts

@@ -7,12 +7,12 @@ import numpy as np
 
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.large.chunks import ChunkLabeller, LabelledChunk
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.verbs.label import Saving, label, open_fitted
+from pcs_annotator.runs.settings import Config, Saving
+from pcs_annotator.verbs.label import label, open_fitted
 from tests.simulated import simulated_models, simulated_run, write_texts
 
 

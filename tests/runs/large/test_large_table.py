@@ -22,7 +22,6 @@ from pcs_annotator.base.errors import ConfigError, LabelError, ModelError, PcsWa
 from pcs_annotator.core.chat import Request
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.large import large_table, stream, survey
@@ -30,9 +29,10 @@ from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
 from pcs_annotator.tables.files import signature
 from pcs_annotator.verbs.fit import fit_run, open_run
-from pcs_annotator.verbs.label import Saving, label
+from pcs_annotator.verbs.label import label
 from pcs_annotator.verbs.merge import merge
 from pcs_annotator.verbs.run import run
 from tests.runs.review.reviewing import verdict

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pcs_annotator.runs.files.config import RelationSettings
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import RelationSettings
 from pcs_annotator.showing.report.sections.relations import relations
 from pcs_annotator.showing.report.view import view_of
 from tests.showing.report.reading import Page

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.runs.files.config import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.large import large_table, survey
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, write_csv
 

@@ -46,7 +46,7 @@ def command(
     if baselines and name not in WITH_BASELINES:
         raise ConfigError(f"--baselines works with {' and '.join(WITH_BASELINES)}, not with {name}: leave it out")
     shown = not (to_json or quiet)
-    flags = options.take(resolve_config.Flags, given)
+    flags = options.take_settings(given)
     settings = resolve_config.read_settings(config, Path.cwd(), flags)
     found = experiment.find_sources(sources)
     if any(source.kind == "texts" for source in found):
@@ -58,9 +58,9 @@ def command(
         name=name,
         sources=found,
         out=out,
-        optimiser=flags.optimiser or PAPERS_OPTIMISER,
-        relations=flags.relations,
-        models=flags.models,
+        optimiser=flags["optimiser"] or PAPERS_OPTIMISER,
+        relations=flags["relations"],
+        models=flags["models"],
         rewritten=given["rewritten"],
         splitting=options.take(Splitting, {**given, "seed": settings.learn.seed}),
         asking=asking,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pcs_annotator.faces.cli import options
-from pcs_annotator.runs.resolve_config import Flags, flags_only
+from pcs_annotator.runs.resolve_config import settings_of
 from pcs_annotator.verbs.init_config import write_first_config
 
 
@@ -19,7 +19,7 @@ from pcs_annotator.verbs.init_config import write_first_config
 @options.JSON
 def command(data: Path | str, out: Path | None, force: bool, to_json: bool, **columns: str | None) -> None:
     """Inspect DATA and write a commented pcs.toml for it."""
-    path = write_first_config(data, out, flags_only(options.take(Flags, columns)), force=force)
+    path = write_first_config(data, out, settings_of(options.take_settings(columns)), force=force)
     if to_json:
         options.echo_json({"config": str(path)})
         return

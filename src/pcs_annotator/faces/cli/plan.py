@@ -10,8 +10,9 @@ import click
 from pcs_annotator.faces.cli import label, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest, default_folder
+from pcs_annotator.runs.settings import Saving
 from pcs_annotator.verbs import plan as planning
-from pcs_annotator.verbs.label import Saving, plan_labelling
+from pcs_annotator.verbs.label import plan_labelling
 
 
 @click.command("plan")
@@ -29,7 +30,7 @@ def command(*, data: Path | str, folder: Path | None, config: Path | None, limit
     """
     to_json = given.pop("to_json")
     saving = options.take(Saving, dict(given))
-    settings = resolve_config.read_settings(config, Path.cwd(), options.take(resolve_config.Flags, given))
+    settings = resolve_config.read_settings(config, Path.cwd(), options.take_settings(given))
     planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)
     if folder is not None:
         both = plan_labelling(planned, saving)

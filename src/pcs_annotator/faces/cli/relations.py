@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +139,7 @@ GONE, NEW = "red strike", "green"
 
 def relations_json(known: Sequence[relations.KnownRelation]) -> list[dict[str, Any]]:
     """Return the relations as plain values."""
-    return [asdict(relation) for relation in known]
+    return [relation._asdict() for relation in known]
 
 
 def print_relations(known: Sequence[relations.KnownRelation]) -> None:
@@ -230,11 +229,11 @@ def _coverage_json(coverage: relations.Coverage) -> dict[str, Any]:
     flips = coverage.flips
     return {
         "texts": coverage.texts,
-        "changed": coverage.changed,
-        "not_applicable": coverage.not_applicable,
-        "rejected": coverage.rejected,
+        "changed": coverage.statuses["changed"],
+        "not_applicable": coverage.statuses["not_applicable"],
+        "rejected": coverage.statuses["rejected"],
         "per_second": round(coverage.per_second, 1),
-        "causes": dict(coverage.causes),
+        "causes": dict(coverage.causes.most_common()),
     } | ({} if flips is None else {"flips": {"pairs": flips.pairs, "changed": flips.changed, "rate": flips.rate}})
 
 
@@ -246,8 +245,9 @@ def print_coverage(found: Mapping[str, relations.Coverage], out: Path | None) ->
     names = ShortNames(found, room_for_names(console))
     rows: list[list[Content]] = []
     for name, coverage in found.items():
-        changed = "text unchanged" if coverage.unchanged else _count(coverage.changed, coverage.texts)
-        others = (_count(count, coverage.texts) for count in (coverage.not_applicable, coverage.rejected))
+        statuses = coverage.statuses
+        changed = "text unchanged" if statuses["original"] else _count(statuses["changed"], coverage.texts)
+        others = (_count(statuses[status], coverage.texts) for status in ("not_applicable", "rejected"))
         rows.append([names(name), changed, *others, round(coverage.per_second)])
         if flips_known:
             flips = coverage.flips
@@ -258,7 +258,7 @@ def print_coverage(found: Mapping[str, relations.Coverage], out: Path | None) ->
     for name, coverage in found.items():
         if coverage.causes:
             console.print(f"\n[bold]{name}[/], reasons for no rewrite:")
-        for cause, count in list(coverage.causes.items())[:CAUSES_SHOWN]:
+        for cause, count in coverage.causes.most_common(CAUSES_SHOWN):
             console.print(Text(f"  {count:>6,}  {cause}"))
     if out is not None:
         console.print(Text(f"\nAll rewrites are in {out}"))

@@ -25,7 +25,7 @@ from pcs_annotator.verbs import run
 @options.SPREADSHEET_SAFE
 @options.GOLD_WINS
 @options.REPLACE
-@click.option("--fresh", is_flag=True, help="Ask everything again, and pay again; the old ledger is kept.")
+@options.FRESH
 @options.NO_WAIT
 @options.JSON
 @options.QUIET
@@ -45,7 +45,7 @@ def command(
     with a gold label; all rows get a label.
     """
     folder = out or default_folder(data)
-    flags = options.take(resolve_config.Flags, given)
+    flags = options.take_settings(given)
     settings = resolve_config.read_settings(config, Path.cwd(), flags, run.learn_defaults(folder))
     request = RunRequest(
         data=data,

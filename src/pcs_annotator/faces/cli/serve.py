@@ -10,7 +10,7 @@ import click
 
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.web import need_web
-from pcs_annotator.verbs import label
+from pcs_annotator.runs.settings import Saving
 
 DEFAULT_PORT = 8080
 
@@ -59,7 +59,7 @@ def command(
     from pcs_annotator.faces.web.server import listen
     from pcs_annotator.runs.serve import Service, ServiceOptions
 
-    saving = options.take(label.Saving, given)
+    saving = options.take(Saving, given)
     service = Service(folder, ServiceOptions(saving=saving, ledger=ledger, in_flight=concurrency), options.say)
     service.check()
     door = listen(host, port, token, names)

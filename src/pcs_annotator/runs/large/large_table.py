@@ -21,7 +21,6 @@ from pcs_annotator.core.task import Item, label_lookup, unknown_label
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs import ask, folder_votes, ledgers, resolve_config, review_state
 from pcs_annotator.runs.files import human_files
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.files.whole_table import WholeTable, read_whole, write_whole
 from pcs_annotator.runs.fitted import FittedRun, job_of
@@ -29,6 +28,7 @@ from pcs_annotator.runs.large.stream import OutFiles, RowMaker, data_hash_of, la
 from pcs_annotator.runs.large.survey import Survey, survey
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run import SAMPLED, Run
+from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import sources, tables, vote_files
 from pcs_annotator.tables.files import signature
 from pcs_annotator.tables.sources import read_source

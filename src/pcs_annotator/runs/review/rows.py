@@ -25,13 +25,13 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.gold import labels_by_people
 from pcs_annotator.runs.relation_options import relation_options_of
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.review.values import Query, ShownVariant, ShownVote
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.tabular import text_column
