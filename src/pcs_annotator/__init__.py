@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from pcs_annotator.relations.choose import RelationOptions
     from pcs_annotator.relations.function import relation
     from pcs_annotator.relations.prompted.prompted import PromptedRelation
-    from pcs_annotator.runs.ask import CollectSettings, collect
+    from pcs_annotator.runs.ask import CollectSettings
+    from pcs_annotator.runs.executors import collect
     from pcs_annotator.runs.loaded_run import LoadedRun
     from pcs_annotator.runs.run_result import RunResult
 
@@ -117,7 +118,7 @@ _HOMES = {
     "aevaluate": "faces.python",
     "alabel": "faces.python",
     "arun": "faces.python",
-    "collect": "runs.ask",
+    "collect": "runs.executors",
     "compare": "faces.python",
     "estimate": "faces.python",
     "evaluate": "faces.python",

@@ -20,9 +20,9 @@ from pcs_annotator import Annotator, RunResult, aevaluate, alabel, arun, evaluat
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError, UnknownNameError, UserError
 from pcs_annotator.faces.settings import RunSettings, SavingSettings, SplittingSettings
 from pcs_annotator.runs.files.runs import read_json
+from pcs_annotator.runs.labelling.fitted import Saving
 from pcs_annotator.runs.resolve_config import Flags
 from pcs_annotator.verbs.evaluate import Splitting
-from pcs_annotator.verbs.label import Saving
 from tests.builders import simulated_votes
 
 RELATIONS = ["original", "contraction", "frame"]

@@ -11,7 +11,6 @@ import pytest
 from pcs_annotator import Annotator, CollectSettings, Item, PromptedRelation, Task, Variant
 from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.runs.ask import Panel
 from pcs_annotator.runs.classic import (
     NO_KEY,
     annotator_names,
@@ -23,6 +22,7 @@ from pcs_annotator.runs.classic import (
     relation_names,
     scores_by_label,
 )
+from pcs_annotator.runs.executors import Panel
 
 TASK = Task("Which?", ["a", "b"])
 

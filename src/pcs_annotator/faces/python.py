@@ -15,10 +15,10 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.faces.settings import RunSettings, SavingSettings, SplittingSettings
+from pcs_annotator.runs.labelling.fitted import LoadOptions, Saving
 from pcs_annotator.runs.loaded_run import LoadedRun
 from pcs_annotator.runs.own_objects import OwnObjects, names_in
 from pcs_annotator.runs.resolve_config import Flags, flags_only, read_settings
-from pcs_annotator.runs.run_engine import LoadOptions
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.studies.compare.comparison import Comparison
@@ -162,11 +162,11 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
         environment=environment,
         own=OwnObjects.of(models, relations),
     )
-    _check_names(saving, labelling.Saving)
+    _check_names(saving, Saving)
     file = None if out is None else table_place(out)
     if out is None and isinstance(place, Path | str):
         file = labelling.default_out(place)
-    return labelling.label(request, file, labelling.Saving(**saving))
+    return labelling.label(request, file, Saving(**saving))
 
 
 alabel = _async_twin(label)
@@ -195,7 +195,7 @@ def load_run(  # noqa: PLR0913  # all but one by name
         relations: Likewise for relations.
         saving: As for `label`; limits hold for each process.
     """
-    _check_names(saving, labelling.Saving)
+    _check_names(saving, Saving)
     own = OwnObjects.of(models, relations)
     if isinstance(folder, RunResult):
         own = folder.own.with_others(own)
@@ -205,7 +205,7 @@ def load_run(  # noqa: PLR0913  # all but one by name
         in_flight=concurrency,
         ledger=None if ledger is None else absolute_address(ledger),
         environment=environment,
-        saving=labelling.Saving(**saving),
+        saving=Saving(**saving),
         own=own,
     )
     loaded = LoadedRun(Path(folder).absolute(), options)

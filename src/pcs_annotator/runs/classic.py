@@ -25,7 +25,7 @@ from pcs_annotator.relations.compose import InTurn
 from pcs_annotator.relations.function import FunctionRelation, Rewriting
 from pcs_annotator.relations.parse import INSTALL, Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
-from pcs_annotator.runs.ask import Panel
+from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.own_objects import as_relations, is_relation, name_annotators
 from pcs_annotator.tables import tables

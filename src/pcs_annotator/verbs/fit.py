@@ -12,7 +12,7 @@ from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.base.errors import MismatchError, PcsWarning, TableError
 from pcs_annotator.runs import audit_file, human_review, learn
 from pcs_annotator.runs.files.runs import RunFolder, clear_leftovers, expecting
-from pcs_annotator.runs.large.large_table import relabel_whole
+from pcs_annotator.runs.labelling.whole import relabel_whole
 from pcs_annotator.runs.run_folder import REFIT, Recorded, settings_of_fits, started
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import write_report

@@ -11,8 +11,8 @@ from typing import Any
 import aiohttp
 
 from pcs_annotator.faces.serve.app import OPEN_PATHS, App
-from pcs_annotator.runs.serve import Service, ServiceOptions
-from pcs_annotator.verbs.label import Saving
+from pcs_annotator.runs.labelling.fitted import LoadOptions, Saving
+from pcs_annotator.runs.labelling.service import Service
 from tests.faces.web.serving import serving
 
 
@@ -47,7 +47,7 @@ async def running(
 ) -> AsyncIterator[Running]:
     """Serve a run until the block ends."""
     lines: list[str] = []
-    service = Service(folder, ServiceOptions(saving=saving or Saving(), ledger=ledger, environment={}), lines.append)
+    service = Service(folder, LoadOptions(saving=saving or Saving(), ledger=ledger, environment={}), lines.append)
     async with service:
         app = App(service, max_queue=max_queue, seconds=seconds)
         try:

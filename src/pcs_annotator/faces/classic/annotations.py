@@ -20,7 +20,7 @@ from pcs_annotator.core.task import label_lookup
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.faces.classic.table import TEXT, ClassicDataset, cells_of, text_cells
-from pcs_annotator.runs import ask, classic
+from pcs_annotator.runs import classic, executors
 from pcs_annotator.tables.tabular import as_arrow
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Annotated(NamedTuple):
     rows: list[int]
 
 
-async def ask_about(panel: ask.Panel, dataset: ClassicDataset, rows: Sequence[int], path: Path) -> Votes:
+async def ask_about(panel: executors.Panel, dataset: ClassicDataset, rows: Sequence[int], path: Path) -> Votes:
     """Ask about rows of the dataset, and write the answers to a file beside it."""
     texts = [dataset.texts[row] for row in rows]
     asked = await classic.ask_texts(panel, texts)

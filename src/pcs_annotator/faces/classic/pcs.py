@@ -27,7 +27,8 @@ from pcs_annotator.faces.classic.annotations import (
 from pcs_annotator.faces.classic.saved import LearnedTask, Registered, Saved, as_saved
 from pcs_annotator.faces.classic.table import beside, labels_of_prompt, read_classic_dataset
 from pcs_annotator.runs import classic, learn
-from pcs_annotator.runs.ask import CollectSettings, Panel
+from pcs_annotator.runs.ask import CollectSettings
+from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.own_objects import as_relations, is_relation
 from pcs_annotator.verbs.relations import DEFAULT as PAPERS_RELATIONS
 

@@ -16,6 +16,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
 from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.labelling.fitted import Saving
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.showing.findings.answers import texts_cut
 from pcs_annotator.tables.table_files import STDIO
@@ -63,7 +64,7 @@ def command(*, data: Path | str, folder: Path, out: Path | str | None, to_json: 
     """
     if to_json and out == STDIO:
         raise ConfigError("-o - and --json both write to standard output: leave one of them out")
-    saving = options.take(label.Saving, given)
+    saving = options.take(Saving, given)
     flags = options.take(resolve_config.Flags, given)
     shown = not (to_json or quiet)
     request = RunRequest(

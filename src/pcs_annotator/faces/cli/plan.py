@@ -9,9 +9,10 @@ import click
 
 from pcs_annotator.faces.cli import label, options, run_view
 from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.labelling.fitted import Saving
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.verbs import plan as planning
-from pcs_annotator.verbs.label import Saving, plan_labelling
+from pcs_annotator.verbs.label import plan_labelling
 
 
 @click.command("plan")

@@ -20,8 +20,8 @@ from pcs_annotator.faces.serve import bodies, docs_page, openapi
 from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
 from pcs_annotator.faces.serve.queueing import TextQueue
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
-from pcs_annotator.runs import serve
-from pcs_annotator.runs.serve import Classified, Service
+from pcs_annotator.runs.labelling import service as labelling
+from pcs_annotator.runs.labelling.service import Classified, Service
 
 OPEN_PATHS = frozenset({"/health", "/ready"})
 """What an orchestrator asks, without a token."""
@@ -200,7 +200,7 @@ class App:
     async def predict(self, request: Request) -> Response:
         """Label tasks of Label Studio."""
         tasks, interface = bodies.label_studio_tasks(await bodies.read_object(request), self._queue.most)
-        names = serve.label_studio_interface(interface)
+        names = labelling.label_studio_interface(interface)
         texts = [task["data"].get(names.key) for task in tasks]
         for place, text in enumerate(texts):
             if not isinstance(text, str) or not text.strip():
@@ -209,7 +209,7 @@ class App:
         version = self._service.version
         return Json(
             {
-                "results": [serve.label_studio_prediction(one, names) for one in found],
+                "results": [labelling.label_studio_prediction(one, names) for one in found],
                 "model_version": found[0].version if found else version,
             }
         )
@@ -217,7 +217,7 @@ class App:
     async def setup(self, request: Request) -> Response:
         """Check that a project of Label Studio can be answered."""
         schema = bodies.interface_of(await bodies.read_object(request), "schema")
-        serve.label_studio_interface(schema)
+        labelling.label_studio_interface(schema)
         return Json({"model_version": self._service.version})
 
 

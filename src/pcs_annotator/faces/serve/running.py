@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pcs_annotator.faces.serve.app import OPEN_PATHS, App
 from pcs_annotator.faces.web.server import Listening, serve
-from pcs_annotator.runs.serve import Service
+from pcs_annotator.runs.labelling.service import Service
 
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.core.result_names import (
     CONFIDENCE,
     DECISION,
@@ -25,13 +25,13 @@ from pcs_annotator.core.result_names import (
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.certificate_text import about_confidence, promised
 from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.other_work import lost_rows
+from pcs_annotator.runs.labelling.run_table import lost_rows
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables import sources, tables
 from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
 from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.table_writer import TableStyle
-from pcs_annotator.tables.workbook import excel_dialect
+from pcs_annotator.tables.workbook import WORKBOOK, excel_dialect, refuse_too_many_rows
 from pcs_annotator.version import __version__
 
 
@@ -73,27 +73,34 @@ def about_labels(model: Model, folder: Path, data: str) -> Iterator[tuple[str, s
     yield f"{VERDICT}, {REVIEWER}, {FINAL_LABEL}", "what people decided, who, and the label to use; only after a review"
 
 
-def in_the_way(out: Path | str, folder: runs.RunFolder, dataset: tables.Dataset) -> str:
-    """Return why a file must not be overwritten with the labels of these texts; empty if it may be."""
+def refuse_in_the_way(out: Path | str, request: RunRequest, rows: int, data: tables.Dataset | str) -> bool:
+    """Raise for a file that cannot have these rows or must not be overwritten; return whether it is set aside first.
+
+    `data` is the table or, if it is not in memory, a hash of it.
+    """
+    if ending_of(str(out)).kind == WORKBOOK:
+        refuse_too_many_rows(rows, str(out))
+    why = _in_the_way(out, runs.RunFolder(request.folder), data)
+    if why and not request.replace:
+        raise TableError(f"{out} {why}: name another file with -o, or add --replace, which keeps it under a dated name")
+    return bool(why)
+
+
+def _in_the_way(out: Path | str, folder: runs.RunFolder, data: tables.Dataset | str) -> str:
+    """Return why a file must not be overwritten; empty if it may be."""
     marks = _marks(out, folder)
     if not marks:
         return ""
     if not marks.items() <= _written(folder).items():
         return "exists, and was not written by this run, or has been changed since"
+    if isinstance(data, str):
+        known = runs.read_json(folder.labelled).get("data", {})
+        return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PcsWarning)  # the user knows this file, its sheets and its encoding
-        before = sources.read_source(out, replace(dataset.columns, gold=None))
-    lost = lost_rows(before.items, dataset)
+        before = sources.read_source(out, replace(data.columns, gold=None))
+    lost = lost_rows(before.items, data.items, data.name)
     return lost and f"has labels {lost}"
-
-
-def large_in_the_way(out: Path | str, folder: runs.RunFolder, data: str) -> str:
-    """Return why a file must not be overwritten with the labels of a large table; empty if it may be."""
-    marks = _marks(out, folder)
-    if not marks.items() <= _written(folder).items():
-        return "exists, and was not written by this run, or has been changed since"
-    known = runs.read_json(folder.labelled).get("data", {}) if marks else {}
-    return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
 
 
 def note_written(folder: runs.RunFolder, out: Path | str, data: str = "") -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker, today
-from pcs_annotator.asking.engine.collect import run_job
-from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, PreparedJob
+from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import CallStore
 from pcs_annotator.asking.ledger.lock import Say, SharedCalls
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import LedgerError, PcsError
@@ -24,15 +23,13 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.drift_text import texts_differ
 from pcs_annotator.runs.files.label_studio import Interface, prediction, read_interface
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.fitted import FittedRun
-from pcs_annotator.runs.judge_together import JudgeTogether
+from pcs_annotator.runs.labelling.fitted import FittedRun, LoadOptions, open_fitted
+from pcs_annotator.runs.labelling.labeller import Labeller
+from pcs_annotator.runs.labelling.texts_together import JudgeTogether, Turns
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.run_folder import Recorded, refuse_lost_ledger, started
-from pcs_annotator.runs.serve_turns import Turns
-from pcs_annotator.verbs.label import Saving, open_fitted
 
 LOOK_EVERY = 1.0
 """Seconds between looks at the run folder, which `pcs fit` may have changed."""
@@ -46,23 +43,6 @@ TROUBLE = {
 }
 """Kind of failure → what whoever asks whether the service is ready may know: no names, no paths."""
 OUTDATED = "the run has changed and cannot be loaded: the log of the service says why"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceOptions:
-    """How a service asks.
-
-    Attributes:
-        saving: When to stop asking, and what may be spent.
-        ledger: Where the run's answers are now, if that has changed.
-        in_flight: Maximum number of concurrent calls per model; None for that of the run.
-        environment: Keys and base URLs; None for those of the process and of `.env`.
-    """
-
-    saving: Saving = field(default_factory=Saving)
-    ledger: str = ""
-    in_flight: int | None = None
-    environment: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 class TextError(NamedTuple):
@@ -123,18 +103,19 @@ class Service:
         outdated: That a changed run could not be loaded, in plain words; empty if the current one is in use.
     """
 
-    def __init__(self, folder: Path, options: ServiceOptions, say: Say = lambda line: None) -> None:
+    def __init__(self, folder: Path, options: LoadOptions, say: Say = lambda line: None) -> None:
         self.folder = RunFolder(folder)
         self.name = folder.resolve().name
         self.outdated = ""
         self._options, self._say = options, say
-        self._closing = AsyncExitStack()
+        self._moved_ledger = str(options.ledger or "")
+        self._closing = ExitStack()
         self._looked_at = 0.0
         self._seen: object = None
         self._loading: asyncio.Task[None] | None = None
         self._failed: tuple[str, float, int] | None = None
+        self._numbers = count()
         self._opened: _Opened
-        self._asker: Asker
         self._ledger: LedgerAddress
         self._ledger_file = 0
         self._turns: Turns
@@ -144,39 +125,37 @@ class Service:
         started(self.folder)
 
     async def __aenter__(self) -> Service:
-        config, _ = started(self.folder, self._options.ledger)
+        config, _ = started(self.folder, self._moved_ledger)
         refuse_lost_ledger(self.folder, config)
         self._ledger = ledger_of(self.folder, config)
         self._turns = Turns(self._ledger, self._say)
         self._seen = _state(self.folder)
-        self._opened = await asyncio.to_thread(self._open)
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(self._retire)
+        fitted, version = await asyncio.to_thread(self._open)
+        try:
             ledger = open_ledger(self._ledger)
-            stack.enter_context(ledger)
+            self._closing.enter_context(ledger)
             self._ledger_file = self._file_number()
-            self._asker = ask.open_asker(ledger, self._opened.fitted.settings)
-            self._closing = stack.pop_all()
+            labeller = await Labeller.open(fitted, ask.open_asker(ledger, fitted.settings))
+        except BaseException:
+            self._closing.close()
+            await ask.close_models(fitted.job)
+            raise
+        self._opened = _Opened(labeller, version)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._loading is not None:
             await asyncio.wait([self._loading])
         await self._turns.release()
-        await self._closing.aclose()
-
-    async def _retire(self) -> None:
+        self._closing.close()
         await self._opened.retire()
 
-    def _open(self) -> _Opened:
+    def _open(self) -> tuple[FittedRun, str]:
+        """Return the run, and the name of its version."""
         digest = hashlib.sha256(self.folder.model.read_bytes() if self.folder.model.exists() else b"").hexdigest()[:8]
-        saving, environment = self._options.saving, self._options.environment
-        fitted = open_fitted(Recorded.read(self.folder, self._options.ledger), saving, environment)
-        if self._options.in_flight is not None:
-            fitted = replace(fitted, settings=replace(fitted.settings, in_flight=self._options.in_flight))
-        ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
+        fitted = open_fitted(Recorded.read(self.folder, self._moved_ledger), self._options)
         ask.warn_about_hard_models(fitted.job)
-        return _Opened(fitted, f"{self.name}@{digest}")
+        return fitted, f"{self.name}@{digest}"
 
     @property
     def version(self) -> str:
@@ -186,12 +165,12 @@ class Service:
     @property
     def task(self) -> Task:
         """What is decided."""
-        return self._opened.fitted.job.task
+        return self._opened.labeller.fitted.job.task
 
     @property
     def drift(self) -> Drift | None:
         """Whether recent texts are answered like those of the run; None if too few have come, or it is unknown."""
-        return self._opened.judge.recent.found
+        return self._opened.labeller.recent.found
 
     @property
     def about_drift(self) -> str:
@@ -199,12 +178,12 @@ class Service:
         found = self.drift
         if found is None or not found.found:
             return ""
-        return texts_differ(found, self._opened.fitted, self._ledger, self.folder)
+        return self._opened.labeller.fitted.texts_differ(found)
 
     @property
     def tracker(self) -> BudgetTracker:
         """What was spent since the start."""
-        return self._asker.tracker
+        return self._opened.labeller.asker.tracker
 
     @property
     def trouble(self) -> str:
@@ -236,31 +215,27 @@ class Service:
 
     async def _classify(self, text: str) -> Classified:
         self.look_for_changes()
-        opened, whole = self._opened, self._asker
-        asker = whole.part(SharedCalls())
+        opened = self._opened
+        asker = opened.labeller.asker
+        part = asker.part(SharedCalls())
         opened.users += 1
+        outcome, failed = None, None
+        probabilities: tuple[float, ...] = ()
         try:
             self._check_ledger()
-            async with self._turns.hold() as asker.shared:
-                votes = await run_job(
-                    opened.prepared(whole.ledger), [Item(id="0", text=text)], asker, opened.fitted.strategy
-                )
+            async with self._turns.hold() as part.shared:
+                votes = await opened.labeller.ask([Item(id=str(next(self._numbers)), text=text)], part)
             outcome, probabilities = await opened.judge.judge(text, votes)
+            failed = _why(part.tally) if outcome.label is None else None
         except PcsError as error:
-            if self._asker is whole:  # its pace is closed for all texts; those that come now try again
-                self._asker = whole.restarted()
+            self._opened.labeller.restart(asker)  # which may be another by now
             kind = "ledger_unavailable" if isinstance(error, LedgerError) else "model_unavailable"
             failed = TextError(kind, str(error))
-            return Classified(outcome=None, probabilities=(), spent=_spent(asker), error=failed, version=opened.version)
         finally:
             opened.users -= 1
             await opened.close_if_unused()
         return Classified(
-            outcome=outcome,
-            probabilities=probabilities,
-            spent=_spent(asker),
-            error=_why(asker.tally) if outcome.label is None else None,
-            version=opened.version,
+            outcome=outcome, probabilities=probabilities, spent=_spent(part), error=failed, version=opened.version
         )
 
     def _check_ledger(self) -> None:
@@ -288,7 +263,8 @@ class Service:
     async def _load(self) -> None:
         before = self._opened
         try:
-            self._opened = await asyncio.to_thread(self._open)
+            fitted, version = await asyncio.to_thread(self._open)
+            self._opened = _Opened(await Labeller.open(fitted, before.labeller.asker), version)
         except (PcsError, OSError) as error:
             self.outdated = OUTDATED
             self._say(f"the run has changed and cannot be loaded, so the earlier model stays in use: {error}")
@@ -345,18 +321,11 @@ def _listed(reasons: Mapping[str, int]) -> str:
 class _Opened:
     """A fitted run in use, and how many texts use it; its models are closed when it is retired and none does."""
 
-    def __init__(self, fitted: FittedRun, version: str) -> None:
-        self.fitted, self.version = fitted, version
-        self.judge = JudgeTogether(fitted.model, lambda: self.users, fitted.on_drift)
+    def __init__(self, labeller: Labeller, version: str) -> None:
+        self.labeller, self.version = labeller, version
+        self.judge = JudgeTogether(labeller.fitted.model, labeller.recent, lambda: self.users)
         self.users = 0
         self._retired = False
-        self._prepared: PreparedJob | None = None
-
-    def prepared(self, ledger: CallStore) -> PreparedJob:
-        """Return the questions, prepared once for all texts."""
-        if self._prepared is None:
-            self._prepared = PreparedJob.of(self.fitted.job, ledger)
-        return self._prepared
 
     async def retire(self) -> None:
         """Close the models as soon as no text uses them."""
@@ -366,7 +335,7 @@ class _Opened:
     async def close_if_unused(self) -> None:
         """Close the models if they are retired and unused."""
         if self._retired and not self.users:
-            await ask.close_models(self.fitted.job)
+            await ask.close_models(self.labeller.fitted.job)
 
 
 def label_studio_interface(config: str) -> Interface:

@@ -12,25 +12,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pcs_annotator.asking.engine.progress import showing
-from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.arrays import Mask
-from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.result_names import DECISION, LABEL
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Verdicts
-from pcs_annotator.runs import ask
-from pcs_annotator.runs.batch.waves import ask_in_waves
-from pcs_annotator.runs.cluster.ray_cluster import ask_on_cluster
-from pcs_annotator.runs.fitted import FittedRun
-from pcs_annotator.runs.large.chunks import ChunkLabeller
-from pcs_annotator.runs.large.result_columns import result_columns
+from pcs_annotator.runs.executors import asking
+from pcs_annotator.runs.labelling.fitted import FittedRun
+from pcs_annotator.runs.labelling.labeller import Labeller
+from pcs_annotator.runs.labelling.run_table import data_hash_of
 from pcs_annotator.tables import vote_files
-from pcs_annotator.tables.result_columns import people_columns, with_columns
+from pcs_annotator.tables.result_columns import Results, people_columns, with_columns
 from pcs_annotator.tables.table_stream import CHUNK_ROWS, TableStream
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, writing_table
 from pcs_annotator.tables.tables import Dataset, gold_in
@@ -45,18 +41,48 @@ C = TypeVar("C")
 R = TypeVar("R")
 
 
+def result_columns(model: Model, votes: Votes, judged: Verdicts) -> dict[str, pa.Array]:
+    """Return the columns of results for all rows, as `Model.judge` and `with_outcomes` do."""
+    import pyarrow as pa
+
+    silent = votes.silent
+    sure = None if judged.probabilities is None else np.where(silent[:, np.newaxis], np.nan, judged.probabilities)
+    rows = np.arange(len(votes))
+    decided = zip(model.decisions(votes, judged), silent.tolist(), strict=True)
+    return Results(
+        labels=votes.labels,
+        label=pa.array(votes.labels, pa.string()).take(pa.array(judged.best, pa.int64(), mask=silent)),
+        decision=["review" if no else one for one, no in decided],
+        reason=model.reasons(votes, judged),
+        confidence=np.full(len(votes), np.nan) if sure is None else sure[rows, judged.best],
+        scores=judged.scores,
+        probabilities=sure,
+        sets=_sets(model, votes, judged),
+    ).columns()
+
+
+def _sets(model: Model, votes: Votes, judged: Verdicts) -> pa.Array | None:
+    import pyarrow as pa
+
+    if model.sets is None or judged.probabilities is None:
+        return None
+    patterns, places = np.unique(model.sets.of(judged.probabilities), axis=0, return_inverse=True)
+    names = ["|".join(np.array(votes.labels)[pattern].tolist()) for pattern in patterns]
+    return pa.array(names, pa.string()).take(pa.array(places.ravel()))
+
+
 class LabelledRows(NamedTuple):
     """The rows of a chunk, ready to be written.
 
     Attributes:
         labels: The user's columns, then the results.
-        votes: The votes on them, in the long form.
+        votes: The votes on them, in the long form; None if they are not kept.
         counts: How many rows have which label.
         sampled: The rows of the sample among them, and the votes on these.
     """
 
     labels: pa.Table
-    votes: pa.Table
+    votes: pa.Table | None
     counts: Counts
     sampled: tuple[Dataset, Votes] | None = None
 
@@ -67,23 +93,22 @@ class RowMaker:
 
     Attributes:
         model: What judges the votes.
-        graded: Whether votes are written with columns for grades, whether or not a chunk has some.
+        graded: Whether votes are kept with columns for grades, whether or not a chunk has some; None to keep no votes.
         people: Item → what people said about it.
         gold: Item → its gold label, also from a person's file; of rows outside the sample, gold is in their table.
         is_sampled: Which rows of a chunk are in the sample, if one is wanted.
     """
 
     model: Model
-    graded: bool = False
+    graded: bool | None = None
     people: Mapping[str, Reviewed] = field(default_factory=dict)
     gold: Mapping[str, str | None] = field(default_factory=dict)
     is_sampled: Callable[[Dataset], Mask] | None = None
 
-    def rows(self, chunk: Dataset, votes: Votes, judged: Verdicts | None = None) -> LabelledRows:
+    def rows(self, chunk: Dataset, votes: Votes) -> LabelledRows:
         """Return the rows of a chunk with their labels."""
-        judged = judged or self.model.judged(votes)
-        columns = result_columns(self.model, votes, judged)
-        labels, decisions = (Counter(_present(columns[name].to_pylist())) for name in (LABEL, DECISION))
+        columns = result_columns(self.model, votes, self.model.judged(votes))
+        labels, decisions = (dict(Counter(_present(columns[name].to_pylist()))) for name in (LABEL, DECISION))
         answered = columns[LABEL].is_valid().to_pylist()
         empty = sum(not one and is_empty(item.text) for one, item in zip(answered, chunk.items, strict=True))
         if self.people:
@@ -98,7 +123,7 @@ class RowMaker:
             sampled = replace(chunk, table=chunk.table.take(rows), items=items, gold=()), votes.take(rows)
         return LabelledRows(
             with_columns(chunk.table, columns, votes.labels),
-            vote_files.vote_table(votes, graded=self.graded),
+            None if self.graded is None else vote_files.vote_table(votes, graded=self.graded),
             Counts(rows=len(votes), labels=labels, decisions=decisions, empty=empty),
             sampled,
         )
@@ -129,42 +154,21 @@ async def in_order(
         await asyncio.gather(*under_way, return_exceptions=True)
 
 
-async def label_locally(
-    stream: TableStream, fitted: FittedRun, ledger: LedgerAddress, maker: RowMaker
-) -> AsyncIterator[LabelledRows]:
-    """Yield the rows of a table with their labels, in order and chunk by chunk; closes the models.
-
-    Asks in this process; before that, batches or a cluster put answers into the ledger, if the settings say so.
-    """
+async def label_rows(stream: TableStream, fitted: FittedRun, maker: RowMaker) -> AsyncIterator[LabelledRows]:
+    """Yield the rows of a table with their labels, in order and chunk by chunk; closes the models."""
     settings = fitted.settings
-    ask.refuse_unknown_prices(fitted.job, ask.pricing(settings.prices), settings.budget)
-    with open_ledger(ledger) as opened:
-        asker, elsewhere = ask.open_asker(opened, settings), 0
-        if settings.batches is not None:
-            items = _Items(stream)
-            asker, elsewhere = await ask_in_waves(fitted.job, items, asker, fitted.strategy, settings.batches)
-        elif settings.cluster is not None:
-            chunks, expected = (chunk.items for chunk in stream.chunks(CHUNK_ROWS)), settings.tally.rows_expected
-            paid = await ask_on_cluster(fitted.job, chunks, expected, ledger, settings, fitted.strategy)
-            asker = ask.open_asker(opened, replace(settings, budget=settings.budget.after(*paid)))
-            elsewhere = paid.calls
-        async with (
-            showing(settings.tally, asker.tracker) if settings.progress else nullcontext(),
-            ChunkLabeller(fitted, asker) as labeller,
-        ):
+    async with asking(fitted.job, _Items(stream), fitted.ledger, settings, fitted.strategy) as asker:
+        labeller = await Labeller.open(fitted, asker)
 
-            async def label(chunk: Dataset) -> LabelledRows:
-                labelled = await labeller.label(chunk.items, settings.tally)
-                return maker.rows(chunk, labelled.votes, labelled.judged)
+        async def label(chunk: Dataset) -> LabelledRows:
+            return maker.rows(chunk, await labeller.ask(chunk.items, asker.part(asker.shared, settings.tally)))
 
-            async for rows in in_order(stream.chunks(CHUNK_ROWS), label):
-                yield rows
-    settings.tally.count_as_paid(elsewhere)
-    ask.warn_about_grades(settings.tally)
+        async for rows in in_order(stream.chunks(CHUNK_ROWS), label):
+            yield rows
 
 
 class _Items:
-    """The texts of a large table, read anew every time."""
+    """The texts of a table, read anew every time."""
 
     def __init__(self, stream: TableStream) -> None:
         self._stream = stream
@@ -188,15 +192,8 @@ class OutFiles(NamedTuple):
     style: TableStyle = PLAIN
 
 
-class Written(NamedTuple):
-    """What was written: exact counts; and the rows of a sample, with the votes on them."""
-
-    counts: Counts
-    sample: Sequence[tuple[Dataset, Votes]]
-
-
 class RowWriter:
-    """Writes rows in order and counts them."""
+    """Writes rows in order, counts them, and keeps those of the sample, with the votes on them."""
 
     def __init__(self, labels: Any, votes: Any) -> None:
         self._labels, self._votes = labels, votes
@@ -223,16 +220,20 @@ def writing_rows(out: OutFiles) -> Iterator[RowWriter]:
         yield RowWriter(labels, votes)
 
 
-async def write_all(results: AsyncIterator[LabelledRows], out: OutFiles, stream: TableStream, data: str) -> Written:
-    """Write the rows of all chunks; a table that has changed since its first look (`data`) is an error."""
-    with writing_rows(out) as writer:
-        async for rows in results:
-            writer.write(rows)
-        if data_hash_of(stream) != data:
-            raise TableError(
-                f"{stream.name} has changed while it was labelled; all answers are kept: run the same command again"
-            )
-    return Written(writer.counts, writer.sample)
+def label_all(stream: TableStream, data: str, fitted: FittedRun, maker: RowMaker, out: OutFiles) -> RowWriter:
+    """Label and write all rows; a table that has changed since its first look (`data`) is an error."""
+
+    async def label() -> RowWriter:
+        with writing_rows(out) as writer:
+            async for rows in label_rows(stream, fitted, maker):
+                writer.write(rows)
+            if data_hash_of(stream) != data:
+                raise TableError(
+                    f"{stream.name} has changed while it was labelled; all answers are kept: run the same command again"
+                )
+        return writer
+
+    return run_sync(label)
 
 
 def joined(sample: Sequence[tuple[Dataset, Votes]]) -> tuple[Dataset, Votes]:
@@ -243,9 +244,3 @@ def joined(sample: Sequence[tuple[Dataset, Votes]]) -> tuple[Dataset, Votes]:
     items = tuple(item for part in parts for item in part.items)
     table = pa.concat_tables([part.table for part in parts])
     return replace(parts[0], table=table, items=items), Votes.joined([votes for _, votes in sample])
-
-
-def data_hash_of(stream: TableStream) -> str:
-    """Return what changes whenever the rows of a table do, or the columns that are read."""
-    columns = stream.columns
-    return f"{stream.fingerprint()} {columns.text} {columns.id} {columns.gold or ' '.join(columns.coders) or None}"

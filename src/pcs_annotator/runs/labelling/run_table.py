@@ -1,0 +1,174 @@
+"""The table of a run: which of its rows the run folder keeps and learns from, and whether the folder is about it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from pcs_annotator.base.errors import PcsError, PcsWarning
+from pcs_annotator.core.gold import listed, same_text
+from pcs_annotator.core.review import Verdict
+from pcs_annotator.core.task import Item, label_lookup, unknown_label
+from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.files import human_files, review_log
+from pcs_annotator.runs.files.config import Config
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.labelling.sampling import Survey, survey
+from pcs_annotator.runs.run_folder import SAMPLED, started
+from pcs_annotator.tables import tables
+from pcs_annotator.tables.table_stream import TableStream
+
+IN_MEMORY_ROWS = 50_000
+"""Tables of at most so many rows are kept in memory and in the run folder completely."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTable:
+    """The table of a run; a small one is its own sample.
+
+    Attributes:
+        stream: Reads it in chunks.
+        data: What changes whenever its rows do.
+        rows: How many it has.
+        sample: The rows that the run folder keeps and learns from.
+        known: Those, and the rows of an earlier sample that are still there.
+        sampled: Whether it has more rows than its sample.
+    """
+
+    stream: TableStream
+    data: str
+    rows: int
+    sample: tables.Dataset
+    known: tuple[Item, ...]
+    sampled: bool = True
+
+
+def is_large(stream: TableStream) -> bool:
+    """Return whether a table is to be read in chunks: because of its size, or because only a shard of it is used."""
+    if stream.shard is not None:
+        return True
+    if stream.rows is not None:
+        return stream.rows > IN_MEMORY_ROWS
+    rows = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)  # reading it again warns again
+        for chunk in stream.chunks():
+            rows += len(chunk.items)
+            if rows > IN_MEMORY_ROWS:
+                return True
+    return False
+
+
+def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTable:
+    """Return a table with the rows to learn from: all of a small one, and a sample of a large one.
+
+    The sample of an earlier run is used again if nothing has changed; rows that people have seen stay in it.
+    """
+    if not is_large(stream):
+        all_rows = tables.dataset_of(stream.table(), stream.name, resolve_config.columns_of(config))
+        items, data = all_rows.items, _hash_of(all_rows.items)
+        return RunTable(stream=stream, data=data, rows=len(items), sample=all_rows, known=items, sampled=False)
+    data = data_hash_of(stream)
+    earlier = _earlier_sample(folder, stream, config)
+    if earlier is not None and earlier.data == data:
+        return earlier
+    before = () if earlier is None else earlier.sample.items
+    found = survey(stream, _seen_by_people(folder), {item.id for item in before})
+    _refuse_other_gold(found, config, stream)
+    known = (*found.sample.items, *found.found)
+    return RunTable(stream=stream, data=data, rows=found.rows, sample=found.sample, known=known)
+
+
+def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> RunTable | None:
+    """Return the sample that a run folder has; None if it has none, or, warned, none that can be read."""
+    if not folder.settings.exists():
+        return None
+    try:
+        _, start = started(folder)
+        if SAMPLED in start:
+            columns = resolve_config.columns_of(config)
+            sample = tables.read_dataset(folder.items, replace(columns, id=columns.id or stream.columns.id))
+            sample = replace(sample, name=stream.name)
+            data = start.get("data_hash", "")
+            return RunTable(stream=stream, data=data, rows=start[SAMPLED], sample=sample, known=sample.items)
+    except PcsError as error:
+        warnings.warn(f"{error}; a new sample of the rows is drawn", PcsWarning, stacklevel=3)
+    return None
+
+
+def _seen_by_people(folder: RunFolder) -> Collection[str]:
+    """Return the ids of rows that people labelled, reviewed, or got to label."""
+    seen: set[str] = set()
+    if folder.drawn.exists():
+        seen.update(one.id for one in human_files.read_drawn(folder.drawn))
+    if folder.gold.exists():
+        seen.update(one.id for one in human_files.read_gold(folder.gold))
+    if folder.review.exists():
+        seen.update(event.id for event in review_log.read_review(folder.review) if isinstance(event, Verdict))
+    return seen
+
+
+def _refuse_other_gold(found: Survey, config: Config, stream: TableStream) -> None:
+    """Raise for a gold label that is not in the label set; the sample no longer knows its row."""
+    if config.task.labels:
+        known = label_lookup(config.task.labels)
+        for label, row in found.first_gold.items():
+            if label.casefold() not in known:
+                where = f"{stream.name}, row {row}, column {stream.columns.gold_source}"
+                raise unknown_label(label, config.task.labels, where)
+
+
+def _hash_of(items: Sequence[Item]) -> str:
+    """Return a hash of ids and texts, in whatever order."""
+    found = blake2b(digest_size=16)
+    for item in sorted(items, key=lambda item: item.id):
+        found.update(f"{item.id}\0{item.text}\0".encode("utf-8", "replace"))
+    return found.hexdigest()
+
+
+def data_hash_of(stream: TableStream) -> str:
+    """Return what changes whenever the rows of a table do, or the columns that are read."""
+    columns = stream.columns
+    return f"{stream.fingerprint()} {columns.text} {columns.id} {columns.gold or ' '.join(columns.coders) or None}"
+
+
+def other_work(folder: RunFolder, config: Config, table: RunTable) -> str:
+    """Return why results in a folder are of other work than this: other data, labels or instruction; empty if not.
+
+    Data may have grown: then old rows are still there, with the same texts.
+    """
+    if not folder.has_results or not folder.settings.exists():
+        return ""
+    earlier, start = started(folder)
+    other = _other_task(earlier, config)
+    if other or start.get("data_hash") == table.data or not folder.items.exists():
+        return other
+    before = tables.read_dataset(folder.items, resolve_config.columns_of(earlier)).items
+    return lost_rows(before, table.known, table.sample.name)
+
+
+def _other_task(earlier: Config, config: Config) -> str:
+    ours, theirs = resolve_config.task_of(config), resolve_config.task_of(earlier)
+    if {*map(str.casefold, ours.labels)} != {*map(str.casefold, theirs.labels)}:
+        return f"with other labels ({', '.join(theirs.labels)})"
+    given = (config.task.instruction, earlier.task.instruction)
+    if (any(given) and ours.instruction.split() != theirs.instruction.split()) or ours.meanings != theirs.meanings:
+        return f"of another instruction or other meanings of the labels ({theirs.instruction!r})"
+    return ""
+
+
+def lost_rows(before: Sequence[Item], now: Sequence[Item], name: str) -> str:
+    """Return which rows have another text now, in the table of that name, or are missing; empty if none are."""
+    texts = {item.id: item.text for item in now}
+    pairs = ((item, texts[item.id]) for item in before if item.id in texts)
+    changed = [item.id for item, text in pairs if item.text != text and not same_text(item.text, text)]
+    if changed:
+        names = listed(map(repr, changed), len(changed))
+        return f"of other data: {len(changed)} of {len(before)} rows have another text in {name} ({names})"
+    gone = [item.id for item in before if item.id not in texts]
+    if gone:
+        names = listed(map(repr, gone), len(gone))
+        return f"for {len(before)} rows, and {len(gone)} of them are missing now ({names})"
+    return ""
