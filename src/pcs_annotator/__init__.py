@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
     from pcs_annotator.core.votes import Votes
     from pcs_annotator.core.weights import Weights
-    from pcs_annotator.faces.classic.pcs import PCS
+    from pcs_annotator.faces.classic import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
     from pcs_annotator.faces.python import (
         aevaluate,
@@ -93,7 +93,7 @@ __all__ = [
 _HOMES = {
     "ABSTAINED": "core.vote",
     "NOT_ASKED": "core.vote",
-    "PCS": "faces.classic.pcs",
+    "PCS": "faces.classic",
     "Annotator": "asking.annotators.annotator",
     "CollectSettings": "runs.ask",
     "Decision": "core.outcome",

@@ -22,12 +22,20 @@ from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.batch.waves import ask_in_waves
-from pcs_annotator.runs.cluster.ray_cluster import ask_on_cluster
+from pcs_annotator.runs.batch.waves import ask_in_waves, check_batches
+from pcs_annotator.runs.cluster.ray_cluster import ask_on_cluster, need_ray
 from pcs_annotator.runs.own_objects import RelationLike
 from pcs_annotator.tables.sources import items_of
 from pcs_annotator.tables.table_stream import CHUNK_ROWS
 from pcs_annotator.tables.tabular import is_column, values_of
+
+
+def check_executor(name: str, job: Job) -> None:
+    """Raise if an executor cannot ask the questions of a job, or is not installed."""
+    if name == "batch":
+        check_batches(job)
+    if name == "ray":
+        need_ray()
 
 
 @asynccontextmanager

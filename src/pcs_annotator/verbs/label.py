@@ -30,7 +30,7 @@ from pcs_annotator.runs.labelling.fitted import (
     within_budget,
 )
 from pcs_annotator.runs.labelling.new_texts import open_texts, without_gold
-from pcs_annotator.runs.labelling.sampling import survey
+from pcs_annotator.runs.labelling.run_table import survey
 from pcs_annotator.runs.run_folder import Recorded, refuse_lost_ledger, started
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables import tables

@@ -14,16 +14,15 @@ from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import job_digest
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError, PcsWarning
+from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs import ask, folder_votes, human_review, learn, ledgers, resolve_config
-from pcs_annotator.runs.batch.waves import check_batches
-from pcs_annotator.runs.cluster.ray_cluster import need_ray
+from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.files.config import Config, LearnSettings, config_to_dict
 from pcs_annotator.runs.files.runs import RunFolder, clear_leftovers, write_json
-from pcs_annotator.runs.labelling.run_table import RunTable, open_table, other_work
+from pcs_annotator.runs.labelling.run_table import RunTable, open_table, refuse_other_work
 from pcs_annotator.runs.labelling.whole import label_whole
 from pcs_annotator.runs.languages import languages_of
 from pcs_annotator.runs.run_folder import SAMPLED, Recorded, refuse_lost_ledger, settings_of_fits
@@ -65,7 +64,7 @@ def run(request: RunRequest) -> RunResult:
 def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, started: float) -> RunResult:
     folder, dataset = RunFolder(request.folder), table.sample
     fits = _kept_from_fits(folder, config)
-    replacing = _refuse_other_work(request, config, table)
+    replacing = refuse_other_work(request, config, table)
     kept = None if replacing else folder
     if not request.gold_wins:
         human_review.check_gold(kept, dataset)
@@ -121,10 +120,7 @@ def _check_models(request: RunRequest, config: Config) -> None:
     settings = replace(settings, questions=settings.questions if config.relations.use else {})
     job = ask.open_job(resolve_config.task_of(config), models, relations, settings)
     run_sync(lambda: ask.close_models(job))
-    if config.ask.executor == "batch":
-        check_batches(job)
-    if config.ask.executor == "ray":
-        need_ray()
+    check_executor(config.ask.executor, job)
     ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
 
 
@@ -140,18 +136,6 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tall
     if request.announce is not None:
         request.announce(panel)
     return panel.applied_to(config)
-
-
-def _refuse_other_work(request: RunRequest, config: Config, table: RunTable) -> bool:
-    """Raise if the folder has results of other work; with `request.replace`, return whether it has."""
-    other = other_work(RunFolder(request.folder), config, table)
-    if other and not request.replace:
-        limit = "" if request.limit is None else ", leave out --limit"
-        raise ConfigError(
-            f"{request.folder} has results {other}: name another folder with -o{limit}, or add --replace, which keeps "
-            "the old results under a dated name"
-        )
-    return bool(other)
 
 
 def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectSettings:

@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from pcs_annotator.faces.serve.app import OPEN_PATHS, App
+from pcs_annotator.faces.serve.app import OPEN_PATHS, App, Limits
 from pcs_annotator.runs.labelling.fitted import LoadOptions, Saving
 from pcs_annotator.runs.labelling.service import Service
 from tests.faces.web.serving import serving
@@ -49,7 +49,7 @@ async def running(
     lines: list[str] = []
     service = Service(folder, LoadOptions(saving=saving or Saving(), ledger=ledger, environment={}), lines.append)
     async with service:
-        app = App(service, max_queue=max_queue, seconds=seconds)
+        app = App(service, Limits(max_queue=max_queue, seconds=seconds))
         try:
             async with (
                 serving(app.asgi, token=token, say=lines.append, on_stop=app.stopping, open_paths=OPEN_PATHS) as door,

@@ -15,7 +15,6 @@ from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling import service as pipeline_serve
-from pcs_annotator.runs.labelling import texts_together
 from pcs_annotator.runs.labelling.fitted import Saving
 from pcs_annotator.runs.labelling.service import Service
 from pcs_annotator.runs.run_request import RunRequest
@@ -414,10 +413,7 @@ def test_label_studio_gets_predictions(run: Path) -> None:
     asyncio.run(served())
 
 
-def test_other_commands_get_their_turn_under_constant_load(
-    stub_folder: Path, stub: StubProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(texts_together, "LONGEST_TURN", 0.2)
+def test_other_commands_need_not_wait_under_constant_load(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.02)
 
     async def served() -> None:

@@ -78,7 +78,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def sampling(small_limits: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only some rows are learned from."""
-    monkeypatch.setattr("pcs_annotator.runs.labelling.sampling.SAMPLE_ROWS", SAMPLE)
+    monkeypatch.setattr("pcs_annotator.runs.labelling.run_table.SAMPLE_ROWS", SAMPLE)
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_after_a_review_the_final_label_of_rows_with_gold_is_their_gold(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampling: None
 ) -> None:
     # so that not all gold rows are in the sample
-    monkeypatch.setattr("pcs_annotator.runs.labelling.sampling.SAMPLE_ROWS", GOLD // 2)
+    monkeypatch.setattr("pcs_annotator.runs.labelling.run_table.SAMPLE_ROWS", GOLD // 2)
     first = made(data, tmp_path / "run", ONE)
     with Review.open(tmp_path / "run", ReviewOptions(refit_every=0, seed=1)) as review:
         shown = review.find(Query()).rows[0]
@@ -474,7 +474,7 @@ import sys, time
 from dataclasses import replace
 from pathlib import Path
 from pcs_annotator.models.provider import providers
-from pcs_annotator.runs.labelling import rows, run_table, sampling
+from pcs_annotator.runs.labelling import rows, run_table
 from pcs_annotator.verbs.run import run
 from pcs_annotator.runs.run_request import RunRequest
 from tests.pipeline.LARGE import CHUNK, IN_MEMORY, ONE, SAMPLE
@@ -487,7 +487,7 @@ class Slow(SimulatedProvider):
         return opened
 
 providers._factories["simulated"] = Slow
-run_table.IN_MEMORY_ROWS, rows.CHUNK_ROWS, sampling.SAMPLE_ROWS = IN_MEMORY, CHUNK, SAMPLE
+run_table.IN_MEMORY_ROWS, rows.CHUNK_ROWS, run_table.SAMPLE_ROWS = IN_MEMORY, CHUNK, SAMPLE
 config = replace(ONE, ask=replace(ONE.ask, concurrency=4))
 run(RunRequest(data=Path(sys.argv[1]), folder=Path(sys.argv[2]), config=config))
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.runs.files.config import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.labelling import run_table, sampling
+from pcs_annotator.runs.labelling import run_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, write_csv
@@ -80,4 +80,4 @@ def truth(row: dict[str, str]) -> str:
 def keep_a_sample(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """Treat tables with more rows than these as large."""
     monkeypatch.setattr(run_table, "IN_MEMORY_ROWS", rows)
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", rows)
+    monkeypatch.setattr(run_table, "SAMPLE_ROWS", rows)

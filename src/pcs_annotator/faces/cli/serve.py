@@ -55,7 +55,7 @@ def command(
     and stops.
     """
     need_web("pcs serve")
-    from pcs_annotator.faces.serve.running import Limits, serve_run
+    from pcs_annotator.faces.serve.app import Limits, serve_run
     from pcs_annotator.faces.web.server import listen
     from pcs_annotator.runs.labelling.service import Service
 

@@ -1,32 +1,39 @@
-"""New texts for a fitted run: a table in memory, or a stream that is labelled in chunks."""
+"""New texts for a fitted run: a table in memory, or a stream that is labelled in chunks; the files of labels."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError, PcsWarning, TableError
+from pcs_annotator.core import result_names as names
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
+from pcs_annotator.runs.certificate_text import about_confidence, promised
 from pcs_annotator.runs.executors import ask_job
-from pcs_annotator.runs.files.runs import keep_earlier
+from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.labelling.fitted import FittedRun, job_of
-from pcs_annotator.runs.labelling.label_files import note_written, refuse_in_the_way, style_of
-from pcs_annotator.runs.labelling.rows import OutFiles, RowMaker, RowWriter, joined, label_all
-from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large
-from pcs_annotator.runs.labelling.sampling import sampled_rows
+from pcs_annotator.runs.labelling.rows import RowMaker, RowWriter, label_all
+from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined, lost_rows, sampled_rows
 from pcs_annotator.runs.labelling.whole import with_counted_coverage
 from pcs_annotator.runs.run_folder import Recorded
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.tables import tables
-from pcs_annotator.tables.table_files import STDIO
+from pcs_annotator.tables import sources, tables
+from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
 from pcs_annotator.tables.table_stream import TableStream
+from pcs_annotator.tables.table_writer import TableStyle
+from pcs_annotator.tables.workbook import WORKBOOK, excel_dialect, refuse_too_many_rows
+from pcs_annotator.version import __version__
 
 
 def without_gold(request: RunRequest) -> RunRequest:
@@ -74,7 +81,7 @@ class TextsInMemory:
         rows = RowMaker(model=model).rows(self._dataset, votes)
         if out is not None:
             if self._in_the_way:
-                self._request.say(f"{out} is kept as {keep_earlier(out)}")
+                self._request.say(f"{out} is kept as {runs.keep_earlier(out)}")
             tables.write_table(out, rows.labels, style_of(self._request, self._stream, out, model))
             note_written(recorded.folder, out)
         return model, rows.counts
@@ -102,14 +109,15 @@ class TextsInStream:
         """Ask a run about all texts, and write labels; return a sample of the texts, and the votes on it."""
         out = self._out
         if self._in_the_way:
-            self._request.say(f"{out} is kept as {keep_earlier(out)}")
+            self._request.say(f"{out} is kept as {runs.keep_earlier(out)}")
         if out == STDIO and fitted.on_drift == "review":  # what is on standard output cannot be taken back
             with TemporaryDirectory() as scratch:
                 written = self._write(fitted, Path(scratch, "labels.csv"))
         else:
             written = self._write(fitted, out)
             self._first = fitted.model, written.counts
-        return joined(written.sample)
+        parts, votes = zip(*written.sample, strict=True)
+        return joined(parts), Votes.joined(votes)
 
     def write(self, recorded: Recorded, fitted: FittedRun, votes: Votes) -> tuple[Model, Counts]:
         """Write other labels if the model is another now; return it, and how many rows have which label."""
@@ -125,5 +133,99 @@ class TextsInStream:
 
     def _write(self, fitted: FittedRun, to: Path | str) -> RowWriter:
         maker = RowMaker(model=fitted.model, is_sampled=partial(sampled_rows, of=self._rows))
-        files = OutFiles(to, None, style_of(self._request, self._stream, self._out, fitted.model))
-        return label_all(self._stream, self._data, fitted, maker, files)
+        writer = RowWriter(to, style=style_of(self._request, self._stream, self._out, fitted.model))
+        label_all(self._stream, self._data, fitted, maker, writer)
+        return writer
+
+
+def style_of(request: RunRequest, stream: TableStream, out: Path | str, model: Model) -> TableStyle:
+    """Return how a file of labels is written: a CSV file like the data, or for Excel if that was requested."""
+    dialect = stream.dialect or Dialect()
+    if dialect.delimiter == "\t" and ending_of(stream.name).kind != ending_of(str(out)).kind:
+        dialect = replace(dialect, delimiter=",")  # the tabs of .tsv are not expected in .csv
+    return TableStyle(
+        dialect=excel_dialect() if request.excel else dialect,
+        spreadsheet_safe=request.spreadsheet_safe or request.excel,
+        about=list(about_labels(model, request.folder, stream.name)),
+        kind=request.format,
+    )
+
+
+def about_labels(model: Model, folder: Path, data: str) -> Iterator[tuple[str, str]]:
+    """Yield what the sheet of explanations has: where the labels come from, and what columns and decisions mean."""
+    yield "data", data
+    yield "run", str(folder)
+    yield "written", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    yield "software", f"perceived-confidence {__version__}"
+    if model.certificate is None:
+        yield "promise", "nothing is promised"
+    else:
+        headline, details = promised(model.certificate)
+        yield "promise", "\n".join([headline.removeprefix("promise: "), *details])
+    yield names.LABEL, "the most probable label"
+    rough = about_confidence(model)
+    yield names.CONFIDENCE, "probability that the label is right, learned from gold labels" + (rough and f"; {rough}")
+    yield names.DECISION, "whether the label can be used as it is"
+    yield "accept", "the label can be used: the promise is about these rows"
+    yield "agree", "all answers give this label, which promises nothing, because there were too few gold labels"
+    yield "review", "a person should decide"
+    yield names.REASON, "why, in plain words"
+    yield names.LABEL_SET, "the labels that cannot be ruled out, if such sets were requested"
+    yield names.score_name("…"), "Perceived Confidence Score of every label: its share of the weighted answers"
+    yield names.probability_name("…"), "calibrated probability of every label"
+    yield (
+        f"{names.VERDICT}, {names.REVIEWER}, {names.FINAL_LABEL}",
+        "what people decided, who, and the label to use; only after a review",
+    )
+
+
+def refuse_in_the_way(out: Path | str, request: RunRequest, rows: int, data: tables.Dataset | str) -> bool:
+    """Raise for a file that cannot have these rows or must not be overwritten; return whether it is set aside first.
+
+    `data` is the table or, if it is not in memory, a hash of it.
+    """
+    if ending_of(str(out)).kind == WORKBOOK:
+        refuse_too_many_rows(rows, str(out))
+    why = _in_the_way(out, runs.RunFolder(request.folder), data)
+    if why and not request.replace:
+        raise TableError(f"{out} {why}: name another file with -o, or add --replace, which keeps it under a dated name")
+    return bool(why)
+
+
+def _in_the_way(out: Path | str, folder: runs.RunFolder, data: tables.Dataset | str) -> str:
+    """Return why a file must not be overwritten; empty if it may be."""
+    marks = _marks(out, folder)
+    if not marks:
+        return ""
+    if not marks.items() <= _written(folder).items():
+        return "exists, and was not written by this run, or has been changed since"
+    if isinstance(data, str):
+        known = runs.read_json(folder.labelled).get("data", {})
+        return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)  # the user knows this file, its sheets and its encoding
+        before = sources.read_source(out, replace(data.columns, gold=None))
+    lost = lost_rows(before.items, data.items, data.name)
+    return lost and f"has labels {lost}"
+
+
+def note_written(folder: runs.RunFolder, out: Path | str, data: str = "") -> None:
+    """Note that this run wrote a file of labels, and of what large table."""
+    for place, mark in _marks(out, folder).items():
+        known = runs.read_json(folder.labelled) if folder.labelled.exists() else {}
+        of_data = {**known.get("data", {}), place: data} if data else known.get("data", {})
+        values: dict[str, Any] = {"files": {**_written(folder), place: mark}}
+        runs.write_json(folder.labelled, {**values, "data": of_data} if of_data else values)
+
+
+def _marks(out: Path | str, folder: runs.RunFolder) -> Mapping[str, str]:
+    return {} if out == STDIO else runs.signature(out, folder.path)
+
+
+def _written(folder: runs.RunFolder) -> Mapping[str, str]:
+    """Return path → hash of the files of labels that a run has written."""
+    if not folder.labelled.exists():
+        return {}
+    remedy = "remove it; files of labels that are there are then not overwritten without --replace"
+    with runs.expecting(folder.labelled, remedy):
+        return dict(runs.read_json(folder.labelled, remedy)["files"])

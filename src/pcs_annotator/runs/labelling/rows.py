@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs.executors import asking
 from pcs_annotator.runs.labelling.fitted import FittedRun
 from pcs_annotator.runs.labelling.labeller import Labeller
-from pcs_annotator.runs.labelling.run_table import data_hash_of
+from pcs_annotator.runs.labelling.run_table import data_hash_of, taken
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.result_columns import Results, people_columns, with_columns
 from pcs_annotator.tables.table_stream import CHUNK_ROWS, TableStream
@@ -119,8 +119,7 @@ class RowMaker:
         sampled = None
         if self.is_sampled is not None and (some := self.is_sampled(chunk)).any():
             rows = np.flatnonzero(some)
-            items = tuple(chunk.items[row] for row in rows.tolist())
-            sampled = replace(chunk, table=chunk.table.take(rows), items=items, gold=()), votes.take(rows)
+            sampled = taken(chunk, rows), votes.take(rows)
         return LabelledRows(
             with_columns(chunk.table, columns, votes.labels),
             None if self.graded is None else vote_files.vote_table(votes, graded=self.graded),
@@ -178,27 +177,32 @@ class _Items:
             yield from chunk.items
 
 
-class OutFiles(NamedTuple):
-    """Where the rows of a large table are written.
+class RowWriter:
+    """Writes rows in order, counts them, and keeps those of the sample; use it as a context manager.
+
+    The files appear at the end, and not at all after an error.
 
     Attributes:
-        labels: The user's rows with their labels.
-        votes: All votes; None if they are not kept.
-        style: How the rows are written.
+        counts: How many rows have which label, so far.
+        sample: The rows of the sample, with the votes on them.
     """
 
-    labels: Path | str
-    votes: Path | None = None
-    style: TableStyle = PLAIN
-
-
-class RowWriter:
-    """Writes rows in order, counts them, and keeps those of the sample, with the votes on them."""
-
-    def __init__(self, labels: Any, votes: Any) -> None:
-        self._labels, self._votes = labels, votes
+    def __init__(self, labels: Path | str, votes: Path | None = None, style: TableStyle = PLAIN) -> None:
+        self._files = (labels, votes, style)
+        self._open = ExitStack()
+        self._votes: Any = None
         self.counts = Counts()
         self.sample: list[tuple[Dataset, Votes]] = []
+
+    def __enter__(self) -> Self:
+        labels, votes, style = self._files
+        self._labels = self._open.enter_context(writing_table(labels, style))
+        if votes is not None:
+            self._votes = self._open.enter_context(vote_files.writing_votes(votes))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
 
     def write(self, rows: LabelledRows) -> None:
         """Add the rows of the next chunk."""
@@ -210,37 +214,16 @@ class RowWriter:
             self.sample.append(rows.sampled)
 
 
-@contextmanager
-def writing_rows(out: OutFiles) -> Iterator[RowWriter]:
-    """Yield what writes rows; the files appear at the end, and not at all after an error."""
-    with (
-        writing_table(out.labels, out.style) as labels,
-        nullcontext() if out.votes is None else vote_files.writing_votes(out.votes) as votes,
-    ):
-        yield RowWriter(labels, votes)
-
-
-def label_all(stream: TableStream, data: str, fitted: FittedRun, maker: RowMaker, out: OutFiles) -> RowWriter:
+def label_all(stream: TableStream, data: str, fitted: FittedRun, maker: RowMaker, writer: RowWriter) -> None:
     """Label and write all rows; a table that has changed since its first look (`data`) is an error."""
 
-    async def label() -> RowWriter:
-        with writing_rows(out) as writer:
+    async def label() -> None:
+        with writer:
             async for rows in label_rows(stream, fitted, maker):
                 writer.write(rows)
             if data_hash_of(stream) != data:
                 raise TableError(
                     f"{stream.name} has changed while it was labelled; all answers are kept: run the same command again"
                 )
-        return writer
 
-    return run_sync(label)
-
-
-def joined(sample: Sequence[tuple[Dataset, Votes]]) -> tuple[Dataset, Votes]:
-    """Return the rows of a sample from several chunks, and the votes on them, as one."""
-    import pyarrow as pa
-
-    parts = [part for part, _ in sample]
-    items = tuple(item for part in parts for item in part.items)
-    table = pa.concat_tables([part.table for part in parts])
-    return replace(parts[0], table=table, items=items), Votes.joined([votes for _, votes in sample])
+    run_sync(label)

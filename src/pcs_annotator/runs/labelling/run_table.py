@@ -1,4 +1,4 @@
-"""The table of a run: which of its rows the run folder keeps and learns from, and whether the folder is about it."""
+"""The table of a run: its size, the sample of rows that the run learns from, and whether a folder is about it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import NamedTuple
 
-from pcs_annotator.base.errors import PcsError, PcsWarning
+import numpy as np
+
+from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning
+from pcs_annotator.core.arrays import Array, Codes, Mask
 from pcs_annotator.core.gold import listed, same_text
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, label_lookup, unknown_label
@@ -15,13 +19,18 @@ from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.files import human_files, review_log
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling.sampling import Survey, survey
 from pcs_annotator.runs.run_folder import SAMPLED, started
+from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables import tables
-from pcs_annotator.tables.table_stream import TableStream
+from pcs_annotator.tables.table_stream import IdCheck, TableStream
+from pcs_annotator.tables.tables import Dataset
 
 IN_MEMORY_ROWS = 50_000
 """Tables of at most so many rows are kept in memory and in the run folder completely."""
+SAMPLE_ROWS = 20_000
+ID = "id"
+_HIGHEST = 62
+"""The number of random bits of a lot; the bits above them say which rows come first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +143,19 @@ def data_hash_of(stream: TableStream) -> str:
     return f"{stream.fingerprint()} {columns.text} {columns.id} {columns.gold or ' '.join(columns.coders) or None}"
 
 
-def other_work(folder: RunFolder, config: Config, table: RunTable) -> str:
+def refuse_other_work(request: RunRequest, config: Config, table: RunTable) -> bool:
+    """Raise if the folder has results of other work; with `request.replace`, return whether it has."""
+    other = _other_work(RunFolder(request.folder), config, table)
+    if other and not request.replace:
+        limit = "" if request.limit is None else ", leave out --limit"
+        raise ConfigError(
+            f"{request.folder} has results {other}: name another folder with -o{limit}, or add --replace, which keeps "
+            "the old results under a dated name"
+        )
+    return bool(other)
+
+
+def _other_work(folder: RunFolder, config: Config, table: RunTable) -> str:
     """Return why results in a folder are of other work than this: other data, labels or instruction; empty if not.
 
     Data may have grown: then old rows are still there, with the same texts.
@@ -172,3 +193,131 @@ def lost_rows(before: Sequence[Item], now: Sequence[Item], name: str) -> str:
         names = listed(map(repr, gone), len(gone))
         return f"for {len(before)} rows, and {len(gone)} of them are missing now ({names})"
     return ""
+
+
+class Survey(NamedTuple):
+    """What a look at all rows of a table found.
+
+    Attributes:
+        rows: How many there are.
+        sample: Those to learn from, in the order of the table; always with a column of ids.
+        found: Rows whose ids were asked for.
+        first_gold: Gold label → the first row that has it, from 1.
+    """
+
+    rows: int
+    sample: Dataset
+    found: Sequence[Item]
+    first_gold: dict[str, int]
+
+
+def survey(stream: TableStream, kept: Collection[str] = (), wanted: Collection[str] = ()) -> Survey:
+    """Read all rows of a table and return a sample of them; two rows with the same id are an error.
+
+    Rows that people have seen (`kept`) come first, then those with a gold label, then others at random. A hash of the
+    id decides, so that the sample hardly changes when rows are added. `wanted` are the ids of rows to return as well.
+    """
+    check, sample = IdCheck(), _Sample(SAMPLE_ROWS)
+    found: list[Item] = []
+    first_gold: dict[str, int] = {}
+    for chunk in stream.chunks():
+        before = check.rows
+        check.add(item.id for item in chunk.items)
+        new = [first_gold.setdefault(gold, before + row) == before + row for row, gold in _gold(chunk)]
+        sample.add(chunk, _lots(chunk, kept, {row for (row, _), first in zip(_gold(chunk), new, strict=True) if first}))
+        if wanted:
+            found += [item for item in chunk.items if item.id in wanted]
+    check.refuse_twins(stream)
+    return Survey(check.rows, sample.dataset(), found, {gold: row + 1 for gold, row in first_gold.items()})
+
+
+def _gold(chunk: Dataset) -> list[tuple[int, str]]:
+    return [(row, gold) for row, gold in enumerate(chunk.gold) if gold is not None]
+
+
+def lots_of(ids: Sequence[str]) -> Array:
+    """Return a number for every id, the same in every process, that is as good as random."""
+    digests = b"".join(
+        blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8, person=b"sample").digest() for name in ids
+    )
+    return np.frombuffer(digests, dtype="<u8") >> np.uint64(64 - _HIGHEST)
+
+
+def sampled_rows(chunk: Dataset, of: int) -> Mask:
+    """Return which rows of a chunk are in a random sample of the `of` rows of a table."""
+    limit = min(1.0, SAMPLE_ROWS / of) * 2.0**_HIGHEST
+    return np.asarray(lots_of([item.id for item in chunk.items]) < limit)
+
+
+def _lots(chunk: Dataset, kept: Collection[str], first: Collection[int]) -> Array:
+    """Return a number for every row: the lowest are in the sample."""
+    rank = np.full(len(chunk.items), 2, dtype=np.uint64)
+    rank[[row for row, _ in _gold(chunk)]] = 1
+    rank[list(first)] = 0
+    if kept:
+        rank[[row for row, item in enumerate(chunk.items) if item.id in kept]] = 0
+    return lots_of([item.id for item in chunk.items]) | rank << np.uint64(_HIGHEST)
+
+
+def taken(rows_of: Dataset, rows: Codes) -> Dataset:
+    """Return some rows of a table; they are copied, because a slice would keep all of them in memory."""
+    items, gold = rows_of.items, rows_of.gold
+    return replace(
+        rows_of,
+        table=rows_of.table.take(rows),
+        items=tuple(items[row] for row in rows.tolist()),
+        gold=tuple(gold[row] for row in rows.tolist()) if gold else (),
+    )
+
+
+def joined(parts: Sequence[Dataset]) -> Dataset:
+    """Return the rows of several parts of a table as one."""
+    import pyarrow as pa
+
+    return replace(
+        parts[0],
+        table=pa.concat_tables([part.table for part in parts]),
+        items=tuple(item for part in parts for item in part.items),
+        gold=tuple(gold for part in parts for gold in part.gold),
+    )
+
+
+class _Sample:
+    """The rows with the lowest lots so far."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._limit: int | None = None
+        self._lots: Array = np.empty(0, dtype=np.uint64)
+        self._parts: list[Dataset] = []
+
+    def add(self, chunk: Dataset, lots: Array) -> None:
+        """Take those rows of a chunk that may be in the sample."""
+        rows = np.arange(len(lots)) if self._limit is None else np.flatnonzero(lots < np.uint64(self._limit))
+        self._lots = np.concatenate([self._lots, lots[rows]])
+        self._parts.append(taken(chunk, rows))
+        if len(self._lots) > 2 * self._size:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        if len(self._lots) > self._size:
+            rows = np.sort(np.argpartition(self._lots, self._size - 1)[: self._size])
+            self._lots = self._lots[rows]
+            self._parts = [taken(joined(self._parts), rows)]
+            self._limit = int(self._lots.max())
+
+    def dataset(self) -> Dataset:
+        """Return the sample, in the order of the table."""
+        import pyarrow as pa
+
+        self._shrink()
+        sample = joined(self._parts)
+        columns, table = sample.columns, sample.table.combine_chunks()
+        # rows without an id have the number of their row, which is another one in a sample
+        ids = pa.array([item.id for item in sample.items], pa.string())
+        if columns.id is None:
+            columns = replace(columns, id=columns.id_setting or ID, numbered=False)
+            table = table.append_column(columns.id, ids)
+        else:
+            table = table.set_column(table.column_names.index(columns.id), columns.id, ids)
+        return replace(sample, table=table, columns=columns)

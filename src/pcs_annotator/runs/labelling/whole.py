@@ -19,7 +19,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.files.runs import RunFolder, signature
 from pcs_annotator.runs.labelling.fitted import FittedRun, job_of
-from pcs_annotator.runs.labelling.rows import OutFiles, RowMaker, label_all, writing_rows
+from pcs_annotator.runs.labelling.rows import RowMaker, RowWriter, label_all
 from pcs_annotator.runs.labelling.run_table import RunTable
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_folder import Recorded, started
@@ -57,11 +57,11 @@ def label_whole(
     fitted = FittedRun(job=job, settings=settings, model=model, frugal=None, folder=folder.path, ledger=ledger)
     graded = any(one.can_grade and annotator.answers != "hard" for annotator, one in job.annotators)
     labels = folder.path / ("labels.parquet" if table.stream.parquet else "labels.csv")
-    out = OutFiles(labels, folder.all_votes, TableStyle(spreadsheet_safe=spreadsheet_safe))
-    counts = label_all(table.stream, table.data, fitted, _maker(recorded, model, graded=graded), out).counts
+    writer = RowWriter(labels, folder.all_votes, TableStyle(spreadsheet_safe=spreadsheet_safe))
+    label_all(table.stream, table.data, fitted, _maker(recorded, model, graded=graded), writer)
     _count_both(sampled, tally, before)
     whole = WholeTable(
-        counts=counts,
+        counts=writer.counts,
         columns=list(input_names(table.stream.schema.names, result_names(recorded.votes.labels)).values()),
         made_from=made_from,
         signature=signature(labels, folder.path),
@@ -70,7 +70,7 @@ def label_whole(
         ledger=folder_votes.ledger_state(ledger),
     )
     write_whole(folder, whole)
-    return _with_coverage(learned, counts)
+    return _with_coverage(learned, whole.counts)
 
 
 def relabel_whole(recorded: Recorded, learned: Learned, *, spreadsheet_safe: bool) -> Learned:
@@ -84,9 +84,8 @@ def relabel_whole(recorded: Recorded, learned: Learned, *, spreadsheet_safe: boo
     _, start = started(folder)
     axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)
     maker = _maker(recorded, learned.model)
-    out = OutFiles(folder.labels, None, TableStyle(spreadsheet_safe=spreadsheet_safe))
     rows = _RowReader(folder.labels, whole)
-    with writing_rows(out) as writer:
+    with RowWriter(folder.labels, style=TableStyle(spreadsheet_safe=spreadsheet_safe)) as writer:
         for votes in vote_files.read_parts(folder.all_votes, axes):
             items = tuple(Item(id=name, text="") for name in votes.ids)
             chunk = replace(recorded.dataset, table=rows.take(len(votes)), items=items, gold=())

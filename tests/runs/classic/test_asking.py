@@ -11,7 +11,7 @@ import pytest
 from pcs_annotator import Annotator, CollectSettings, Item, PromptedRelation, Task, Variant
 from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.runs.classic import (
+from pcs_annotator.runs.classic.asking import (
     NO_KEY,
     annotator_names,
     ask_texts,

@@ -9,7 +9,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.labelling.labeller import RecentTexts
-from pcs_annotator.runs.labelling.texts_together import JudgeTogether
+from pcs_annotator.runs.labelling.service import JudgeTogether
 
 
 def one_text(name: str, *codes: int) -> Votes:
