@@ -18,7 +18,7 @@ from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, rounds_of
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers, resolve_config
-from pcs_annotator.runs.batch.ways_to_ask import WayToAsk, ways_to_label
+from pcs_annotator.runs.batch.waves import WayToAsk, ways_to_label
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.labelling.fitted import (
     FittedRun,

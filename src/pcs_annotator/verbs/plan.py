@@ -13,7 +13,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.runs import ask, ledgers, resolve_config
-from pcs_annotator.runs.batch.ways_to_ask import WayToAsk, ways_to_run
+from pcs_annotator.runs.batch.waves import WayToAsk, ways_to_run
 from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder

@@ -219,7 +219,13 @@ def _item(one: Classified) -> dict[str, Any]:
     outcome = one.outcome
     cost = {"usd": one.spent.usd, "calls": one.spent.calls}
     if outcome is None or one.error is not None:
-        nothing = {"label": None, "probs": [], "num_classes": 0, "confidence": None, "decision": "review"}
+        nothing: dict[str, Any] = {
+            "label": None,
+            "probs": [],
+            "num_classes": 0,
+            "confidence": None,
+            "decision": "review",
+        }
         error = one.error and one.error._asdict()
         return {**nothing, "reason": one.error.message if one.error else "", "cost": cost, "error": error}
     item = {

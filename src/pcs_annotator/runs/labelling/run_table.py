@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning
-from pcs_annotator.core.arrays import Array, Codes, Mask
+from pcs_annotator.core.arrays import Array, Mask
 from pcs_annotator.core.gold import listed, same_text
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, label_lookup, unknown_label
@@ -259,7 +259,7 @@ def _lots(chunk: Dataset, kept: Collection[str], first: Collection[int]) -> Arra
     return lots_of([item.id for item in chunk.items]) | rank << np.uint64(_HIGHEST)
 
 
-def taken(rows_of: Dataset, rows: Codes) -> Dataset:
+def taken(rows_of: Dataset, rows: Array) -> Dataset:
     """Return some rows of a table; they are copied, because a slice would keep all of them in memory."""
     items, gold = rows_of.items, rows_of.gold
     return replace(
