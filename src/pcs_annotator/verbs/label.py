@@ -17,18 +17,10 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, rounds_of
 from pcs_annotator.models.provider import unasked
-from pcs_annotator.runs import ask, learn, ledgers, resolve_config
+from pcs_annotator.runs import ask, learn, ledgers
 from pcs_annotator.runs.batch.waves import WayToAsk, ways_to_label
 from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.labelling.fitted import (
-    FittedRun,
-    LoadOptions,
-    Saving,
-    frugal_of,
-    job_of,
-    open_fitted,
-    within_budget,
-)
+from pcs_annotator.runs.labelling.fitted import FittedRun, LoadOptions, Saving, open_fitted
 from pcs_annotator.runs.labelling.new_texts import open_texts, without_gold
 from pcs_annotator.runs.labelling.run_table import survey
 from pcs_annotator.runs.run_folder import Recorded, refuse_lost_ledger, started
@@ -91,7 +83,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
     folder, saving = runs.RunFolder(request.folder), saving or Saving()
     if out is not None and out != STDIO:
         runs.check_ending(out, WRITTEN)
-    # raises if this is no run folder, before a lock is put there
+    # an error if this is not a run folder, before a lock file is put there
     config, _ = started(folder, request.config.ask.ledger)
     texts = open_texts(request, out)
     ledgers.check_ledger(config)
@@ -147,19 +139,15 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
     recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
     found = survey(without_gold(request).open_data())  # a smaller table is the whole sample
-    rows, items = found.rows, found.sample.items
-    settings = resolve_config.collect_settings_of(recorded.config, unasked(request.environment), request.own)
-    settings = within_budget(settings, saving or Saving())
-    job = job_of(recorded, settings)
-    everything = ask.plan_job(job, items, settings).for_rows(rows)
-    frugal = frugal_of(recorded, recorded.model_in_force(), job, settings, saving or Saving())
+    options = LoadOptions(saving=saving or Saving(), environment=unasked(request.environment), own=request.own)
+    fitted = open_fitted(recorded, options)
+    job, frugal, in_flight = fitted.job, fitted.frugal, fitted.settings.in_flight
+    everything = ask.plan_job(job, found.sample.items, fitted.settings).for_rows(found.rows)
     if frugal is None:
-        return LabelPlan(everything, None, None, ways_to_label(job, everything, None, (), settings.in_flight))
+        return LabelPlan(everything, None, None, ways_to_label(job, everything, None, (), in_flight))
     fewer = _scaled(everything, job, frugal.spending)
     rounds = rounds_of(recorded.votes, frugal.strategy)
-    return LabelPlan(
-        everything, fewer, frugal.spending, ways_to_label(job, everything, fewer, rounds, settings.in_flight)
-    )
+    return LabelPlan(everything, fewer, frugal.spending, ways_to_label(job, everything, fewer, rounds, in_flight))
 
 
 def _scaled(plan: Plan, job: Job, spending: Spending) -> Plan:

@@ -35,7 +35,7 @@ BLOCK = 20_000
 SECONDS_PER_CALL = 1.0
 """What a call is assumed to take live; a rate limit may allow fewer calls than that."""
 USUAL_WAVES, LATE_SHARE = 4, 0.2
-"""After so many waves, a larger share will do: waiting another day would save little."""
+"""After this many waves, a larger share is asked live: waiting another day would save little."""
 
 
 async def ask_in_waves(

@@ -153,13 +153,12 @@ def open_fitted(recorded: Recorded, options: LoadOptions) -> FittedRun:
     given = {name: getattr(saving, name) for name in resolve_config.EXECUTION}
     how = replace(recorded.config.ask, **{name: value for name, value in given.items() if value is not None})
     settings = resolve_config.collect_settings_of(replace(recorded.config, ask=how), options.environment, options.own)
-    settings = within_budget(settings, saving)
+    settings = _within_budget(settings, saving)
     if options.in_flight is not None:
         settings = replace(settings, in_flight=options.in_flight)
     fitted = recorded.model_in_force()
     job = job_of(recorded, settings)
-    frugal = frugal_of(recorded, fitted, job, settings, saving)
-    ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
+    frugal = _frugal(recorded, fitted, job, settings, saving)
     return FittedRun(
         job=job,
         settings=settings,
@@ -183,7 +182,7 @@ def job_of(recorded: Recorded, settings: ask.CollectSettings) -> Job:
     return ask.open_job(resolve_config.task_of(config), annotators, config.relations.use, settings)
 
 
-def within_budget(settings: ask.CollectSettings, saving: Saving) -> ask.CollectSettings:
+def _within_budget(settings: ask.CollectSettings, saving: Saving) -> ask.CollectSettings:
     """Return the settings with what may be spent on new texts."""
     of_run = settings.budget
     budget = Budget(
@@ -195,7 +194,7 @@ def within_budget(settings: ask.CollectSettings, saving: Saving) -> ask.CollectS
     return replace(settings, budget=budget, prices={**settings.prices, **resolve_config.own_prices(saving.prices)})
 
 
-def frugal_of(
+def _frugal(
     recorded: Recorded, fitted: Model, job: Job, settings: ask.CollectSettings, saving: Saving
 ) -> Frugal | None:
     """Return how to save questions; None when all are requested, or when nothing is calibrated."""

@@ -188,6 +188,7 @@ class RunEngine:
     def open(cls, folder: Path, options: LoadOptions) -> RunEngine:
         """Open a run; a missing key or a damaged folder is an error here."""
         fitted = open_fitted(Recorded.read(RunFolder(folder)), options)
+        ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
         loop = asyncio.new_event_loop()
         threading.Thread(target=_run, args=(loop,), name="pcs-engine", daemon=True).start()
         try:

@@ -23,15 +23,15 @@ from pcs_annotator.runs.certificate_text import about_confidence, promised
 from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.labelling.fitted import FittedRun, job_of
-from pcs_annotator.runs.labelling.rows import RowMaker, RowWriter, label_all
-from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined, lost_rows, sampled_rows
+from pcs_annotator.runs.labelling.rows import RowWriter, label_all
+from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined, lost_rows
 from pcs_annotator.runs.labelling.whole import with_counted_coverage
 from pcs_annotator.runs.run_folder import Recorded
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables import sources, tables
 from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
 from pcs_annotator.tables.table_stream import TableStream
-from pcs_annotator.tables.table_writer import TableStyle
+from pcs_annotator.tables.table_writer import PLAIN, TableStyle
 from pcs_annotator.tables.workbook import WORKBOOK, excel_dialect, refuse_too_many_rows
 from pcs_annotator.version import __version__
 
@@ -78,13 +78,14 @@ class TextsInMemory:
     def write(self, recorded: Recorded, fitted: FittedRun, votes: Votes) -> tuple[Model, Counts]:
         """Write the labels; return the model, whose promise is about these rows, and how many have which label."""
         model, out = fitted.model.with_coverage(votes), self._out
-        rows = RowMaker(model=model).rows(self._dataset, votes)
+        if out is not None and self._in_the_way:
+            self._request.say(f"{out} is kept as {runs.keep_earlier(out)}")
+        style = PLAIN if out is None else style_of(self._request, self._stream, out, model)
+        with RowWriter(model=model, labels=out, style=style) as writer:
+            writer.write(self._dataset, votes)
         if out is not None:
-            if self._in_the_way:
-                self._request.say(f"{out} is kept as {runs.keep_earlier(out)}")
-            tables.write_table(out, rows.labels, style_of(self._request, self._stream, out, model))
             note_written(recorded.folder, out)
-        return model, rows.counts
+        return model, writer.counts
 
 
 class TextsInStream:
@@ -132,9 +133,9 @@ class TextsInStream:
         return with_counted_coverage(model, counts), counts
 
     def _write(self, fitted: FittedRun, to: Path | str) -> RowWriter:
-        maker = RowMaker(model=fitted.model, is_sampled=partial(sampled_rows, of=self._rows))
-        writer = RowWriter(to, style=style_of(self._request, self._stream, self._out, fitted.model))
-        label_all(self._stream, self._data, fitted, maker, writer)
+        style = style_of(self._request, self._stream, self._out, fitted.model)
+        writer = RowWriter(model=fitted.model, labels=to, style=style, sample_of=self._rows)
+        label_all(self._stream, self._data, fitted, writer)
         return writer
 
 

@@ -26,7 +26,7 @@ from pcs_annotator.tables.table_stream import IdCheck, TableStream
 from pcs_annotator.tables.tables import Dataset
 
 IN_MEMORY_ROWS = 50_000
-"""Tables of at most so many rows are kept in memory and in the run folder completely."""
+"""A table with at most this many rows is kept in memory, and completely in the run folder."""
 SAMPLE_ROWS = 20_000
 ID = "id"
 _HIGHEST = 62
@@ -223,8 +223,8 @@ def survey(stream: TableStream, kept: Collection[str] = (), wanted: Collection[s
     for chunk in stream.chunks():
         before = check.rows
         check.add(item.id for item in chunk.items)
-        new = [first_gold.setdefault(gold, before + row) == before + row for row, gold in _gold(chunk)]
-        sample.add(chunk, _lots(chunk, kept, {row for (row, _), first in zip(_gold(chunk), new, strict=True) if first}))
+        first = {row for row, gold in _gold(chunk) if first_gold.setdefault(gold, before + row) == before + row}
+        sample.add(chunk, _lots(chunk, kept, first))
         if wanted:
             found += [item for item in chunk.items if item.id in wanted]
     check.refuse_twins(stream)

@@ -37,14 +37,14 @@ GATHER_SECONDS = 0.05
 LOOK_EVERY = 1.0
 """Seconds between looks at the run folder, which `pcs fit` may have changed."""
 TROUBLE_SECONDS = 30.0
-"""How long a failure counts if no text comes: who is not ready gets none, and only texts tell that models answer."""
+"""How long a failure counts if no text comes: a service that is not ready gets none, and only texts show otherwise."""
 TROUBLE = {
     "budget_reached": "the budget is spent: only texts that are known get a label",
     "model_unavailable": "the models do not answer",
     "ledger_unavailable": "the ledger cannot be used",
     "late": "texts are not answered in time",
 }
-"""Kind of failure → what whoever asks whether the service is ready may know: no names, no paths."""
+"""Kind of failure → what `/ready` says about it, without names and paths."""
 OUTDATED = "the run has changed and cannot be loaded: the log of the service says why"
 
 
@@ -123,7 +123,7 @@ class Service:
         self._ledger_file = 0
 
     def check(self) -> None:
-        """Raise if the folder is no run folder."""
+        """Raise if the folder is not a run folder."""
         started(self.folder)
 
     async def __aenter__(self) -> Service:
@@ -154,6 +154,7 @@ class Service:
         """Return the run, and the name of its version."""
         digest = hashlib.sha256(self.folder.model.read_bytes() if self.folder.model.exists() else b"").hexdigest()[:8]
         fitted = open_fitted(Recorded.read(self.folder, self._moved_ledger), self._options)
+        ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
         ask.warn_about_hard_models(fitted.job)
         return fitted, f"{self.name}@{digest}"
 
@@ -200,7 +201,7 @@ class Service:
         return "" if over else TROUBLE[kind]
 
     def note_failure(self, kind: str) -> None:
-        """Note that a text got no label, for a reason that concerns others, too: a key of `TROUBLE`."""
+        """Note why a text got no label, if others may get none for the same reason; `kind` is a key of `TROUBLE`."""
         self._failed = (kind, _now(), today())
 
     async def classify(self, text: str) -> Classified:

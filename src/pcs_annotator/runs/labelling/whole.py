@@ -19,7 +19,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.files.runs import RunFolder, signature
 from pcs_annotator.runs.labelling.fitted import FittedRun, job_of
-from pcs_annotator.runs.labelling.rows import RowMaker, RowWriter, label_all
+from pcs_annotator.runs.labelling.rows import RowWriter, label_all
 from pcs_annotator.runs.labelling.run_table import RunTable
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_folder import Recorded, started
@@ -57,8 +57,8 @@ def label_whole(
     fitted = FittedRun(job=job, settings=settings, model=model, frugal=None, folder=folder.path, ledger=ledger)
     graded = any(one.can_grade and annotator.answers != "hard" for annotator, one in job.annotators)
     labels = folder.path / ("labels.parquet" if table.stream.parquet else "labels.csv")
-    writer = RowWriter(labels, folder.all_votes, TableStyle(spreadsheet_safe=spreadsheet_safe))
-    label_all(table.stream, table.data, fitted, _maker(recorded, model, graded=graded), writer)
+    writer = replace(_writer(recorded, model, labels, spreadsheet_safe), votes=folder.all_votes, graded=graded)
+    label_all(table.stream, table.data, fitted, writer)
     _count_both(sampled, tally, before)
     whole = WholeTable(
         counts=writer.counts,
@@ -83,13 +83,12 @@ def relabel_whole(recorded: Recorded, learned: Learned, *, spreadsheet_safe: boo
         return learned
     _, start = started(folder)
     axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)
-    maker = _maker(recorded, learned.model)
     rows = _RowReader(folder.labels, whole)
-    with RowWriter(folder.labels, style=TableStyle(spreadsheet_safe=spreadsheet_safe)) as writer:
+    with _writer(recorded, learned.model, folder.labels, spreadsheet_safe) as writer:
         for votes in vote_files.read_parts(folder.all_votes, axes):
             items = tuple(Item(id=name, text="") for name in votes.ids)
             chunk = replace(recorded.dataset, table=rows.take(len(votes)), items=items, gold=())
-            writer.write(maker.rows(chunk, votes))
+            writer.write(chunk, votes)
         rows.refuse_more()
     data = start.get("data_hash", "")
     again = replace(
@@ -189,13 +188,14 @@ def with_counted_coverage(model: Model, counts: Counts) -> Model:
     return replace(model, certificate=replace(model.certificate, accepted_share=share, review_rows=review))
 
 
-def _maker(recorded: Recorded, model: Model, *, graded: bool | None = None) -> RowMaker:
-    """Return what makes rows, with what people said about those of the sample."""
+def _writer(recorded: Recorded, model: Model, labels: Path, spreadsheet_safe: bool) -> RowWriter:
+    """Return what writes rows, with what people said about those of the sample."""
     items = recorded.dataset.items
     reviewed = zip(items, recorded.gold.verdicts.by_place(len(items)), strict=False)
     people = {item.id: one for item, one in reviewed if one is not None}
     gold = dict(zip(recorded.votes.ids, recorded.gold.labels, strict=True))
-    return RowMaker(model=model, graded=graded, people=people, gold=gold)
+    style = TableStyle(spreadsheet_safe=spreadsheet_safe)
+    return RowWriter(model=model, labels=labels, style=style, people=people, gold=gold)
 
 
 def _count_both(sampled: Tally, whole: Tally, paid_before: Counter[str]) -> None:
