@@ -24,7 +24,7 @@ from pcs_annotator.core.task import Item, Task  # noqa: E402
 from pcs_annotator.core.vote import NOT_ASKED  # noqa: E402
 from pcs_annotator.core.votes import Votes  # noqa: E402
 from pcs_annotator.runs import ask  # noqa: E402
-from pcs_annotator.runs.cluster.ray_cluster import ask_job  # noqa: E402
+from pcs_annotator.runs.executors import ask_job  # noqa: E402
 from tests.ray_cluster import kill_one, start_ray  # noqa: E402
 from tests.stub import Behaviour, Stats, StubProcess, stub_process  # noqa: E402
 

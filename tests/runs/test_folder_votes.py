@@ -15,7 +15,8 @@ from pcs_annotator.base.errors import Interrupted, PcsWarning, TableError
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.function import relation
-from pcs_annotator.runs import ask, ledgers
+from pcs_annotator.runs import ask, folder_votes, ledgers
+from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
@@ -59,13 +60,13 @@ def request_(tmp_path: Path) -> RunRequest:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Tally]:
     """A list that gets the tally of every time that questions go through the ledger."""
     found: list[Tally] = []
-    original = ask.ask_job
+    original = ask_job
 
     async def noting(job: object, items: object, ledger: object, settings: ask.CollectSettings, *more: object) -> Votes:
         found.append(settings.tally)
         return await original(job, items, ledger, settings, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ask, "ask_job", noting)
+    monkeypatch.setattr(folder_votes, "ask_job", noting)
     return found
 
 

@@ -19,8 +19,9 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
-from pcs_annotator.runs.ask import CollectSettings, Panel
+from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
+from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.learn import fit_for_classifier, needs_gold, probabilities
 
 try:

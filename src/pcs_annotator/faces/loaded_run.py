@@ -24,10 +24,11 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.large.result_columns import result_columns
+from pcs_annotator.runs.labelling.fitted import LoadOptions
+from pcs_annotator.runs.labelling.labeller import LabelledTexts, RunEngine
+from pcs_annotator.runs.labelling.rows import result_columns
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import REFIT, Run
-from pcs_annotator.runs.run_engine import Answered, LoadOptions, RunEngine
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.files import read_json
@@ -144,7 +145,7 @@ class LoadedRun:
         found: list[Outcome] = []
         for part in _parts(self._items(texts, ids)):
             engine = self._opened()
-            found += _outcomes(engine.call(engine.label(part)), part)
+            found += _outcomes(engine.label(part), part)
         return found[0] if isinstance(texts, str) else Outcomes(found)
 
     @overload
@@ -156,7 +157,7 @@ class LoadedRun:
         found: list[Outcome] = []
         for part in _parts(self._items(texts, ids)):
             engine = await self._aopened()
-            found += _outcomes(await engine.acall(engine.label(part)), part)
+            found += _outcomes(await engine.alabel(part), part)
         return found[0] if isinstance(texts, str) else Outcomes(found)
 
     def _items(self, texts: object, ids: object) -> Sequence[Item]:
@@ -208,7 +209,7 @@ class LoadedRun:
         """Return the new columns for some texts."""
         engine = self._opened()
         items = [Item(id=str(row), text=one.text) for row, one in enumerate(texts)]
-        return _added(engine.call(engine.label(items)), [one.error for one in texts], schema)
+        return _added(engine.label(items), [one.error for one in texts], schema)
 
     def _opened(self) -> RunEngine:
         with self._opening:
@@ -265,14 +266,14 @@ def _decoded(value: bytes | None) -> _Text:
         return _Text("", NOT_TEXT)
 
 
-def _added(answered: Answered, errors: Sequence[str], schema: pa.Schema) -> pa.Table:
-    """Return the new columns; `errors` says why a text cannot be labelled."""
+def _added(answered: LabelledTexts, errors: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """Return the new columns; `errors` say why texts are none."""
     import pyarrow as pa
 
     why = [reason and (error or reason) for error, reason in zip(errors, answered.why, strict=True)]
     columns: dict[str, pa.Array] = {ERROR: pa.array(why, pa.string())}
-    if (chunk := answered.chunk) is not None:
-        columns |= result_columns(answered.fitted.model, chunk.votes, chunk.judged)
+    if answered.votes is not None and answered.judged is not None:
+        columns |= result_columns(answered.model, answered.votes, answered.judged)
     return pa.table([columns.get(one.name, pa.nulls(len(why), one.type)) for one in schema], schema=schema)
 
 
@@ -285,13 +286,13 @@ def _named(items: Sequence[Item], ids: object) -> Sequence[Item]:
     return [replace(item, id=str(name)) for name, item in zip(names, items, strict=True)]
 
 
-def _outcomes(answered: Answered, items: Sequence[Item]) -> list[Outcome]:
-    if answered.chunk is None:
+def _outcomes(answered: LabelledTexts, items: Sequence[Item]) -> list[Outcome]:
+    if answered.votes is None:
         return [
             Outcome(id=item.id, label=None, scores={}, confidence=None, decision="review", reason=why or "")
             for item, why in zip(items, answered.why, strict=True)
         ]
-    judged = answered.fitted.model.judge(answered.chunk.votes, answered.chunk.judged)
+    judged = answered.model.judge(answered.votes, answered.judged)
     return [
         outcome if why is None else replace(outcome, reason=why if item.text.strip() else NO_TEXT)
         for item, outcome, why in zip(items, judged, answered.why, strict=True)

@@ -23,6 +23,7 @@ from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.runs import ask
+from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.languages import usual_text_relation
 from pcs_annotator.runs.ledgers import ledger_exists
 from pcs_annotator.runs.relation_options import DEFAULT as PAPER
@@ -171,9 +172,9 @@ class Support:
         job = self._job(annotators)
         # a server that does not answer is the run's to report, which notices it sooner with many calls in flight
         patience = replace(self.settings.patience, attempts=1)
-        settings = replace(self.settings, tally=Tally(), patience=patience)
+        settings = replace(self.settings, tally=Tally(), patience=patience, cluster=None)
         with lock_ledger(self.ledger, wait=settings.wait, say=lambda _: None):
-            run_sync(lambda: ask.ask_job(job, [item], self.ledger, settings))
+            run_sync(lambda: ask_job(job, [item], self.ledger, settings))
         # the run will find these answers in the ledger, but it has paid for them
         tally.calls += settings.tally.calls
         tally.from_ledger -= settings.tally.calls

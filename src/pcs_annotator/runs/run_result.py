@@ -12,7 +12,6 @@ from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.outcome import Counts, Outcome
 from pcs_annotator.core.variant import VariantCount
-from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
@@ -28,7 +27,7 @@ from pcs_annotator.runs.settings import Config
 from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.tables import tables
 
-__all__ = ["NO_REASON", "SILENCES", "Certificate", "Model", "RunResult"]
+__all__ = ["SILENCES", "Certificate", "Model", "RunResult"]
 
 SILENCES = {
     "not_applicable": "rewrites did not apply",
@@ -36,7 +35,6 @@ SILENCES = {
     "unreadable": "answers were unreadable",
 }
 """Kinds of missing votes, as text."""
-NO_REASON = "an earlier version did not keep the reason"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +50,10 @@ class RunResult:
         outcomes: A label for every row.
         tally: Counts of calls, answers and failures.
         bills: The cost of all calls that commands in this folder made, per model.
-        used: The cost of all answers behind the votes, also of those that others paid for in a shared ledger; empty if
-            an earlier version asked.
+        used: The cost of all answers behind the votes, also of those that others paid for in a shared ledger.
         paid_elsewhere: That part of `used` which others paid for.
         rewrites: How rewrites ended, per relation and reason.
-        unreadable: Reasons why answers have no label; empty if an earlier version asked.
+        unreadable: Reasons why answers have no label.
         cut: Annotator → texts that did not fit into its model's context.
         hard: Reasons why answers without the probability of every label, which was asked for, count as hard votes.
         bounded: Answers in which a label that the server did not list may have more than 1 %.
@@ -160,5 +157,4 @@ class RunResult:
         for one in self.rewrites:
             if one.status in kinds:
                 kinds[one.status][f"{one.relation}: {one.reason}"] += one.times
-        unknown = +Counter({NO_REASON: int((self.votes.codes == ABSTAINED).sum())})
-        return {**kinds, "unreadable": self.unreadable or unknown}
+        return {**kinds, "unreadable": self.unreadable}

@@ -12,11 +12,11 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, ledgers, resolve_config
-from pcs_annotator.runs.batch.ways_to_ask import WayToAsk, ways_to_run
+from pcs_annotator.runs.batch.waves import WayToAsk, ways_to_run
 from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.labelling.run_table import open_table
 from pcs_annotator.runs.languages import Languages, languages_of
-from pcs_annotator.runs.large.large_table import is_large, open_large
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
 
@@ -45,13 +45,8 @@ class RunPlan(NamedTuple):
 def plan(request: RunRequest) -> RunPlan:
     """Return what a run would ask and the most that it can cost; no model is called, so no key is needed."""
     request = replace(request, environment=unasked(request.environment))
-    stream = request.open_data()
-    if is_large(stream):
-        large = open_large(stream, RunFolder(request.folder), request.config)
-        dataset, rows = large.sample, large.rows
-    else:
-        dataset = request.read_data(stream)
-        rows = len(dataset.items)
+    table = open_table(request.open_data(), RunFolder(request.folder), request.config)
+    dataset, rows = table.sample, table.rows
     config = resolve_config.resolve(request.config, dataset)
 
     def planned(config: Config) -> RunPlan:

@@ -22,7 +22,8 @@ from pcs_annotator.core.vote import Vote
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
-from pcs_annotator.runs.ask import ask_job, open_job, plan_job
+from pcs_annotator.runs.ask import open_job, plan_job
+from pcs_annotator.runs.executors import ask_job
 
 LABELS = ["positive", "neutral", "negative"]
 TASK = Task("How does the writer feel?", LABELS, wordings=["What is the mood?"])

@@ -12,11 +12,10 @@ import pytest
 from pcs_annotator.asking.engine.budget import Spending
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger
-from pcs_annotator.runs import judge_together, serve_turns
-from pcs_annotator.runs import serve as pipeline_serve
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.labelling import service as pipeline_serve
+from pcs_annotator.runs.labelling.service import Service
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.runs.serve import Service
 from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.label import label
@@ -369,7 +368,7 @@ def test_a_replaced_ledger_is_an_error_and_no_loss(run: Path) -> None:
 
 
 def test_a_bug_in_judging_is_reported_without_the_text(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge_together, "_joined", lambda parts: 1 / 0)
+    monkeypatch.setattr("pcs_annotator.core.votes.Votes.joined", lambda parts: 1 / 0)
 
     async def served() -> tuple[int, Any, list[str]]:
         async with running(run) as one:
@@ -413,10 +412,7 @@ def test_label_studio_gets_predictions(run: Path) -> None:
     asyncio.run(served())
 
 
-def test_other_commands_get_their_turn_under_constant_load(
-    stub_folder: Path, stub: StubProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(serve_turns, "LONGEST_TURN", 0.2)
+def test_other_commands_need_not_wait_under_constant_load(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.02)
 
     async def served() -> None:

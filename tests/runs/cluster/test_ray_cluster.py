@@ -241,8 +241,8 @@ def test_a_cluster_of_this_machine_lasts_as_long_as_its_process_and_keeps_limits
 
 
 SMALL = """
-from pcs_annotator.runs.large import large_table, stream, survey
-large_table.IN_MEMORY_ROWS, stream.CHUNK_ROWS, survey.SAMPLE_ROWS = 50, 100, 80
+from pcs_annotator.runs.labelling import rows, run_table
+run_table.IN_MEMORY_ROWS, rows.CHUNK_ROWS, run_table.SAMPLE_ROWS = 50, 100, 80
 """
 
 

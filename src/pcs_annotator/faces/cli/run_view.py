@@ -14,7 +14,7 @@ from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.faces.cli import learned_view, result_view
 from pcs_annotator.faces.cli.result_view import print_rows
-from pcs_annotator.runs.batch.ways_to_ask import WayToAsk
+from pcs_annotator.runs.batch.waves import WayToAsk
 from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.languages import Languages
 from pcs_annotator.runs.run_result import SILENCES, RunResult

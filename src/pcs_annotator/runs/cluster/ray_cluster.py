@@ -30,7 +30,6 @@ from pcs_annotator.base.errors import ClusterError, MissingPackage, PcsError
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.cluster.actors import (
     CoordinatorActor,
@@ -59,28 +58,7 @@ VERSIONS = re.compile(r"Ray: (\S+)")
 _PLAIN = {"log_to_driver": False, "logging_level": "ERROR", "namespace": NAMESPACE}
 
 
-async def ask_job(
-    job: Job,
-    items: Sequence[Item],
-    ledger: LedgerAddress,
-    settings: ask.CollectSettings,
-    strategy: Strategy | None = None,
-) -> Votes:
-    """Do the same as `ask.ask_job`; if the settings name a cluster, that puts the answers into the ledger first."""
-    if settings.cluster is None:
-        return await ask.ask_job(job, items, ledger, settings, strategy)
-    try:
-        paid = await ask_on_cluster(job, [items], len(items), ledger, settings, strategy)
-    except BaseException:
-        await ask.close_models(job)
-        raise
-    left = replace(settings, budget=settings.budget.after(*paid))
-    votes = await ask.ask_job(job, items, ledger, left, strategy)
-    settings.tally.count_as_paid(paid.calls)
-    return votes
-
-
-async def ask_on_cluster(  # what to ask about, and the same as `ask.ask_job`
+async def ask_on_cluster(  # what to ask about, and the same as `executors.ask_job`
     job: Job,
     chunks: Iterable[Sequence[Item]],
     rows: int | None,

@@ -24,7 +24,7 @@ from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople
-from pcs_annotator.runs.large import large_table, stream, survey
+from pcs_annotator.runs.labelling import run_table
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
@@ -71,14 +71,14 @@ def models() -> Iterator[None]:
 
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", IN_MEMORY)
-    monkeypatch.setattr(stream, "CHUNK_ROWS", CHUNK)
+    monkeypatch.setattr(run_table, "IN_MEMORY_ROWS", IN_MEMORY)
+    monkeypatch.setattr("pcs_annotator.runs.labelling.rows.CHUNK_ROWS", CHUNK)
 
 
 @pytest.fixture
 def sampling(small_limits: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only some rows are learned from."""
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", SAMPLE)
+    monkeypatch.setattr("pcs_annotator.runs.labelling.run_table.SAMPLE_ROWS", SAMPLE)
 
 
 @pytest.fixture
@@ -112,10 +112,9 @@ def test_labels_are_those_of_a_run_in_memory_if_all_rows_are_learned_from(
 ) -> None:
     config = replace(CONFIG, learn=replace(CONFIG.learn, **learn))
     whole = made(data, tmp_path / "whole", config)
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", IN_MEMORY)
-    monkeypatch.setattr(stream, "CHUNK_ROWS", CHUNK)
+    monkeypatch.setattr(run_table, "IN_MEMORY_ROWS", IN_MEMORY)
+    monkeypatch.setattr("pcs_annotator.runs.labelling.rows.CHUNK_ROWS", CHUNK)
     chunked = made(data, tmp_path / "chunked", config)
-    assert chunked.whole is not None
     assert chunked.counts == whole.counts
     assert (tmp_path / "chunked" / "labels.csv").read_bytes() == (tmp_path / "whole" / "labels.csv").read_bytes()
     assert chunked.tally.calls == whole.tally.calls
@@ -184,7 +183,8 @@ def test_a_second_run_of_a_finished_job_only_reads(data: Path, tmp_path: Path, s
 def test_after_a_review_the_final_label_of_rows_with_gold_is_their_gold(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampling: None
 ) -> None:
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", GOLD // 2)  # so that not all gold rows are in the sample
+    # so that not all gold rows are in the sample
+    monkeypatch.setattr("pcs_annotator.runs.labelling.run_table.SAMPLE_ROWS", GOLD // 2)
     first = made(data, tmp_path / "run", ONE)
     with Review.open(tmp_path / "run", ReviewOptions(refit_every=0, seed=1)) as review:
         shown = review.find(Query()).rows[0]
@@ -421,8 +421,8 @@ def test_labels_for_new_texts_are_those_of_a_table_in_memory(
     new = write_texts(tmp_path / "new.csv", range(1000, 1040))
     request = RunRequest(data=new, folder=tmp_path / "run", config=Config())
     whole = label(request, tmp_path / "whole.csv", saving)
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", IN_MEMORY)
-    monkeypatch.setattr(stream, "CHUNK_ROWS", CHUNK)
+    monkeypatch.setattr(run_table, "IN_MEMORY_ROWS", IN_MEMORY)
+    monkeypatch.setattr("pcs_annotator.runs.labelling.rows.CHUNK_ROWS", CHUNK)
     chunked = label(request, tmp_path / "chunked.csv", saving)
     assert (tmp_path / "chunked.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert (chunked.counts, chunked.model.certificate, chunked.drift) == (
@@ -474,7 +474,7 @@ import sys, time
 from dataclasses import replace
 from pathlib import Path
 from pcs_annotator.models.provider import providers
-from pcs_annotator.runs.large import large_table, stream, survey
+from pcs_annotator.runs.labelling import rows, run_table
 from pcs_annotator.verbs.run import run
 from pcs_annotator.runs.run_request import RunRequest
 from tests.pipeline.LARGE import CHUNK, IN_MEMORY, ONE, SAMPLE
@@ -487,7 +487,7 @@ class Slow(SimulatedProvider):
         return opened
 
 providers._factories["simulated"] = Slow
-large_table.IN_MEMORY_ROWS, stream.CHUNK_ROWS, survey.SAMPLE_ROWS = IN_MEMORY, CHUNK, SAMPLE
+run_table.IN_MEMORY_ROWS, rows.CHUNK_ROWS, run_table.SAMPLE_ROWS = IN_MEMORY, CHUNK, SAMPLE
 config = replace(ONE, ask=replace(ONE.ask, concurrency=4))
 run(RunRequest(data=Path(sys.argv[1]), folder=Path(sys.argv[2]), config=config))
 """

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pyarrow as pa
 import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, Votes
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.faces.classic.annotations import AnnotationAxes, has_votes, read_annotations, with_annotations
-from pcs_annotator.faces.classic.table import ClassicDataset
+from pcs_annotator.runs.classic.files import ClassicDataset, read_answers, with_annotations
+from pcs_annotator.tables.tables import write_table
 
-AXES = AnnotationAxes(["m"], ["original", "voice"])
+RELATIONS = ["original", "voice"]
 ROWS = [0, 1, 2]
 
 
@@ -31,10 +34,11 @@ def sheet(**columns: list[str | None]) -> pa.Table:
     return pa.table({name: pa.array(values, pa.string()) for name, values in {**usual, **columns}.items()})
 
 
-def read(
-    table: pa.Table, rows: list[int] = ROWS, data: ClassicDataset | None = None, axes: AnnotationAxes = AXES
-) -> Votes:
-    return read_annotations(table, "dataset_annotations.csv", data or dataset(), rows, axes).votes
+def read(table: pa.Table, rows: list[int] = ROWS, data: ClassicDataset | None = None) -> Votes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "dataset_annotations.csv")
+        write_table(path, table)
+        return read_answers(path, data or dataset(), rows, ["m"], RELATIONS)[0]
 
 
 def test_cells_are_labels_in_any_case_and_everything_else_is_no_vote() -> None:
@@ -54,10 +58,10 @@ def test_equal_texts_keep_their_own_rows() -> None:
 
 
 def test_missing_rows_give_a_warning_and_are_left_out() -> None:
-    with pytest.warns(PcsWarning, match=r"1 of 3 labelled rows of dataset\.csv, first row 3.* a\.csv"):
-        annotated = read_annotations(sheet(), "a.csv", dataset("one", "two", "new"), ROWS, AXES)
-    assert annotated.rows == [0, 1]
-    assert len(annotated.votes) == 2
+    warning = r"1 of 3 labelled rows of dataset\.csv, first row 3.* dataset_annotations\.csv"
+    with pytest.warns(PcsWarning, match=warning):
+        votes = read(sheet(), data=dataset("one", "two", "new"))
+    assert len(votes) == 2
 
 
 def test_annotations_of_another_dataset_are_refused() -> None:
@@ -82,14 +86,12 @@ def test_rewrites_without_a_relation_are_ignored_with_a_warning() -> None:
 
 def test_votes_survive_a_round_trip_and_the_users_columns_stay() -> None:
     codes = [[[[0], [1]]], [[[ABSTAINED], [NOT_ASKED]]]]
-    votes = Votes(codes=codes, ids=["0", "1"], annotators=["m"], relations=AXES.relations, labels=["Fake", "Real"])  # type: ignore[arg-type]  # lists will do
+    votes = Votes(codes=codes, ids=["0", "1"], annotators=["m"], relations=RELATIONS, labels=["Fake", "Real"])  # type: ignore[arg-type]  # lists will do
     rewrites: dict[str, list[str | None]] = {"voice": ["eins", None]}
     table = with_annotations(dataset(), [0, 2], rewrites, votes)
     assert table.column_names == ["label", "text", "source", "text_mr1", "m_text", "m_text_mr1"]
     assert table["m_text"].to_pylist() == ["Fake", None, None]
     assert read(table, [0, 2]).codes.tolist() == codes
-    assert has_votes(table, ["x", "m"])
-    assert not has_votes(table, ["x"])
 
 
 def test_columns_of_an_earlier_file_are_replaced_and_not_doubled() -> None:

@@ -11,8 +11,7 @@ import pytest
 from pcs_annotator import Annotator, CollectSettings, Item, PromptedRelation, Task, Variant
 from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.runs.ask import Panel
-from pcs_annotator.runs.classic import (
+from pcs_annotator.runs.classic.asking import (
     NO_KEY,
     annotator_names,
     ask_texts,
@@ -23,6 +22,7 @@ from pcs_annotator.runs.classic import (
     relation_names,
     scores_by_label,
 )
+from pcs_annotator.runs.executors import Panel
 
 TASK = Task("Which?", ["a", "b"])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import LabelError, TableError, UserError
-from pcs_annotator.faces.classic.table import (
+from pcs_annotator.runs.classic.files import (
     ClassicDataset,
     beside,
     labels_of_prompt,

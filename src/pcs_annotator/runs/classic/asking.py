@@ -1,18 +1,20 @@
-"""What the paper's class `PCS` needs: keys, a user's own relations, votes on a batch of texts, weights and scores."""
+"""Keys, relations, votes on texts and scores for the paper's class `PCS`."""
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.base.errors import ConfigError, MissingPackage
+from pcs_annotator.base.errors import ConfigError, MissingPackage, PcsWarning, TableError
 from pcs_annotator.base.text import counted
+from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.core.votes import Votes
@@ -26,17 +28,13 @@ from pcs_annotator.relations.compose import InTurn
 from pcs_annotator.relations.function import FunctionRelation, Rewriting
 from pcs_annotator.relations.parse import INSTALL, Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
-from pcs_annotator.runs.ask import Panel
+from pcs_annotator.runs.classic.files import ClassicDataset, with_annotations, write_annotations
+from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.own_objects import as_relations, is_relation, name_annotators
-from pcs_annotator.tables import tables
-from pcs_annotator.tables.files import read_json, write_json
-from pcs_annotator.version import __version__
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
-RelationLike = str | Relation
-"""A relation, or the name of one."""
 OwnRelation = str | Rewriting | Relation
 """A prompt, a function that returns a text or None, or a relation."""
 
@@ -82,28 +80,14 @@ def environment_with(keys: Mapping[str, str], given: Mapping[str, str] | None = 
 
 
 def annotator_names(annotators: Sequence[object]) -> list[str]:
-    """Return the names of annotators in votes: for models, their names as written.
-
-    Raises:
-        ConfigError: There are none, or two have the same name.
-    """
+    """Return the names of annotators in votes: for models, their names as written; none, or one twice, is an error."""
     if not annotators:
         raise ConfigError("no annotators: name at least one model, as in annotators=['groq:llama-3.1-8b-instant']")
     return [one.name for one in name_annotators(annotators)]
 
 
-def check_relations(panel: Panel) -> None:
-    """Raise if a relation of a panel cannot be used; see `relation_names`."""
-    relation_names(panel)
-
-
 def relation_names(panel: Panel) -> list[str]:
-    """Return the names of a panel's relations in votes.
-
-    Raises:
-        ConfigError: A relation is unknown, named twice, or needs a model that rewrites and there is none.
-        MissingPackage: A relation needs a parser that is not installed.
-    """
+    """Return the names of a panel's relations in votes; one that cannot be used is an error."""
     rewriter = panel.settings.rewriter is not None
     try:
         chosen = choose_relations(as_relations(panel.relations), replace(panel.settings.choosing, rewriter=rewriter))
@@ -117,13 +101,10 @@ def relation_names(panel: Panel) -> list[str]:
     return [relation.name for relation in chosen]
 
 
-def own_relation(name: str, how: OwnRelation, checked: bool | None = None) -> RelationLike:
-    """Return a relation made from a prompt or a function.
+def own_relation(name: str, how: OwnRelation, checked: bool | None = None) -> Relation:
+    """Return a relation made from a prompt, with or without `{text}`, or a function, sync or async.
 
-    Args:
-        name: Its name in votes.
-        how: A prompt, with or without `{text}`; a function, sync or async; or a relation of that name.
-        checked: Whether its rewrites are checked; by default those of a prompt are, and those of a function are not.
+    By default, rewrites of a prompt are checked, and those of a function are not.
     """
     made: Relation
     if isinstance(how, str):
@@ -136,11 +117,6 @@ def own_relation(name: str, how: OwnRelation, checked: bool | None = None) -> Re
         checked = isinstance(how, str)
     # A combined relation is not checked, even if it has only one part.
     return made if checked else InTurn(name, (made,))
-
-
-def name_of(relation: RelationLike) -> str:
-    """Return the name of a relation."""
-    return relation if isinstance(relation, str) else relation.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,10 +148,43 @@ class AskedTexts:
                 causes.setdefault(relation, Counter())[variant.cause] += 1
         return {relation: counts.most_common(1)[0][0] for relation, counts in causes.items()}
 
+    def warn_unanswered(self) -> None:
+        """Warn about questions that no model answered."""
+        failed = self.tally.failed
+        if failed:
+            causes = ", ".join(f"{cause}: {count}" for cause, count in failed.most_common())
+            message = f"{failed.total()} questions unanswered ({causes}); repeat the call to ask only those again"
+            warnings.warn(message, PcsWarning, stacklevel=3)
+
+    def warn_silent(self) -> None:
+        """Warn about texts without a usable answer."""
+        silent = int(self.votes.silent.sum())
+        if silent:
+            message = f"no model gave a usable label for {silent} of {len(self.votes)} texts: their scores are equal"
+            warnings.warn(message, PcsWarning, stacklevel=3)
+
+
+async def ask_about(panel: Panel, dataset: ClassicDataset, rows: Sequence[int], path: Path) -> Votes:
+    """Ask about rows of the dataset, and write the answers to a file beside it."""
+    texts = [dataset.texts[row] for row in rows]
+    asked = await ask_texts(panel, texts)
+    asked.warn_unanswered()
+    for relation, cause in asked.unchanged.items():
+        message = f"relation {relation!r} changed none of {len(texts)} texts ({cause}), so it has no votes"
+        warnings.warn(message, PcsWarning, stacklevel=2)
+    rewrites = {relation: [asked.rewrite(text, relation) for text in texts] for relation in asked.votes.relations}
+    try:
+        write_annotations(path, with_annotations(dataset, rows, rewrites, asked.votes))
+    except (OSError, TableError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        message = f"{path.name} was not written ({reason}); the answers are kept in {without_password(panel.ledger)}"
+        warnings.warn(message, PcsWarning, stacklevel=2)
+    return asked.votes
+
 
 async def ask_texts(panel: Panel, texts: Sequence[str]) -> AskedTexts:
     """Ask about texts, only once about equal ones; a relation that cannot be used is an error before the first call."""
-    check_relations(panel)
+    relation_names(panel)
     variants: dict[tuple[str, str], Variant] = {}
     on_variant = panel.settings.on_variant
 
@@ -224,21 +233,3 @@ def equal_weights(annotators: Sequence[str], relations: Sequence[str]) -> Weight
 def scores_by_label(votes: Votes, weights: Weights) -> list[dict[str, float]]:
     """Return label → score for every item, in the order of the labels."""
     return [dict(zip(votes.labels, row, strict=True)) for row in scoring.score(votes, weights).tolist()]
-
-
-def write_annotations(path: Path, table: pa.Table) -> None:
-    """Write a table of annotations; an existing file with other contents is kept as `*.before`."""
-    before = path.read_bytes() if path.is_file() else None
-    tables.write_table(path, table)
-    if before is not None and path.read_bytes() != before:
-        path.with_name(f"{path.stem}.before{path.suffix}").write_bytes(before)
-
-
-def save_values(path: Path, values: Mapping[str, Any]) -> None:
-    """Write values as JSON, with version and schema number."""
-    write_json(path, {"version": __version__, **values})
-
-
-def saved_values(path: Path) -> dict[str, Any]:
-    """Return the values that `save_values` wrote."""
-    return read_json(path)

@@ -4,66 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker, today
-from pcs_annotator.asking.engine.collect import run_job
-from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, PreparedJob
+from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import CallStore
-from pcs_annotator.asking.ledger.lock import Say, SharedCalls
+from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import LedgerError, PcsError
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.drift_text import texts_differ
-from pcs_annotator.runs.files.label_studio import Interface, prediction, read_interface
+from pcs_annotator.runs.files.label_studio import Interface, prediction
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.fitted import FittedRun
-from pcs_annotator.runs.judge_together import JudgeTogether
+from pcs_annotator.runs.labelling.fitted import FittedRun, LoadOptions, open_fitted
+from pcs_annotator.runs.labelling.labeller import Labeller, RecentTexts
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
-from pcs_annotator.runs.serve_turns import Turns
-from pcs_annotator.runs.settings import Saving
-from pcs_annotator.verbs.label import open_fitted
 
+GATHER_SECONDS = 0.05
+"""Texts whose votes are complete within this time are judged together: alone, each takes 1 ms, 50 times more."""
 LOOK_EVERY = 1.0
 """Seconds between looks at the run folder, which `pcs fit` may have changed."""
 TROUBLE_SECONDS = 30.0
-"""How long a failure counts if no text comes: who is not ready gets none, and only texts tell that models answer."""
+"""How long a failure counts if no text comes: a service that is not ready gets none, and only texts show otherwise."""
 TROUBLE = {
     "budget_reached": "the budget is spent: only texts that are known get a label",
     "model_unavailable": "the models do not answer",
     "ledger_unavailable": "the ledger cannot be used",
     "late": "texts are not answered in time",
 }
-"""Kind of failure → what whoever asks whether the service is ready may know: no names, no paths."""
+"""Kind of failure → what `/ready` says about it, without names and paths."""
 OUTDATED = "the run has changed and cannot be loaded: the log of the service says why"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceOptions:
-    """How a service asks.
-
-    Attributes:
-        saving: When to stop asking, and what may be spent.
-        ledger: Where the run's answers are now, if that has changed.
-        in_flight: Maximum number of concurrent calls per model; None for that of the run.
-        environment: Keys and base URLs; None for those of the process and of `.env`.
-    """
-
-    saving: Saving = field(default_factory=Saving)
-    ledger: str = ""
-    in_flight: int | None = None
-    environment: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 class TextError(NamedTuple):
@@ -115,8 +97,8 @@ class Classified:
 class Service:
     """Labels texts with a fitted run; use it as an asynchronous context manager.
 
-    The ledger is locked while texts are in progress, and a moment longer; other commands have their turn after that.
-    When `pcs fit` or `pcs run` changes the folder, the new model is loaded, and judges the texts that come then.
+    Other commands and services may use its ledger at the same time: each call is claimed before it is paid for. When
+    `pcs fit` or `pcs run` changes the folder, the new model is loaded, and judges the texts that come then.
 
     Attributes:
         folder: The run folder.
@@ -124,60 +106,57 @@ class Service:
         outdated: That a changed run could not be loaded, in plain words; empty if the current one is in use.
     """
 
-    def __init__(self, folder: Path, options: ServiceOptions, say: Say = lambda line: None) -> None:
+    def __init__(self, folder: Path, options: LoadOptions, say: Say = lambda line: None) -> None:
         self.folder = RunFolder(folder)
         self.name = folder.resolve().name
         self.outdated = ""
         self._options, self._say = options, say
-        self._closing = AsyncExitStack()
+        self._moved_ledger = str(options.ledger or "")
+        self._closing = ExitStack()
         self._looked_at = 0.0
         self._seen: object = None
         self._loading: asyncio.Task[None] | None = None
         self._failed: tuple[str, float, int] | None = None
+        self._numbers = count()
         self._opened: _Opened
-        self._asker: Asker
         self._ledger: LedgerAddress
         self._ledger_file = 0
-        self._turns: Turns
 
     def check(self) -> None:
-        """Raise if the folder is no run folder."""
+        """Raise if the folder is not a run folder."""
         Run.open(self.folder.path)
 
     async def __aenter__(self) -> Service:
-        config = Run.open(self.folder.path, self._options.ledger).config
+        config = Run.open(self.folder.path, self._moved_ledger).config
         refuse_lost_ledger(self.folder, config)
         self._ledger = ledger_of(self.folder, config)
-        self._turns = Turns(self._ledger, self._say)
         self._seen = _state(self.folder)
-        self._opened = await asyncio.to_thread(self._open)
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(self._retire)
-            ledger = open_ledger(self._ledger)
-            stack.enter_context(ledger)
+        fitted, version = await asyncio.to_thread(self._open)
+        try:
+            ledger = open_ledger(self._ledger, shared=True)
+            self._closing.enter_context(ledger)
             self._ledger_file = self._file_number()
-            self._asker = ask.open_asker(ledger, self._opened.fitted.settings)
-            self._closing = stack.pop_all()
+            labeller = await Labeller.open(fitted, ask.open_asker(ledger, fitted.settings))
+        except BaseException:
+            self._closing.close()
+            await ask.close_models(fitted.job)
+            raise
+        self._opened = _Opened(labeller, version)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._loading is not None:
             await asyncio.wait([self._loading])
-        await self._turns.release()
-        await self._closing.aclose()
-
-    async def _retire(self) -> None:
+        self._closing.close()
         await self._opened.retire()
 
-    def _open(self) -> _Opened:
+    def _open(self) -> tuple[FittedRun, str]:
+        """Return the run, and the name of its version."""
         digest = hashlib.sha256(self.folder.model.read_bytes() if self.folder.model.exists() else b"").hexdigest()[:8]
-        saving, environment = self._options.saving, self._options.environment
-        fitted = open_fitted(Run.open(self.folder.path, self._options.ledger), saving, environment)
-        if self._options.in_flight is not None:
-            fitted = replace(fitted, settings=replace(fitted.settings, in_flight=self._options.in_flight))
+        fitted = open_fitted(Run.open(self.folder.path, self._moved_ledger), self._options)
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
         ask.warn_about_hard_models(fitted.job)
-        return _Opened(fitted, f"{self.name}@{digest}")
+        return fitted, f"{self.name}@{digest}"
 
     @property
     def version(self) -> str:
@@ -187,12 +166,12 @@ class Service:
     @property
     def task(self) -> Task:
         """What is decided."""
-        return self._opened.fitted.job.task
+        return self._opened.labeller.fitted.job.task
 
     @property
     def drift(self) -> Drift | None:
         """Whether recent texts are answered like those of the run; None if too few have come, or it is unknown."""
-        return self._opened.judge.recent.found
+        return self._opened.labeller.recent.found
 
     @property
     def about_drift(self) -> str:
@@ -200,12 +179,12 @@ class Service:
         found = self.drift
         if found is None or not found.found:
             return ""
-        return texts_differ(found, self._opened.fitted, self._ledger, self.folder)
+        return self._opened.labeller.fitted.texts_differ(found)
 
     @property
     def tracker(self) -> BudgetTracker:
         """What was spent since the start."""
-        return self._asker.tracker
+        return self._opened.labeller.asker.tracker
 
     @property
     def trouble(self) -> str:
@@ -222,7 +201,7 @@ class Service:
         return "" if over else TROUBLE[kind]
 
     def note_failure(self, kind: str) -> None:
-        """Note that a text got no label, for a reason that concerns others, too: a key of `TROUBLE`."""
+        """Note why a text got no label, if others may get none for the same reason; `kind` is a key of `TROUBLE`."""
         self._failed = (kind, _now(), today())
 
     async def classify(self, text: str) -> Classified:
@@ -237,31 +216,26 @@ class Service:
 
     async def _classify(self, text: str) -> Classified:
         self.look_for_changes()
-        opened, whole = self._opened, self._asker
-        asker = whole.part(SharedCalls())
+        opened = self._opened
+        asker = opened.labeller.asker
+        part = asker.part(asker.shared)
         opened.users += 1
+        outcome, failed = None, None
+        probabilities: tuple[float, ...] = ()
         try:
             self._check_ledger()
-            async with self._turns.hold() as asker.shared:
-                votes = await run_job(
-                    opened.prepared(whole.ledger), [Item(id="0", text=text)], asker, opened.fitted.strategy
-                )
+            votes = await opened.labeller.ask([Item(id=str(next(self._numbers)), text=text)], part)
             outcome, probabilities = await opened.judge.judge(text, votes)
+            failed = _why(part.tally) if outcome.label is None else None
         except PcsError as error:
-            if self._asker is whole:  # its pace is closed for all texts; those that come now try again
-                self._asker = whole.restarted()
+            self._opened.labeller.restart(asker)  # which may be another by now
             kind = "ledger_unavailable" if isinstance(error, LedgerError) else "model_unavailable"
             failed = TextError(kind, str(error))
-            return Classified(outcome=None, probabilities=(), spent=_spent(asker), error=failed, version=opened.version)
         finally:
             opened.users -= 1
             await opened.close_if_unused()
         return Classified(
-            outcome=outcome,
-            probabilities=probabilities,
-            spent=_spent(asker),
-            error=_why(asker.tally) if outcome.label is None else None,
-            version=opened.version,
+            outcome=outcome, probabilities=probabilities, spent=_spent(part), error=failed, version=opened.version
         )
 
     def _check_ledger(self) -> None:
@@ -289,7 +263,8 @@ class Service:
     async def _load(self) -> None:
         before = self._opened
         try:
-            self._opened = await asyncio.to_thread(self._open)
+            fitted, version = await asyncio.to_thread(self._open)
+            self._opened = _Opened(await Labeller.open(fitted, before.labeller.asker), version)
         except (PcsError, OSError) as error:
             self.outdated = OUTDATED
             self._say(f"the run has changed and cannot be loaded, so the earlier model stays in use: {error}")
@@ -346,18 +321,11 @@ def _listed(reasons: Mapping[str, int]) -> str:
 class _Opened:
     """A fitted run in use, and how many texts use it; its models are closed when it is retired and none does."""
 
-    def __init__(self, fitted: FittedRun, version: str) -> None:
-        self.fitted, self.version = fitted, version
-        self.judge = JudgeTogether(fitted.model, lambda: self.users, fitted.on_drift)
+    def __init__(self, labeller: Labeller, version: str) -> None:
+        self.labeller, self.version = labeller, version
+        self.judge = JudgeTogether(labeller.fitted.model, labeller.recent, lambda: self.users)
         self.users = 0
         self._retired = False
-        self._prepared: PreparedJob | None = None
-
-    def prepared(self, ledger: CallStore) -> PreparedJob:
-        """Return the questions, prepared once for all texts."""
-        if self._prepared is None:
-            self._prepared = PreparedJob.of(self.fitted.job, ledger)
-        return self._prepared
 
     async def retire(self) -> None:
         """Close the models as soon as no text uses them."""
@@ -367,12 +335,48 @@ class _Opened:
     async def close_if_unused(self) -> None:
         """Close the models if they are retired and unused."""
         if self._retired and not self.users:
-            await ask.close_models(self.fitted.job)
+            await ask.close_models(self.labeller.fitted.job)
 
 
-def label_studio_interface(config: str) -> Interface:
-    """Return the names in a labelling interface of Label Studio; the usual ones if none is given."""
-    return read_interface(config) if config else Interface()
+class JudgeTogether:
+    """Judges votes on single texts, those together that are complete at about the same time.
+
+    `in_progress` returns how many texts are asked about or wait to be judged: if all of them wait, they are judged.
+    """
+
+    def __init__(self, model: Model, recent: RecentTexts, in_progress: Callable[[], int]) -> None:
+        self._model, self._recent, self._in_progress = model, recent, in_progress
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiting: list[tuple[str, Votes, asyncio.Future[tuple[Outcome, tuple[float, ...]]]]] = []
+
+    async def judge(self, text: str, votes: Votes) -> tuple[Outcome, tuple[float, ...]]:
+        """Return the outcome of one text, and the probability of every label."""
+        loop = asyncio.get_running_loop()
+        judged: asyncio.Future[tuple[Outcome, tuple[float, ...]]] = loop.create_future()
+        self._waiting.append((text, votes, judged))
+        if len(self._waiting) >= self._in_progress():  # no other will come soon
+            self._judge_all()
+        elif self._timer is None:
+            self._timer = loop.call_later(GATHER_SECONDS, self._judge_all)
+        return await judged
+
+    def _judge_all(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        try:
+            votes = Votes.joined([votes for _, votes, _ in waiting])
+            model, judged = self._recent.judged(self._model, [text for text, _, _ in waiting], votes)
+            outcomes = list(model.judge(votes, judged))
+        except Exception as error:
+            for _, _, future in waiting:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for (_, _, future), outcome, shares in zip(waiting, outcomes, judged.deciding.tolist(), strict=True):
+            if not future.done():  # the client may have gone
+                future.set_result((outcome, tuple(shares)))
 
 
 def label_studio_prediction(found: Classified, names: Interface) -> dict[str, Any]:

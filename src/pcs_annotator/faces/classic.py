@@ -5,33 +5,42 @@ from __future__ import annotations
 import asyncio
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning
+from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, TableError
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.faces.classic.annotations import (
-    AnnotationAxes,
-    ask_about,
-    read_answers,
-    warn_silent,
-    warn_unanswered,
-)
-from pcs_annotator.faces.classic.saved import LearnedTask, Registered, Saved, as_saved
-from pcs_annotator.faces.classic.table import beside, labels_of_prompt, read_classic_dataset
-from pcs_annotator.runs import classic, learn
-from pcs_annotator.runs.ask import CollectSettings, Panel
+from pcs_annotator.runs import learn
+from pcs_annotator.runs.ask import CollectSettings
+from pcs_annotator.runs.classic import asking, files
+from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.own_objects import as_relations, is_relation
 from pcs_annotator.runs.relation_options import DEFAULT as PAPERS_RELATIONS
+from pcs_annotator.tables.files import read_json, write_json
+from pcs_annotator.version import __version__
 
 DEFAULT_LEDGER = "ledger.db"
+
+
+class LearnedTask(NamedTuple):
+    """The task, and the weights learned for it."""
+
+    task: Task
+    weights: Weights
+
+
+class Registered(NamedTuple):
+    """The arguments of `register_mr`; `how` is None for a function, because a saved file cannot hold it."""
+
+    how: asking.OwnRelation | None
+    checked: bool | None
 
 
 class PCS:
@@ -79,7 +88,7 @@ class PCS:
         generate_annotations: bool = False,
         Optimizer: str = "LR",
         *,
-        relations: Sequence[classic.OwnRelation] | None = None,
+        relations: Sequence[asking.OwnRelation] | None = None,
         ledger: str | os.PathLike[str] | None = None,
         budget_usd: float | None = None,
         settings: CollectSettings | None = None,
@@ -97,7 +106,7 @@ class PCS:
         self.seed = seed
         self._relations = tuple(as_relations(PAPERS_RELATIONS if relations is None else relations))
         self._own: dict[str, Registered] = {}
-        self._keys = classic.Secrets(
+        self._keys = asking.Secrets(
             GROQ_API_KEY=GROQ_API_KEY or "",
             OPENAI_API_KEY=OPENAI_API_KEY or "",
             ANTHROPIC_API_KEY=ANTHROPIC_API_KEY or "",
@@ -110,8 +119,8 @@ class PCS:
     def __repr__(self) -> str:
         shown = {
             "dataset_path": None if self.dataset_path is None else os.fspath(self.dataset_path),
-            "annotators": classic.annotator_names(self.annotators) if self.annotators else [],
-            "textmutator": None if self.textmutator is None else classic.annotator_names([self.textmutator])[0],
+            "annotators": asking.annotator_names(self.annotators) if self.annotators else [],
+            "textmutator": None if self.textmutator is None else asking.annotator_names([self.textmutator])[0],
             "Optimizer": self.Optimizer,
         }
         listed = ", ".join(f"{name}={value!r}" for name, value in shown.items())
@@ -123,7 +132,7 @@ class PCS:
         return {**state, "settings": replace(self.settings, environment=None)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _keys=classic.Secrets(), _locks=WeakKeyDictionary())
+        vars(self).update(state, _keys=asking.Secrets(), _locks=WeakKeyDictionary())
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -138,10 +147,10 @@ class PCS:
     @property
     def relations(self) -> tuple[str, ...]:
         """Names of the relations: the original text, then `mr1`, `mr2` and so on."""
-        given = [classic.name_of(relation) for relation in self._relations]
+        given = [one if isinstance(one, str) else one.name for one in self._relations]
         return (ORIGINAL, *(name for name in given if name != ORIGINAL), *self._own)
 
-    def register_mr(self, name: str, function_or_prompt: classic.OwnRelation, *, checked: bool | None = None) -> None:
+    def register_mr(self, name: str, function_or_prompt: asking.OwnRelation, *, checked: bool | None = None) -> None:
         """Add your own relation: texts are rewritten with it too, and it gets a weight.
 
         Args:
@@ -198,33 +207,44 @@ class PCS:
         learned = await self._ready()
         if not given:
             return []
-        asked = await classic.ask_texts(self._panel(learned.task), given)
-        warn_unanswered(asked)
-        warn_silent(asked)
-        return classic.scores_by_label(asked.votes, learned.weights)
+        asked = await asking.ask_texts(self._panel(learned.task), given)
+        asked.warn_unanswered()
+        asked.warn_silent()
+        return asking.scores_by_label(asked.votes, learned.weights)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write prompt, labels, models, relations and weights as JSON, fitting first if needed; keys are not saved."""
+        """Write prompt, labels, models, relations and weights as JSON, fitting first if needed; keys are not saved.
+
+        Objects and functions are saved by name only.
+        """
         learned = run_sync(self._ready)
-        known = [relation for relation in self._relations if isinstance(relation, str)]
-        objects = {classic.name_of(one): Registered(one, None) for one in self._relations if not isinstance(one, str)}
-        values = as_saved(self.annotators, self.textmutator, known, {**objects, **self._own}, learned)
-        classic.save_values(Path(path), {**values, "Optimizer": self.Optimizer})
+        objects = {one.name: Registered(one, None) for one in self._relations if not isinstance(one, str)}
+        models = zip(asking.annotator_names(self.annotators), map(_name_or_none, self.annotators), strict=True)
+        values = {
+            "version": __version__,
+            "prompt": learned.task.instruction,
+            "labels": list(learned.task.labels),
+            "annotators": [{"name": name, "model": model} for name, model in models],
+            "textmutator": _name_or_none(self.textmutator),
+            "own_textmutator": self.textmutator is not None and not isinstance(self.textmutator, str),
+            "relations": [one for one in self._relations if isinstance(one, str)],
+            "own": {
+                name: {"prompt": _name_or_none(one.how), "checked": one.checked}
+                for name, one in {**objects, **self._own}.items()
+            },
+            "weights": learned.weights.to_dict(),
+            "Optimizer": self.Optimizer,
+        }
+        write_json(Path(path), values)
 
     @classmethod
-    def load(  # noqa: PLR0913  # each key is a separate argument, as in the constructor
+    def load(
         cls,
         path: str | os.PathLike[str],
         *,
         annotators: Sequence[object] | None = None,
         textmutator: object | None = None,
-        GROQ_API_KEY: str | None = None,
-        OPENAI_API_KEY: str | None = None,
-        ANTHROPIC_API_KEY: str | None = None,
-        HUGGINGFACE_API_KEY: str | None = None,
-        ledger: str | os.PathLike[str] | None = None,
-        budget_usd: float | None = None,
-        settings: CollectSettings | None = None,
+        **more: Any,
     ) -> Self:
         """Load what `save` wrote, ready to annotate; the dataset is not needed.
 
@@ -232,33 +252,25 @@ class PCS:
             path: The saved file.
             annotators: The same models again, if they are objects or functions rather than names.
             textmutator: The same for the model that rewrites.
-            GROQ_API_KEY: As for the constructor.
-            OPENAI_API_KEY: As for the constructor.
-            ANTHROPIC_API_KEY: As for the constructor.
-            HUGGINGFACE_API_KEY: As for the constructor.
-            ledger: Where answers are kept; by default `ledger.db` in the working folder.
-            budget_usd: As for the constructor.
-            settings: As for the constructor.
+            more: Keys, `ledger`, `budget_usd` and `settings`, as for the constructor; the ledger is `ledger.db` in the
+                working folder unless another is named.
         """
-        saved = Saved.read(Path(path))
+        try:
+            values = read_json(Path(path))
+            learned = LearnedTask(Task(values["prompt"], values["labels"]), Weights.from_dict(values["weights"]))
+            own = {name: Registered(entry["prompt"], entry["checked"]) for name, entry in values["own"].items()}
+            models = {entry["name"]: entry["model"] for entry in values["annotators"]}
+            known = {"Optimizer": values["Optimizer"], "relations": values["relations"]}
+            rewriter, is_object = values["textmutator"], values["own_textmutator"]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise TableError(f"{path} was not written by PCS.save: name another file, or save again") from error
+        if is_object and textmutator is None:
+            raise ConfigError(f"{path}: the textmutator is an object, not saved: pass textmutator=…")
+        chosen = _annotators(path, models, annotators)
         made = cls(
-            saved.learned.task.instruction,
-            None,
-            saved.annotators(annotators),
-            saved.rewriter(textmutator),
-            GROQ_API_KEY,
-            OPENAI_API_KEY,
-            ANTHROPIC_API_KEY,
-            HUGGINGFACE_API_KEY,
-            Optimizer=saved.optimizer,
-            relations=saved.known,
-            ledger=ledger,
-            budget_usd=budget_usd,
-            settings=settings,
+            learned.task.instruction, None, chosen, rewriter if textmutator is None else textmutator, **known, **more
         )
-        made._own = dict(saved.own)
-        made._learned = saved.learned
-        made._loaded_from = os.fspath(path)
+        made._own, made._learned, made._loaded_from = own, learned, os.fspath(path)
         return made
 
     def _known(self) -> LearnedTask:
@@ -294,7 +306,7 @@ class PCS:
         if missing:
             raise ConfigError(f"relation {missing[0]!r} is a function, not saved: call register_mr with it again")
         own = [
-            classic.own_relation(name, entry.how, entry.checked)
+            asking.own_relation(name, entry.how, entry.checked)
             for name, entry in self._own.items()
             if entry.how is not None
         ]
@@ -310,14 +322,16 @@ class PCS:
             settings=replace(
                 settings,
                 rewriter=self.textmutator or settings.rewriter,
-                environment=classic.environment_with(self._keys, settings.environment),
+                environment=asking.environment_with(self._keys, settings.environment),
             ),
         )
 
     def _ledger_path(self) -> LedgerAddress:
         if self.ledger is not None:
             return self.ledger if isinstance(self.ledger, str) else Path(self.ledger)
-        return Path(DEFAULT_LEDGER) if self.dataset_path is None else beside(Path(self.dataset_path), DEFAULT_LEDGER)
+        return (
+            Path(DEFAULT_LEDGER) if self.dataset_path is None else files.beside(Path(self.dataset_path), DEFAULT_LEDGER)
+        )
 
     async def _learn(self) -> LearnedTask:
         if self._loaded_from:
@@ -326,29 +340,29 @@ class PCS:
             )
         if not isinstance(self.prompt, str) or not self.prompt.strip():
             raise ConfigError("the prompt is empty: say what to decide, as in 'Is this <label>Fake</label> or …'")
-        optimiser = classic.optimiser_named(self.Optimizer)
-        names = classic.annotator_names(self.annotators)
+        optimiser = asking.optimiser_named(self.Optimizer)
+        names = asking.annotator_names(self.annotators)
         if self.dataset_path is None:
             return self._unlearned(names)
-        dataset = read_classic_dataset(Path(self.dataset_path), self.prompt)
+        dataset = files.read_classic_dataset(Path(self.dataset_path), self.prompt)
         rows = dataset.rows(labelled=learn.needs_gold(optimiser))
         if not rows:
             raise GoldError(f"{dataset.name}: the column 'label' is empty: label some rows (30 are a start)")
         panel = self._panel(Task(self.prompt, dataset.labels))
-        axes = AnnotationAxes(names, classic.relation_names(panel))
-        path = beside(Path(self.dataset_path), "annotations.csv")
+        relations = asking.relation_names(panel)
+        path = files.beside(Path(self.dataset_path), "annotations.csv")
         if self.generate_annotations:
-            votes = await ask_about(panel, dataset, rows, path)
+            votes = await asking.ask_about(panel, dataset, rows, path)
         else:
-            votes, rows = read_answers(dataset, rows, axes, path)
+            votes, rows = files.read_answers(path, dataset, rows, names, relations)
         gold = [dataset.gold[row] for row in rows]
-        weights = await asyncio.to_thread(classic.learned_weights, votes, gold, optimiser, self.seed)
+        weights = await asyncio.to_thread(asking.learned_weights, votes, gold, optimiser, self.seed)
         return LearnedTask(panel.task, weights)
 
     def _unlearned(self, names: Sequence[str]) -> LearnedTask:
-        task = Task(self.prompt, labels_of_prompt(self.prompt))
+        task = Task(self.prompt, files.labels_of_prompt(self.prompt))
         warnings.warn("no dataset given, so all votes count the same", PcsWarning, stacklevel=2)
-        return LearnedTask(task, classic.equal_weights(names, classic.relation_names(self._panel(task))))
+        return LearnedTask(task, asking.equal_weights(names, asking.relation_names(self._panel(task))))
 
 
 def _texts(texts: Sequence[str]) -> list[str]:
@@ -361,3 +375,21 @@ def _texts(texts: Sequence[str]) -> list[str]:
                 f"text {number} is a {type(text).__name__}, not a str; for several texts use annotate_many"
             )
     return given
+
+
+def _name_or_none(given: object) -> str | None:
+    return given if isinstance(given, str) else None
+
+
+def _annotators(
+    path: str | os.PathLike[str], models: Mapping[str, str | None], given: Sequence[object] | None
+) -> list[object]:
+    """Return the given annotators, or else those with saved names; `models` are all that have weights."""
+    if given is None:
+        objects = [name for name, model in models.items() if model is None]
+        if objects:
+            raise ConfigError(f"{path}: annotator {objects[0]!r} is an object, not saved: pass annotators=[…]")
+        return list(models.values())
+    if sorted(asking.annotator_names(given)) != sorted(models):
+        raise ConfigError(f"{path} has weights for {', '.join(models)}: pass exactly these as annotators")
+    return list(given)
