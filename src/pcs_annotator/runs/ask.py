@@ -205,7 +205,8 @@ def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls
 def spending_of(ledger: AnyLedger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
     """Return what may be spent and what calls are expected to take, as far as the ledger tells and it matters."""
     limited = budget.in_dollars or budget.tokens is not None
-    tracker = BudgetTracker(budget, Spending(ledger, prices).now) if budget.in_dollars else BudgetTracker(budget)
+    others_pay = budget.in_dollars or (ledger.run and budget != Budget())
+    tracker = BudgetTracker(budget, Spending(ledger, prices).now) if others_pay else BudgetTracker(budget)
     return tracker, AnswerLengths(ledger.mean_answers() if limited else {})
 
 

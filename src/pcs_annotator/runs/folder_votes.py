@@ -20,8 +20,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.models.provider import read_environment
-from pcs_annotator.runs import ask, ledgers, resolve_config
-from pcs_annotator.runs.cluster import ray_cluster
+from pcs_annotator.runs import ask, ledgers, ray_cluster, resolve_config
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.tables import vote_files

@@ -23,9 +23,8 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, learn_frugal, rounds_of
 from pcs_annotator.models.provider import unasked
-from pcs_annotator.runs import ask, label_files, learn, ledgers, resolve_config
+from pcs_annotator.runs import ask, label_files, learn, ledgers, ray_cluster, resolve_config
 from pcs_annotator.runs.batch.ways_to_ask import WayToAsk, ways_to_label
-from pcs_annotator.runs.cluster import ray_cluster
 from pcs_annotator.runs.drift_text import warn_if_unlike
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.fitted import FittedRun, job_of

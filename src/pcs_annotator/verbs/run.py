@@ -20,12 +20,12 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs import ask, folder_votes, human_review, learn, ledgers, resolve_config
 from pcs_annotator.runs.batch.waves import check_batches
-from pcs_annotator.runs.cluster.ray_cluster import need_ray
 from pcs_annotator.runs.files.config import Config, LearnSettings, config_to_dict
 from pcs_annotator.runs.files.runs import RunFolder, clear_leftovers, write_json
 from pcs_annotator.runs.languages import languages_of
 from pcs_annotator.runs.large.large_table import LargeTable, is_large, label_whole, open_large
 from pcs_annotator.runs.other_work import data_hash, other_work
+from pcs_annotator.runs.ray_cluster import check_cluster
 from pcs_annotator.runs.run_folder import SAMPLED, Recorded, refuse_lost_ledger, settings_of_fits
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
@@ -138,7 +138,7 @@ def _check_models(request: RunRequest, config: Config) -> None:
     if config.ask.executor == "batch":
         check_batches(job)
     if config.ask.executor == "ray":
-        need_ray()
+        check_cluster(config.ask.ledger)
     ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, PartOfBudget, Tokens, expected_tokens
-from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, Pace, RateLimit
+from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, CallsPerSecond, Pace
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import CallStore, call_key, entry_of
 from pcs_annotator.asking.ledger.lock import SharedCalls
@@ -106,7 +106,7 @@ class Asker:
     shared: SharedCalls = field(default_factory=SharedCalls)
     random: random.Random = field(default_factory=random.Random)
     defer: Defer | None = None
-    limit: RateLimit | None = None
+    limit: CallsPerSecond | None = None
     _paces: dict[str, Pace] = field(default_factory=dict)
     _gives: dict[str, bool] = field(default_factory=dict)
     _stopped: errors.PcsError | None = None

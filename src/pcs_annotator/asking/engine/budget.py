@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.ledger.admin import LedgerAdmin
-from pcs_annotator.asking.ledger.sums import PriceOf, Sums, day_of
+from pcs_annotator.asking.ledger.sums import PaidInRun, PriceOf, Sums, day_of
 from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import ChatModel, Request, Usage
 
@@ -81,10 +81,17 @@ class Tokens(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """Dollars spent in a ledger before this command, or by other processes beside it: in total, and today."""
+    """What this process has not paid itself.
+
+    Attributes:
+        usd: Dollars spent in the ledger, before this command or by other processes.
+        usd_today: Those of them that were spent today.
+        beside: What other processes of this command have paid.
+    """
 
     usd: float = 0.0
     usd_today: float = 0.0
+    beside: PaidInRun = PaidInRun()
 
 
 class Spending:
@@ -95,15 +102,17 @@ class Spending:
         sums = ledger.keep_sums()
         self._first_day, self._own_before = today(), dict(sums.own)
         self._by_day = self._dollars(sums)
-        self._next_look, self._found = 0.0, Elsewhere()
+        self._next_look, self._found = 0.0, Elsewhere(beside=sums.beside)
 
     def now(self) -> Elsewhere:
         """Return what is known now; the sums are read again if another process may have paid for something."""
         if time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + LOOK_EVERY
+            beside = self._found.beside
             if (sums := self._ledger.changed_sums(self._first_day)) is not None:
                 self._by_day |= self._dollars(sums)
-            self._found = Elsewhere(sum(self._by_day.values()), self._by_day.get(today(), 0.0))
+                beside = sums.beside
+            self._found = Elsewhere(sum(self._by_day.values()), self._by_day.get(today(), 0.0), beside)
         return self._found
 
     def _dollars(self, sums: Sums) -> dict[int, float]:
@@ -223,8 +232,7 @@ class BudgetTracker:
 
     def hold(self, expected: Cost) -> bool:
         """Reserve the expected cost; return False if that and the calls in flight could pass the budget."""
-        if self.budget.in_dollars:
-            self._elsewhere = self._look()
+        self._elsewhere = self._look()
         for limit, cost in self._limits(expected):
             if _beyond(limit.spent + limit.held + cost, limit.most):
                 return False
@@ -281,10 +289,11 @@ class BudgetTracker:
             spent_today = self._elsewhere.usd_today + self._paid_today()
             yield _Limit("--budget-per-day", budget.usd_per_day, spent_today, self.usd, held), usd
         if budget.tokens is not None:
-            tokens = self.tokens
-            yield _Limit("--max-tokens", budget.tokens, tokens, tokens, self._held_tokens), expected.tokens
+            tokens = self._elsewhere.beside.tokens + self.tokens
+            yield _Limit("--max-tokens", budget.tokens, tokens, self.tokens, self._held_tokens), expected.tokens
         if budget.calls is not None:
-            yield _Limit("--max-calls", budget.calls, self.calls, self.calls, self._held_calls), 1
+            calls = self._elsewhere.beside.calls + self.calls
+            yield _Limit("--max-calls", budget.calls, calls, self.calls, self._held_calls), 1
 
 
 class PartOfBudget(BudgetTracker):

@@ -34,6 +34,8 @@ class LedgerAdmin(ABC):
     Statements have `?` in place of values.
     """
 
+    run: str = ""
+    """The command whose other processes pay through this ledger, too; empty if there are none."""
     _day: str
     """SQL for the day of `asked_at`."""
 

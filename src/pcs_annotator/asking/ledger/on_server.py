@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from operator import itemgetter
+from operator import add, itemgetter, sub
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -28,7 +28,7 @@ from pcs_annotator.asking.ledger import postgres
 from pcs_annotator.asking.ledger.admin import REMEMBER, LedgerAdmin, Row
 from pcs_annotator.asking.ledger.ledger import COLUMNS, Ledger, LedgerEntry, reply_of
 from pcs_annotator.asking.ledger.lock import lock_ledger
-from pcs_annotator.asking.ledger.sums import Sums, add_own
+from pcs_annotator.asking.ledger.sums import PaidInRun, Sums, add_own
 from pcs_annotator.asking.ledger.wishes import Claim, Close, Find, GiveUp, Group, Put, Wish, Work, settle
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Reply
@@ -62,12 +62,13 @@ class PostgresLedger(LedgerAdmin):
 
     _day = postgres.DAY
 
-    def __init__(self, address: str, successor_of: str | None = None) -> None:
+    def __init__(self, address: str, worker: str = "", run: str = "") -> None:
         self.address, self.shown = address, without_password(address)
         digest = hashlib.sha256(self.shown.encode()).hexdigest()[:8]
         self.rescue = Path(f"rescued-calls-{digest}.db")
-        self._succeeds = successor_of is not None
-        self._worker = successor_of or f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self.run, self._paid_in_run = run, PaidInRun()
+        self._succeeds = bool(worker)
+        self._worker = worker or f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
         self._wishes: SimpleQueue[Wish] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._connection: postgres.Connection | None = None
@@ -147,9 +148,11 @@ class PostgresLedger(LedgerAdmin):
         """Have the server keep sums of what is paid for, by whichever process, and return them."""
 
         def keep(connection: postgres.Connection) -> Sums:
-            postgres.keep_sums(connection)
+            postgres.make_table(connection, "sums", postgres.CREATE_SUMS, "a budget in dollars")
             self._paid = self._paid or {}
-            return Sums(_all(connection, postgres.READ_SUMS, [0]), dict(self._paid))
+            rows = _all(connection, postgres.READ_SUMS, [0])
+            beside = _all(connection, postgres.READ_PAID, [self.run])[0] if self.run else ()
+            return Sums(rows, dict(self._paid), PaidInRun(*beside))
 
         return self._do(keep)
 
@@ -158,6 +161,24 @@ class PostgresLedger(LedgerAdmin):
         self._since, before = since, self._taken
         self._taken = self._newest
         return None if self._taken is before else self._taken
+
+    def lead_run(self) -> str:
+        """Return the name under which other processes count what they pay for this one, as long as it is open."""
+
+        def lead(connection: postgres.Connection) -> str:
+            postgres.make_table(connection, "paid", postgres.CREATE_PAID, "--executor ray")
+            connection.execute(postgres.FORGET_PAID)
+            return self._worker
+
+        return self._do(lead)
+
+    def run_is_led(self) -> bool:
+        """Return whether the process that this one works for is still there."""
+        return bool(self._rows(postgres.IS_LED, [self.run]))
+
+    def paid_in_run(self) -> PaidInRun:
+        """Return what other processes have paid for this one."""
+        return PaidInRun(*self._rows(postgres.READ_PAID, [self._worker])[0])
 
     def bytes_used(self) -> int:
         """Return how much room the calls take on the server."""
@@ -275,7 +296,8 @@ class PostgresLedger(LedgerAdmin):
         claimed = [claim.key for claim in group.claims]
         wanted = list({key for find in group.finds for key in find.keys} | set(claimed))
         look = self._paid is not None and bool(claimed or group.puts)
-        taken, found, sums = (connection.cursor(binary=True) for _ in range(3))
+        taken, found, sums, beside = (connection.cursor(binary=True) for _ in range(4))
+        paid = _paid(group.puts)
         with connection.pipeline():
             if group.given_up:
                 connection.execute(postgres.GIVE_UP, (self._worker, group.given_up))
@@ -284,13 +306,19 @@ class PostgresLedger(LedgerAdmin):
             if group.puts:
                 entries = sorted((put.entry for put in group.puts), key=itemgetter(0))
                 connection.execute(postgres.PUT, [*_columns(entries), [entry.key for entry in entries]])
+                if self.run:
+                    connection.execute(postgres.PAY, (self.run, self._worker, *paid))
             if wanted:
                 found.execute(postgres.FIND, [wanted])
             if look:
                 sums.execute(postgres.READ_SUMS, [self._since])
+                if self.run:
+                    beside.execute(postgres.READ_PAID, [self.run])
+        self._paid_in_run = PaidInRun(*map(add, self._paid_in_run, paid))
         if self._paid is not None and look:
             add_own(self._paid, ((put.entry.asked_at, put.entry.usd) for put in group.puts))
-            self._newest = Sums(sums.fetchall(), dict(self._paid))
+            others = map(sub, beside.fetchall()[0], self._paid_in_run) if self.run else ()
+            self._newest = Sums(sums.fetchall(), dict(self._paid), PaidInRun(*others))
         known = {key: reply_of(reply.decode(), *rest) for key, reply, *rest in _fetched(found, wanted)}
         self._pass_on(group, known, {key for (key,) in _fetched(taken, claimed)})
 
@@ -339,6 +367,10 @@ class PostgresLedger(LedgerAdmin):
                 with Ledger(self.rescue) as file:
                     self.import_from(file)
                 self.rescue.unlink()
+
+
+def _paid(puts: Sequence[Put]) -> PaidInRun:
+    return PaidInRun(len(puts), sum((put.entry.input_tokens or 0) + (put.entry.output_tokens or 0) for put in puts))
 
 
 def _placed(statement: str) -> bytes:

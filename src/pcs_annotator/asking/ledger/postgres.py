@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import psycopg
 from psycopg import conninfo, errors
@@ -89,6 +90,18 @@ CREATE_SUMS = (
 )
 READ_SUMS = READ.format("%s")
 
+# What the workers of a command have paid. Every worker has its own row, so that none waits for another.
+CREATE_PAID = (
+    """CREATE TABLE paid (run TEXT, worker TEXT, calls BIGINT NOT NULL, tokens BIGINT NOT NULL,
+    PRIMARY KEY (run, worker))""",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON paid TO PUBLIC",
+)
+PAY = """INSERT INTO paid VALUES (%s, %s, %s, %s)
+ON CONFLICT (run, worker) DO UPDATE SET calls = paid.calls + excluded.calls, tokens = paid.tokens + excluded.tokens"""
+READ_PAID = "SELECT COALESCE(SUM(calls), 0)::bigint, COALESCE(SUM(tokens), 0)::bigint FROM paid WHERE run = %s"
+FORGET_PAID = "DELETE FROM paid WHERE run NOT IN (SELECT worker FROM workers)"
+IS_LED = "SELECT 1 FROM workers WHERE worker = %s"
+
 # psycopg logs that a lost connection could not be closed; without any handler, Python would print that
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
@@ -144,18 +157,18 @@ def _prepare_tables(connection: Connection, shown: str) -> None:
         connection.execute("INSERT INTO version VALUES (%s)", [SCHEMA])
 
 
-def keep_sums(connection: Connection) -> None:
-    """Make the sums of what is paid for, if they are not there."""
+def make_table(connection: Connection, name: str, statements: Sequence[str], needed_for: str) -> None:
+    """Make a table that not every ledger has, if it is not there."""
     try:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [CREATING])
-            if connection.execute("SELECT to_regclass('sums')").fetchone() == (None,):
-                for statement in CREATE_SUMS:
+            if connection.execute("SELECT to_regclass(%s)", [name]).fetchone() == (None,):
+                for statement in statements:
                     connection.execute(statement.encode())
     except errors.InsufficientPrivilege as error:
         raise LedgerError(
-            f"the ledger does not keep sums yet, which a budget in dollars needs, and this user may not make them "
-            f"({' '.join(str(error).split())}): its owner must use a budget in dollars there once"
+            f"the ledger does not keep {name} yet, which {needed_for} needs, and this user may not make them "
+            f"({' '.join(str(error).split())}): its owner must use {needed_for} there once"
         ) from None
 
 

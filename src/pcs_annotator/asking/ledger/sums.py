@@ -37,16 +37,25 @@ PriceOf = Callable[[str, int, int], float | None]
 """Model, tokens in, tokens out → dollars; None if the price is unknown."""
 
 
+class PaidInRun(NamedTuple):
+    """What the processes of one command paid for."""
+
+    calls: int = 0
+    tokens: int = 0
+
+
 class Sums(NamedTuple):
     """What was paid for in a ledger.
 
     Attributes:
         rows: Day, model, dollars, and the tokens in and out of calls whose price is unknown.
         own: Day → dollars for the calls among them that were stored through the same object.
+        beside: What other processes of the same command paid for.
     """
 
     rows: Sequence[tuple[Any, ...]]
     own: Mapping[int, float]
+    beside: PaidInRun = PaidInRun()
 
     def by_day(self, price_of: PriceOf) -> dict[int, float]:
         """Return day → dollars; calls whose price was unknown count at the price that is known now."""

@@ -25,10 +25,10 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.batch.waves import ask_in_waves
-from pcs_annotator.runs.cluster.ray_cluster import ask_on_cluster
 from pcs_annotator.runs.fitted import FittedRun
 from pcs_annotator.runs.large.chunks import ChunkLabeller
 from pcs_annotator.runs.large.result_columns import result_columns
+from pcs_annotator.runs.ray_cluster import ask_on_cluster
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.result_columns import people_columns, with_columns
 from pcs_annotator.tables.table_stream import CHUNK_ROWS, TableStream
