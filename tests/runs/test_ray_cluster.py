@@ -1,4 +1,4 @@
-"""`--executor ray` on a real local cluster and a real PostgreSQL server; workers and cluster are killed."""
+"""`--executor ray` on a real local cluster and a real PostgreSQL server; workers are killed."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def test_a_cluster_needs_a_ledger_that_its_workers_can_reach(folder: Path, capsy
 
 
 @pytest.fixture
-def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Callable[[], None]]]:
-    """A cluster that is not this process's own: its address, and how to kill its head."""
+def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a cluster that is not this process's own."""
     pytest.importorskip("ray")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -143,17 +143,14 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Callable[[], No
     how = ["--num-cpus=2", "--include-dashboard=false", "--object-store-memory=80000000", "--disable-usage-stats"]
     subprocess.run([ray, "start", "--head", f"--port={port}", *how], check=True, capture_output=True)
 
-    def kill() -> None:
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 title = (process / "cmdline").read_text()
                 if str(port) in title and ("/raylet" in title or "gcs_server" in title):
                     os.kill(int(process.name), signal.SIGKILL)
-
-    try:
-        yield f"127.0.0.1:{port}", kill
-    finally:
-        kill()
 
 
 COMMAND = """
@@ -172,31 +169,23 @@ def started_run(address: str, before: str = "0") -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_goes_away_is_said_and_the_next_run_continues(
-    folder: Path, ledger: str, server: StubProcess, head: tuple[str, Callable[[], None]]
+def test_a_run_on_another_cluster_is_interrupted_and_the_next_one_continues(
+    folder: Path, ledger: str, server: StubProcess, head: str
 ) -> None:
-    address, kill = head
     server.change(latency_s=0.2)
-    run = started_run(address, "ray.__version__ = '9.9'")
+    run = started_run(head, "ray.__version__ = '9.9'")
     said = run.communicate(timeout=300)[1]
     assert run.returncode == 2
     assert "and this process has 9.9; install the same versions" in said
-    for interrupted in (True, False):
-        before = server.stats().answered
-        run = started_run(address)
-        stopping = meanwhile(
-            server, before + ROWS // 4, partial(run.send_signal, signal.SIGINT) if interrupted else kill
-        )
-        said = run.communicate(timeout=300)[1]
-        stopping.join()
-        answered, in_flight = server.stats().answered, 0 if interrupted else 2 * IN_FLIGHT
-        assert "Traceback" not in said
-        with open_ledger(ledger) as opened:
-            assert answered - in_flight <= opened.count() < 2 * ROWS
-    assert run.returncode == 2
-    assert "does not answer: has it been stopped? paid answers are kept" in said
+    run = started_run(head)
+    stopping = meanwhile(server, ROWS // 4, partial(run.send_signal, signal.SIGINT))
+    said = run.communicate(timeout=300)[1]
+    stopping.join()
+    assert "Traceback" not in said
+    with open_ledger(ledger) as opened:  # calls in flight were finished
+        assert server.stats().answered == opened.count() < 2 * ROWS
     assert main(["run", "texts.csv", "-o", "run", "--executor", "local", "-q"]) == 0
-    assert server.stats().answered - 2 * ROWS <= 2 * IN_FLIGHT
+    assert server.stats().answered == 2 * ROWS
 
 
 LIMITED = """
@@ -206,7 +195,7 @@ from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.faces.cli.main import main
 
 def paid():
-    with Ledger("run/ledger.db") as ledger:
+    with open_ledger(sys.argv[1]) as ledger:
         (bill,) = ledger.bills()
     return bill.calls, bill.input_tokens + bill.output_tokens, bill.usd
 
@@ -274,10 +263,10 @@ def test_what_cannot_be_a_cluster_is_said(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "ray", Elsewhere)
     job = ask.open_job(Task("Good?", ["good", "bad"]), ["scripted:hash"], ["original"], ask.CollectSettings())
     with pytest.raises(ClusterError, match="an address for Ray clients"):
-        ray_cluster.Cluster.connect(ask.ClusterSettings(address="ray://head:10001"), job)
+        ray_cluster.connect(ask.ClusterSettings(address="ray://head:10001"), job)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingPackage, match=r"needs the extra ray: pip install 'perceived-confidence\[ray\]'"):
-        ray_cluster.Cluster.connect(ask.ClusterSettings(), job)
+        ray_cluster.connect(ask.ClusterSettings(), job)
 
 
 def test_only_the_variables_that_models_read_are_sent(server: StubProcess) -> None:

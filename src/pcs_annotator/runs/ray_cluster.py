@@ -16,23 +16,23 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import nullcontext, redirect_stdout, suppress
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import islice
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker, Cost
-from pcs_annotator.asking.engine.collect import SECONDS_TO_FINISH, prepare_job, run_job
+from pcs_annotator.asking.engine.collect import in_blocks, prepare_job, run_job
 from pcs_annotator.asking.engine.item_asker import PreparedJob
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally, showing
 from pcs_annotator.asking.ledger.open_ledger import open_server_ledger
 from pcs_annotator.asking.ledger.sums import PaidInRun
+from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.errors import ClusterError, ConfigError, Interrupted, MissingPackage, PcsError
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.strategy import Strategy
@@ -58,14 +58,10 @@ ATTEMPTS = 10
 """How many workers may be lost with the same batch."""
 LOOK_SECONDS = 1.0
 """Pause between looks at whether the command still runs."""
-SILENT_SECONDS = 20.0
-"""How long the head of the cluster may not answer; after a minute, Ray would end this process."""
 RESUMES = "paid answers are kept, and the same command continues"
 VERSIONS = re.compile(r"Ray: (\S+)")
 
 _AS_IS = "utf-8", "surrogatepass"
-
-T = TypeVar("T")
 
 
 async def ask_job(
@@ -101,26 +97,33 @@ async def ask_on_cluster(  # what to ask about, and the same as `ask.ask_job`
     assert settings.cluster is not None
     check_cluster(ledger)
     ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
-    cluster = Cluster.connect(settings.cluster, job)
+    cluster = connect(settings.cluster, job)
     size = ROWS_PER_BATCH
     if rows is not None:
         size = min(size, max(FEWEST_ROWS_PER_BATCH, ceil(rows / (4 * cluster.workers))))
     # everything is counted again when the answers are read from the ledger
     tally, tracker = Tally(rows_expected=rows), BudgetTracker(settings.budget)
-    filling: asyncio.Future[None] | None = None
+    filling: asyncio.Task[None] | None = None
     try:
         # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
         with redirect_stdout(sys.stderr), open_server_ledger(ledger) as opened:
-            work = Work.of(job, replace(settings, cluster=None), strategy, str(ledger), opened.lead_run())
-            results = cluster.results(work.shared_by(cluster.workers), _batches(chunks, size))
-            filling = _in_thread(partial(_count, results, tally, tracker, opened.__exit__))
+            work = Work.of(job, _share(settings, cluster.workers), strategy, str(ledger), opened.lead_run())
+            batches = (batch for chunk in chunks for batch in in_blocks(chunk, size))
+            results = _results(cluster, work, batches)
+            filling = asyncio.create_task(run_in_thread(partial(_count, results, tally, tracker, opened.__exit__)))
             async with showing(tally, tracker) if settings.progress else nullcontext():
-                await _unless_gone(filling)
+                await asyncio.shield(filling)
             return opened.paid_in_run()
     finally:
         # workers see that the ledger is closed, and finish their calls, because they may be billed
         if filling is not None:
-            await asyncio.wait([filling], timeout=SECONDS_TO_FINISH + 2 * LOOK_SECONDS)
+            await asyncio.gather(filling, return_exceptions=True)
+
+
+def _share(settings: ask.CollectSettings, workers: int) -> ask.CollectSettings:
+    """Return how each of several workers asks; they share the rate limit."""
+    rate = settings.max_per_second
+    return replace(settings, cluster=None, max_per_second=rate and rate / workers)
 
 
 def _count(
@@ -172,11 +175,6 @@ class Work:
         settings = replace(settings, environment=needed, tally=Tally(), progress=False, on_variant=None)
         annotators = [annotator for annotator, _ in job.annotators]
         return cls(asked=asked, annotators=annotators, settings=settings, strategy=strategy, ledger=ledger, run=run)
-
-    def shared_by(self, workers: int) -> Work:
-        """Return the work of each of several workers, which share the rate limit."""
-        rate = self.settings.max_per_second
-        return replace(self, settings=replace(self.settings, max_per_second=rate and rate / workers))
 
     def open(self) -> Job:
         """Return the job with its models open."""
@@ -262,57 +260,52 @@ class Worker:
         asker.stop(Interrupted("the command was stopped; every answer that was paid for is in the ledger"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
-    """A Ray cluster that this process is connected to.
-
-    Attributes:
-        workers: How many workers to start.
-        cpus: CPUs for each of them.
-        gpus: GPUs for each of them.
-    """
+class Cluster(NamedTuple):
+    """The workers to start on a cluster that this process is connected to, with CPUs and GPUs for each of them."""
 
     workers: int
     cpus: float
     gpus: int
 
-    @classmethod
-    def connect(cls, settings: ask.ClusterSettings, job: Job) -> Cluster:
-        """Connect to a cluster, unless this process already is; without an address, start one on this machine."""
-        ray = need_ray()
-        if not ray.is_initialized():
-            _init(ray, settings.address or os.environ.get("RAY_ADDRESS", "") or "local")
-        with_gpus = any(str(annotator.model).startswith("transformers:") for annotator, _ in job.annotators)
-        resources = ray.cluster_resources()
-        cpus, gpus = resources.get("CPU", 1.0), int(resources.get("GPU", 0)) if with_gpus else 0
-        workers = settings.workers or gpus or max(1, int(cpus))
-        return cls(workers=workers, cpus=min(1.0, cpus / workers), gpus=1 if gpus >= workers else 0)
 
-    def results(self, work: Work, batches: Iterable[Sequence[Item]]) -> Iterator[Done | PcsError]:
-        """Have workers ask about batches of texts, and yield what each has come to, in any order."""
-        from ray.data import ActorPoolStrategy, DataContext
-        from ray.exceptions import RayError
+def connect(settings: ask.ClusterSettings, job: Job) -> Cluster:
+    """Connect to a cluster, unless this process already is; without an address, start one on this machine."""
+    ray = need_ray()
+    if not ray.is_initialized():
+        _init(ray, settings.address or os.environ.get("RAY_ADDRESS", "") or "local")
+    with_gpus = any(str(annotator.model).startswith("transformers:") for annotator, _ in job.annotators)
+    resources = ray.cluster_resources()
+    cpus, gpus = resources.get("CPU", 1.0), int(resources.get("GPU", 0)) if with_gpus else 0
+    workers = settings.workers or gpus or max(1, int(cpus))
+    return Cluster(workers, min(1.0, cpus / workers), 1 if gpus >= workers else 0)
 
-        ray = need_ray()
-        DataContext.get_current().enable_progress_bars = False
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
-        try:
-            for some in _in_groups(batches, BATCHES_PER_DATASET):
-                texts = ray.data.from_arrow_refs([ray.put(_table(batch)) for batch in some])
-                done = texts.map_batches(
-                    Worker,
-                    batch_size=None,
-                    batch_format="pyarrow",
-                    fn_constructor_args=(work,),
-                    compute=ActorPoolStrategy(size=self.workers),
-                    num_cpus=self.cpus,
-                    num_gpus=self.gpus,
-                    max_concurrency=BATCHES_PER_WORKER,
-                    max_task_retries=ATTEMPTS,
-                )
-                yield from (pickle.loads(row["done"]) for row in done.iter_rows())
-        except RayError as error:
-            raise ClusterError(f"a worker of the cluster failed: {_last_line(error)}; {RESUMES}") from error
+
+def _results(cluster: Cluster, work: Work, batches: Iterable[Sequence[Item]]) -> Iterator[Done | PcsError]:
+    """Have workers ask about batches of texts, and yield what each has come to, in any order."""
+    from ray.data import ActorPoolStrategy, DataContext
+    from ray.exceptions import RayError
+
+    ray = need_ray()
+    DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    try:
+        for some in in_blocks(batches, BATCHES_PER_DATASET):
+            texts = ray.data.from_arrow_refs([ray.put(_table(batch)) for batch in some])
+            done = texts.map_batches(
+                Worker,
+                batch_size=None,
+                batch_format="pyarrow",
+                fn_constructor_args=(work,),
+                compute=ActorPoolStrategy(size=cluster.workers),
+                num_cpus=cluster.cpus,
+                num_gpus=cluster.gpus,
+                max_concurrency=BATCHES_PER_WORKER,
+                max_task_retries=ATTEMPTS,
+            )
+            yield from (pickle.loads(row["done"]) for row in done.iter_rows())
+    except RayError as error:
+        last = [line.strip() for line in str(error).splitlines() if line.strip()][-1:]
+        raise ClusterError(f"a worker of the cluster failed: {''.join(last)[:300]}; {RESUMES}") from error
 
 
 def check_cluster(ledger: LedgerAddress) -> None:
@@ -378,46 +371,6 @@ def _why(error: Exception) -> str:
     )
 
 
-async def _unless_gone(work: asyncio.Future[None]) -> None:
-    """Wait for some work; raise when the head of the cluster has not answered for a while."""
-    import ray
-
-    head = ray.get_runtime_context().gcs_address
-    host, _, port = head.rpartition(":")
-    loop = asyncio.get_running_loop()
-    answered_at = loop.time()
-    while loop.time() < answered_at + SILENT_SECONDS:
-        await asyncio.wait([work], timeout=2.0)
-        if work.done():
-            return work.result()
-        with suppress(OSError, TimeoutError):
-            _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), 5.0)
-            writer.close()
-            answered_at = loop.time()
-    raise ClusterError(f"the head of the Ray cluster at {head} does not answer: has it been stopped? {RESUMES}")
-
-
-def _in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Do some work in a thread that does not keep the process from ending, if the cluster is gone."""
-    result: Future[T] = Future()
-
-    def main() -> None:
-        try:
-            result.set_result(work())
-        except BaseException as error:
-            result.set_exception(error)
-
-    threading.Thread(target=main, name="pcs-ray-data", daemon=True).start()
-    waiting = asyncio.wrap_future(result)
-    waiting.add_done_callback(asyncio.Future.exception)  # marked as retrieved: nothing may wait for it any more
-    return waiting
-
-
-def _last_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines or [type(error).__name__])[-1][:300]
-
-
 def _table(items: Sequence[Item]) -> pa.Table:
     import pyarrow as pa
 
@@ -427,15 +380,3 @@ def _table(items: Sequence[Item]) -> pa.Table:
 
 def _items(batch: pa.Table) -> list[Item]:
     return [Item(**{name: value.decode(*_AS_IS) for name, value in row.items()}) for row in batch.to_pylist()]
-
-
-def _batches(chunks: Iterable[Sequence[Item]], rows: int) -> Iterator[Sequence[Item]]:
-    """Yield the same texts in batches that are small enough to be shared out among workers."""
-    for chunk in chunks:
-        yield from (chunk[at : at + rows] for at in range(0, len(chunk), rows))
-
-
-def _in_groups(parts: Iterable[T], size: int) -> Iterator[list[T]]:
-    rest = iter(parts)
-    while group := list(islice(rest, size)):
-        yield group

@@ -264,6 +264,7 @@ def test_the_workers_of_a_run_see_what_the_others_pay_and_when_its_leader_is_gon
                 await two.put(paid(b"3" * 16))
                 tracker.pay(Cost(None, 12))
                 time.sleep(2 * LOOK_EVERY)
+                assert not tracker.hold(Cost(None, 12))
                 with pytest.raises(BudgetReached, match="--max-calls is reached"):
                     tracker.check(Cost(None, 12))
                 assert leader.paid_in_run() == (3, 36)

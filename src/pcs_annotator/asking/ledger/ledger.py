@@ -7,12 +7,12 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pcs_annotator.asking.ledger.admin import PAID, SPEND, LedgerAdmin, Row
 from pcs_annotator.asking.ledger.sums import FILE_DAY, FileSums, Sums, add_own
@@ -156,8 +156,19 @@ def reply_of(
     return Reply(text=text, finish=finish, usage=usage, latency=latency, logprobs=unpack(logprobs))
 
 
+def set_all(results: Iterable[tuple[asyncio.Future[Any], Any]]) -> None:
+    """Set the results, or errors, of futures that were not cancelled meanwhile."""
+    for done, result in results:
+        if done.done():
+            continue
+        if isinstance(result, Exception):
+            done.set_exception(result)
+        else:
+            done.set_result(result)
+
+
 class CallStore(Protocol):
-    """What asking needs of a ledger, wherever that is: in a file, in a database server or on another machine."""
+    """What asking needs of a ledger, in a file or on a server: it says who pays for a call, and keeps the reply."""
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
@@ -283,18 +294,12 @@ class Ledger(LedgerAdmin):
     def _commit(self) -> None:
         """Write all pending replies in one transaction."""
         waiting, self._pending = self._pending, []
-        error: LedgerError | None = None
+        result: LedgerError | None = None
         try:
             self._write([entry for entry, _ in waiting])
-        except LedgerError as failure:
-            error = failure
-        for _, stored in waiting:
-            if stored.done():  # cancelled while waiting; its reply is stored anyway
-                continue
-            if error is None:
-                stored.set_result(None)
-            else:
-                stored.set_exception(error)
+        except LedgerError as error:
+            result = error
+        set_all((stored, result) for _, stored in waiting)
 
     def _write(self, entries: Sequence[LedgerEntry]) -> None:
         new = entries

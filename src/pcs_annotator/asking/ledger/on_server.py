@@ -1,7 +1,7 @@
 """The ledger of a team: paid calls on a PostgreSQL server. Calls under way are claimed, so that each is paid for once.
 
-A thread with the one connection carries out what tasks wish for, in groups: what comes while it waits for the server is
-the next group, and each group is one transaction and one round trip.
+A thread has the one connection. It joins the requests that come while it waits for the server into one message, and
+every message is one transaction and one round trip.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import platform
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -28,14 +29,14 @@ from pcs_annotator.asking.ledger import postgres
 from pcs_annotator.asking.ledger.admin import REMEMBER, LedgerAdmin, Row
 from pcs_annotator.asking.ledger.ledger import COLUMNS, Ledger, LedgerEntry, reply_of
 from pcs_annotator.asking.ledger.lock import lock_ledger
+from pcs_annotator.asking.ledger.message import Message, settle
 from pcs_annotator.asking.ledger.sums import PaidInRun, Sums, add_own
-from pcs_annotator.asking.ledger.wishes import Claim, Close, Find, GiveUp, Group, Put, Wish, Work, settle
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password
 
 LEASE_SECONDS = 30.0
-"""A worker that gives no sign of life for so long loses its claims."""
+"""A worker that does not renew its lease for this long loses its claims."""
 POLL_SECONDS = 0.1
 """Pause between looks for the replies that other workers are getting."""
 PATIENCE_SECONDS = 120.0
@@ -45,7 +46,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds between attempts to connect."""
 ENTRIES_AT_A_TIME = 2000
 RESTARTING, RESTART_SECONDS = "the database system is", 20.0
-"""What a server says that is shutting down or starting up, and how long such a one is waited for."""
+"""What a server says while it shuts down or starts up, and how long to wait for it."""
 
 END_CLAIMS = "DELETE FROM claims WHERE worker = %s"
 
@@ -69,14 +70,14 @@ class PostgresLedger(LedgerAdmin):
         self.run, self._paid_in_run = run, PaidInRun()
         self._succeeds = bool(worker)
         self._worker = worker or f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._wishes: SimpleQueue[Wish] = SimpleQueue()
+        self._queue: SimpleQueue[Message | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._connection: postgres.Connection | None = None
         self._closing = threading.Event()
         self._failing_since: float | None = None
-        self._next_sign_of_life = 0.0
+        self._renew_lease_at = 0.0
         self._own: set[bytes] = set()
-        self._waiting: list[Claim] = []
+        self._waiting = Message()
         self._paid: dict[int, float] | None = None
         self._newest: Sums | None = None
         self._taken: Sums | None = None
@@ -104,37 +105,42 @@ class PostgresLedger(LedgerAdmin):
             except psycopg.Error as error:
                 if RESTARTING in str(error):
                     until = until or time.monotonic() + RESTART_SECONDS
-                if time.monotonic() > until or not postgres.passes(error):
+                if time.monotonic() > until or not postgres.is_transient(error):
                     raise postgres.explained(error, self.address) from None
             time.sleep(LONGEST_PAUSE / 4)
 
     def __exit__(self, *_: object) -> None:
         if self._thread is not None:
             self._closing.set()
-            self._wishes.put(Close())
+            self._queue.put(None)
             self._thread.join()
             self._thread = None
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
-        return await self._wish(Find(keys, asyncio.get_running_loop().create_future()))
+        found: asyncio.Future[dict[bytes, Reply]] = asyncio.get_running_loop().create_future()
+        return await self._answer(Message(finds=((keys, found),)), found)
 
     async def claim(self, key: bytes) -> Reply | None:
         """Claim a call before paying for it; if another process pays for it already, return the reply when it comes."""
-        return await self._wish(Claim(key, asyncio.get_running_loop().create_future()))
+        claimed: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
+        return await self._answer(Message(claims=((key, claimed),)), claimed)
 
     async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call, and end the claim on it; returns once it is safely on the server."""
-        await self._wish(Put(entry, asyncio.get_running_loop().create_future()))
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        await self._answer(Message(puts=((entry, stored),)), stored)
 
     def give_up(self, key: bytes) -> None:
         """End the claim on a call that got no reply."""
-        self._wishes.put(GiveUp(key))
+        self._queue.put(Message(give_ups=(key,)))
 
     def remember_graded(self, model: str, *, gives: bool) -> None:
         """Store whether a model gives log-probabilities, soon; asking goes on meanwhile."""
         statement = _placed(REMEMBER)
-        self._wishes.put(Work(lambda connection: connection.execute(statement, (model, int(gives))), Future()))
+        self._queue.put(
+            Message(work=((lambda connection: connection.execute(statement, (model, int(gives))), Future()),))
+        )
 
     def entries(self) -> Iterator[LedgerEntry]:
         """Yield every call, in no particular order."""
@@ -201,59 +207,64 @@ class PostgresLedger(LedgerAdmin):
         """Have the thread do something with the connection, and wait for the result."""
         self._check_open()
         done: Future[T] = Future()
-        self._wishes.put(Work(work, done))
+        self._queue.put(Message(work=((work, done),)))
         return done.result()
 
-    async def _wish(self, wish: Find | Claim | Put) -> Any:
+    async def _answer(self, message: Message, answer: asyncio.Future[T]) -> T:
         self._check_open()
-        self._wishes.put(wish)
-        return await wish.done
+        self._queue.put(message)
+        return await answer
 
     def _check_open(self) -> None:
         if self._thread is None:
             raise LedgerError(f"{self.shown} is not open: use the ledger in a with block")
 
     def _carry_out_all(self) -> None:
-        """Carry out wishes until the ledger is closed: the work of the thread."""
-        group = Group()
-        while not group.last:
-            group = self._next_group()
+        """Carry out requests until the ledger is closed: the work of the thread."""
+        is_open = True
+        while is_open:
+            message, is_open = self._next_message()
             try:
-                self._carry_out(group)
+                self._carry_out(message)
             except Exception as error:
-                self._fail(group, error)
-        settle([(claim.done, LedgerError(f"{self.shown} was closed")) for claim in self._waiting])
+                self._fail(message, error)
+        settle([(done, LedgerError(f"{self.shown} was closed")) for done in self._waiting.waiting])
         if self._connection is not None:
             with suppress(psycopg.Error):
                 self._connection.execute(END_CLAIMS, [self._worker])
                 self._connection.execute("DELETE FROM workers WHERE worker = %s", [self._worker])
             self._connection.close()
 
-    def _next_group(self) -> Group:
-        """Wait for wishes, or until it is time for something else; claims that are waited for are tried again."""
-        group = Group(claims=self._waiting)
-        pause = POLL_SECONDS if self._waiting else self._next_sign_of_life - time.monotonic()
-        self._waiting = []
-        with suppress(Empty):
-            group.take(self._wishes.get(timeout=max(pause, POLL_SECONDS)))
-            while True:
-                group.take(self._wishes.get_nowait())
-        return group
+    def _next_message(self) -> tuple[Message, bool]:
+        """Wait for requests, or until the lease is to be renewed; claims of others are tried again.
 
-    def _carry_out(self, group: Group) -> None:
-        """Carry out wishes; a connection that is lost is made again, and a server that is gone is waited for."""
-        pause = FIRST_PAUSE
+        Returns:
+            All requests in one message, and whether more may come.
+        """
+        pause = POLL_SECONDS if self._waiting.claims else self._renew_lease_at - time.monotonic()
+        messages: list[Message | None] = [self._waiting]
+        self._waiting = Message()
+        with suppress(Empty):
+            messages.append(self._queue.get(timeout=max(pause, POLL_SECONDS)))
+            while True:
+                messages.append(self._queue.get_nowait())
+        return Message.joined(filter(None, messages)), None not in messages
+
+    def _carry_out(self, message: Message) -> None:
+        """Carry out requests; a connection that is lost is made again, and a server that is gone is waited for."""
+        pause, work = FIRST_PAUSE, deque(message.work)
         while True:
             try:
                 connection = self._connected()
-                self._give_sign_of_life(connection)
-                self._do_work(connection, group)
-                self._transact(connection, group)
+                self._renew_lease(connection)
+                self._do_work(connection, work)
+                self._transact(connection, message)
             except psycopg.Error as error:
-                if not postgres.passes(error) or not self._worth_waiting():
+                if not postgres.is_transient(error) or not self._worth_waiting():
                     raise postgres.explained(error, self.address) from None
                 # the connection may have been lost after these were claimed
-                group.given_up += [claim.key for claim in group.claims if claim.key not in self._own]
+                claimed = [key for key, _ in message.claims if key not in self._own]
+                message = message._replace(give_ups=[*message.give_ups, *claimed])
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
             else:
@@ -269,42 +280,42 @@ class PostgresLedger(LedgerAdmin):
     def _connected(self) -> postgres.Connection:
         if self._connection is None or self._connection.closed:
             self._connection = postgres.connect(self.address)
-            self._next_sign_of_life = 0.0
+            self._renew_lease_at = 0.0
         return self._connection
 
-    def _give_sign_of_life(self, connection: postgres.Connection) -> None:
-        if time.monotonic() < self._next_sign_of_life:
+    def _renew_lease(self, connection: postgres.Connection) -> None:
+        if time.monotonic() < self._renew_lease_at:
             return
-        connection.execute(postgres.LIVE, (self._worker, LEASE_SECONDS))
-        connection.execute(postgres.BURY, [LEASE_SECONDS])
-        connection.execute(postgres.FREE)
-        self._next_sign_of_life = time.monotonic() + LEASE_SECONDS / 5
+        connection.execute(postgres.RENEW_LEASE, (self._worker, LEASE_SECONDS))
+        connection.execute(postgres.END_LEASES, [LEASE_SECONDS])
+        connection.execute(postgres.END_CLAIMS_OF_LOST)
+        self._renew_lease_at = time.monotonic() + LEASE_SECONDS / 5
 
-    def _do_work(self, connection: postgres.Connection, group: Group) -> None:
-        while group.work:
-            do, done = group.work[0]
+    def _do_work(self, connection: postgres.Connection, work: deque[tuple[Callable[..., Any], Future[Any]]]) -> None:
+        while work:
+            do, done = work[0]
             try:
                 done.set_result(do(connection))
             except psycopg.Error as error:
-                if postgres.passes(error):
+                if postgres.is_transient(error):
                     raise
                 done.set_exception(postgres.explained(error, self.address))
-            del group.work[0]
+            work.popleft()
 
-    def _transact(self, connection: postgres.Connection, group: Group) -> None:
+    def _transact(self, connection: postgres.Connection, message: Message) -> None:
         """Store, claim and find calls in one transaction, and pass on what was found."""
-        claimed = [claim.key for claim in group.claims]
-        wanted = list({key for find in group.finds for key in find.keys} | set(claimed))
-        look = self._paid is not None and bool(claimed or group.puts)
-        taken, found, sums, beside = (connection.cursor(binary=True) for _ in range(4))
-        paid = _paid(group.puts)
+        claimed = [key for key, _ in message.claims]
+        wanted = list({key for keys, _ in message.finds for key in keys} | set(claimed))
+        entries = sorted((entry for entry, _ in message.puts), key=itemgetter(0))
+        look = self._paid is not None and bool(claimed or entries)
+        taken, found, sums, in_run = (connection.cursor(binary=True) for _ in range(4))
+        paid = PaidInRun(len(entries), sum((one.input_tokens or 0) + (one.output_tokens or 0) for one in entries))
         with connection.pipeline():
-            if group.given_up:
-                connection.execute(postgres.GIVE_UP, (self._worker, group.given_up))
+            if message.give_ups:
+                connection.execute(postgres.GIVE_UP, (self._worker, [*message.give_ups]))
             if claimed:
                 taken.execute(postgres.CLAIM, (self._worker, sorted(claimed)))
-            if group.puts:
-                entries = sorted((put.entry for put in group.puts), key=itemgetter(0))
+            if entries:
                 connection.execute(postgres.PUT, [*_columns(entries), [entry.key for entry in entries]])
                 if self.run:
                     connection.execute(postgres.PAY, (self.run, self._worker, *paid))
@@ -313,40 +324,42 @@ class PostgresLedger(LedgerAdmin):
             if look:
                 sums.execute(postgres.READ_SUMS, [self._since])
                 if self.run:
-                    beside.execute(postgres.READ_PAID, [self.run])
+                    in_run.execute(postgres.READ_PAID, [self.run])
         self._paid_in_run = PaidInRun(*map(add, self._paid_in_run, paid))
         if self._paid is not None and look:
-            add_own(self._paid, ((put.entry.asked_at, put.entry.usd) for put in group.puts))
-            others = map(sub, beside.fetchall()[0], self._paid_in_run) if self.run else ()
-            self._newest = Sums(sums.fetchall(), dict(self._paid), PaidInRun(*others))
+            add_own(self._paid, ((entry.asked_at, entry.usd) for entry in entries))
+            beside = map(sub, in_run.fetchall()[0], self._paid_in_run) if self.run else ()
+            self._newest = Sums(sums.fetchall(), dict(self._paid), PaidInRun(*beside))
         known = {key: reply_of(reply.decode(), *rest) for key, reply, *rest in _fetched(found, wanted)}
-        self._pass_on(group, known, {key for (key,) in _fetched(taken, claimed)})
+        self._pass_on(message, known, {key for (key,) in _fetched(taken, claimed)})
 
-    def _pass_on(self, group: Group, known: dict[bytes, Reply], taken: set[bytes]) -> None:
-        self._own.difference_update(group.given_up, [put.entry.key for put in group.puts])
-        results: list[tuple[asyncio.Future[Any], Any]] = [(put.done, None) for put in group.puts]
-        for keys, done in group.finds:
-            results.append((done, {key: known[key] for key in keys if key in known}))
-        for claim in group.claims:
-            if claim.key in known:
-                results.append((claim.done, known[claim.key]))
-            elif claim.key in taken and not claim.done.done():
-                taken.remove(claim.key)  # another task that claims it waits for this one
-                self._own.add(claim.key)
-                results.append((claim.done, None))
-            elif not claim.done.done():
-                self._waiting.append(claim)
+    def _pass_on(self, message: Message, known: dict[bytes, Reply], taken: set[bytes]) -> None:
+        self._own.difference_update(message.give_ups, [entry.key for entry, _ in message.puts])
+        results: list[tuple[asyncio.Future[Any], Any]] = [(done, None) for _, done in message.puts]
+        results += [(done, {key: known[key] for key in keys if key in known}) for keys, done in message.finds]
+        waiting = []
+        for key, done in message.claims:
+            if key in known:
+                results.append((done, known[key]))
+            elif key in taken and not done.done():
+                taken.remove(key)  # another task that claims it waits for this one
+                self._own.add(key)
+                results.append((done, None))
+            elif not done.done():
+                waiting.append((key, done))
+        self._waiting = Message(claims=waiting)
         for key in taken:  # the reply is known, or the task was cancelled
             self.give_up(key)
         settle(results)
 
-    def _fail(self, group: Group, error: Exception) -> None:
+    def _fail(self, message: Message, error: Exception) -> None:
         """Keep what was paid for in a file, and pass the error on."""
-        if group.puts:
-            error = self._kept_aside([put.entry for put in group.puts], error)
-        for work in group.work:
-            work.done.set_exception(error)
-        settle([(done, error) for done in group.waiting])
+        if message.puts:
+            error = self._kept_aside([entry for entry, _ in message.puts], error)
+        for _, done in message.work:
+            if not done.done():
+                done.set_exception(error)
+        settle([(done, error) for done in message.waiting])
 
     def _kept_aside(self, entries: Sequence[LedgerEntry], error: Exception) -> LedgerError:
         place = self.rescue.absolute()
@@ -367,10 +380,6 @@ class PostgresLedger(LedgerAdmin):
                 with Ledger(self.rescue) as file:
                     self.import_from(file)
                 self.rescue.unlink()
-
-
-def _paid(puts: Sequence[Put]) -> PaidInRun:
-    return PaidInRun(len(puts), sum((put.entry.input_tokens or 0) + (put.entry.output_tokens or 0) for put in puts))
 
 
 def _placed(statement: str) -> bytes:
