@@ -152,7 +152,9 @@ class Annotator:
         )
         return Question(request=request, text=text, cut=cut)
 
-    def hear(self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel) -> Question | Vote:
+    def parse_reply(
+        self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel
+    ) -> Question | Vote:
         """Return the vote in the replies, or the follow-up question.
 
         Args:
@@ -171,14 +173,14 @@ class Annotator:
         if last.finish == "filter":
             return Vote(label=None, reason="filtered by the provider", cut=cut)
         talk = _conversation(self.elicitation, self.style, answer)
-        heard = talk.next(task, question.text, [_complete_text(reply) for reply in replies])
-        if isinstance(heard, Stated):
-            return Vote(label=heard.guess, cut=cut, stated=heard.over(task.labels))
-        if isinstance(heard, str):
-            return Vote(label=None, reason="answer cut off" if last.finish == "length" else heard, cut=cut)
+        found = talk.next(task, question.text, [_complete_text(reply) for reply in replies])
+        if isinstance(found, Stated):
+            return Vote(label=found.guess, cut=cut, stated=found.over(task.labels))
+        if isinstance(found, str):
+            return Vote(label=None, reason="answer cut off" if last.finish == "length" else found, cut=cut)
         request = Request(
-            messages=heard,
-            sampling=self._sampling_after(heard, model),
+            messages=found,
+            sampling=self._sampling_after(found, model),
             constraint=Constraint(choices=_VERDICTS) if constrained else None,
         )
         return replace(question, request=request)
@@ -224,7 +226,8 @@ def _vote(reply: Reply, task: Task, question: Question, answer: AnswerFormat) ->
         return Vote(label=said.label, cut=cut)
     graded = Graded(None, IN_PROSE)
     if said.how in ("bare", "tag", "json"):
-        graded = grade(reply.logprobs, said.choices, said.chosen)
+        choices = letters_of(task.labels) if said.letter else task.labels
+        graded = grade(reply.logprobs, choices, said.letter or said.label)
     return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
 
 

@@ -265,13 +265,13 @@ class ItemAsker:
         self.tally.questions += len(asked)
         missing, following = [], []
         for one in asked:
-            heard = self._known(one, relation, known)
-            if heard is None:
+            answered = self._known(one, relation, known)
+            if answered is None:
                 missing.append(one)
                 continue
             model = self.job.annotators[one.annotator][1]
-            self.tally.count_answer(model.name, "label", heard[1].usage, paid=False)
-            further = self._read(row, relation, *heard)
+            self.tally.count_answer(model.name, "label", answered[1].usage, paid=False)
+            further = self._read(row, relation, *answered)
             if further is not None:
                 following.append(further)
         return missing, following
@@ -318,12 +318,12 @@ class ItemAsker:
         model = self.job.annotators[asked.annotator][1]
         asking = self._asking[relation]
         replies = (*asked.replies, reply)
-        heard = asking.annotators[asked.annotator].hear(asking.task, asked.question, replies, model)
-        if isinstance(heard, Vote):
-            self._store(row, relation, asked.annotator, asked.draw, heard)
+        found = asking.annotators[asked.annotator].parse_reply(asking.task, asked.question, replies, model)
+        if isinstance(found, Vote):
+            self._store(row, relation, asked.annotator, asked.draw, found)
             return None
-        key = call_key(self._identities[asked.annotator], heard.request, asked.draw)
-        return _PendingQuestion(asked.annotator, asked.draw, heard, key, replies)
+        key = call_key(self._identities[asked.annotator], found.request, asked.draw)
+        return _PendingQuestion(asked.annotator, asked.draw, found, key, replies)
 
     def _store(self, row: int, relation: int, annotator: int, draw: int, vote: Vote) -> None:
         if vote.label is None:

@@ -80,8 +80,8 @@ def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:
     if len(phrases) != 1:
         return "two phrases in reply" if phrases else "no phrase in reply"
     key = _GUESS.search(guess)
-    label, reason, _ = read_label(guess[key.end() :].strip().partition("\n")[0] if key else guess, labels)
-    return Stated({label: _BY_WORDS[phrases.pop()]}) if label is not None else reason
+    said_label = read_label(guess[key.end() :].strip().partition("\n")[0] if key else guess, labels)
+    return Stated({said_label.label: _BY_WORDS[phrases.pop()]}) if said_label.label is not None else said_label.reason
 
 
 def _label_and_phrase(said: str) -> tuple[str, str]:

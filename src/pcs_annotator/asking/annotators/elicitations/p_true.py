@@ -52,7 +52,8 @@ class PTrue:
         if len(replies) > 1:
             verdict = read_verdict(own_words(replies[1], text, question))
             return verdict if isinstance(verdict, str) else Stated({label: float(verdict)})
-        proposed = f"<label>{said.chosen}</label>" if self.answer in ("tag", "letter tag") else said.chosen
+        chosen = said.letter or label
+        proposed = f"<label>{chosen}</label>" if self.answer in ("tag", "letter tag") else chosen
         asked = (
             f"The proposed label is: {label}\nIs it right?\n(A) True\n(B) False\nAnswer with A or B and nothing else."
         )
