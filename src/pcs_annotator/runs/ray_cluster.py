@@ -236,7 +236,7 @@ class Worker:
             asker, prepared = await asyncio.shield(self._opening)
             part = asker.part(asker.shared)
             await run_job(prepared, _items(batch), part, self._work.strategy)
-            spent = part.tracker
+            spent = part.spent or part.tracker
             usd = None if spent.price_unknown else spent.usd
             done = Done(part.tally, Cost(usd, spent.tokens, spent.output_tokens))
         except PcsError as error:

@@ -182,7 +182,28 @@ class _Limit(NamedTuple):
     held: float
 
 
-class BudgetTracker:
+class Expenses:
+    """What was paid: calls, tokens and dollars, and whether the price of a call is unknown."""
+
+    def __init__(self) -> None:
+        self.usd = 0.0
+        self.tokens = 0
+        self.output_tokens = 0
+        self.calls = 0
+        self.price_unknown = False
+
+    def pay(self, paid: Cost) -> None:
+        """Count a call that was answered."""
+        self.calls += 1
+        self.tokens += paid.tokens
+        self.output_tokens += paid.output_tokens
+        if paid.usd is None:
+            self.price_unknown = True
+        else:
+            self.usd += paid.usd
+
+
+class BudgetTracker(Expenses):
     """Reserves what a call is expected to cost before it, and counts what was paid after.
 
     So calls in flight pass the budget together by no more than they cost above what was expected. A call that does not
@@ -190,12 +211,8 @@ class BudgetTracker:
     """
 
     def __init__(self, budget: Budget, elsewhere: Callable[[], Elsewhere] = Elsewhere) -> None:
+        super().__init__()
         self.budget, self.limited = budget, budget != Budget()
-        self.usd = 0.0
-        self.tokens = 0
-        self.output_tokens = 0
-        self.calls = 0
-        self.price_unknown = False
         self._look, self._elsewhere = elsewhere, elsewhere()
         self._day, self._usd_today = today(), 0.0
         self._held_usd = 0.0
@@ -254,15 +271,9 @@ class BudgetTracker:
 
     def pay(self, paid: Cost) -> None:
         """Count a call that was answered."""
-        self.calls += 1
-        self.tokens += paid.tokens
-        self.output_tokens += paid.output_tokens
-        if paid.usd is None:
-            self.price_unknown = True
-        else:
-            self.usd += paid.usd
-            if self.limited:
-                self._usd_today = self._paid_today() + paid.usd
+        super().pay(paid)
+        if self.limited and paid.usd is not None:
+            self._usd_today = self._paid_today() + paid.usd
 
     def calls_left(self) -> float:
         """Return about how many more calls the budget allows, at their average cost so far; infinity when unknown."""
@@ -294,35 +305,6 @@ class BudgetTracker:
         if budget.calls is not None:
             calls = self._elsewhere.beside.calls + self.calls
             yield _Limit("--max-calls", budget.calls, calls, self.calls, self._held_calls), 1
-
-
-class PartOfBudget(BudgetTracker):
-    """Counts what one of several askers pays of a budget that they share."""
-
-    def __init__(self, whole: BudgetTracker) -> None:
-        super().__init__(whole.budget)
-        self._whole = whole
-
-    async def reserve(self, expect: Callable[[], Cost]) -> Cost:
-        """Reserve from the whole budget."""
-        return await self._whole.reserve(expect)
-
-    def check(self, expected: Cost) -> None:
-        """Raise BudgetReached if a call would pass the whole budget."""
-        self._whole.check(expected)
-
-    def release(self, expected: Cost) -> None:
-        """Release a reservation from the whole budget."""
-        self._whole.release(expected)
-
-    def pay(self, paid: Cost) -> None:
-        """Count a call that was answered, here and in the whole budget."""
-        super().pay(paid)
-        self._whole.pay(paid)
-
-    def calls_left(self) -> float:
-        """Return about how many more calls the whole budget allows."""
-        return self._whole.calls_left()
 
 
 def _beyond(spent: float, most: float) -> bool:
