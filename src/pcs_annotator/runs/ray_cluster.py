@@ -148,10 +148,7 @@ class Work:
 
     Attributes:
         asked: What to ask: the fields of a `Job`, without models.
-        annotators: Whom to ask.
         settings: How to ask; its environment has only what models need, such as keys.
-        strategy: When to stop asking about a text; None to ask everything.
-        ledger: The address of the ledger.
         run: The name of the command in the ledger.
         version: Our version on the driver.
     """

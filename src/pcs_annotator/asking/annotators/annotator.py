@@ -52,13 +52,7 @@ _SIGNS_OF_NUMBERS = "0123456789.,"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What to send for one text.
-
-    Attributes:
-        request: The request to the model.
-        text: The text as sent, after cutting.
-        cut: Number of characters that did not fit and were left out.
-    """
+    """The request for one text, the text as sent, and how many of its characters did not fit and were left out."""
 
     request: Request
     text: str
@@ -124,13 +118,7 @@ class Annotator:
         return f"{model.name.partition(':')[0]}:{given}@{self.version}"
 
     def question(self, task: Task, text: str, model: ChatModel) -> Question | Vote:
-        """Return what to ask the model about a text, or a vote without a label if there is nothing to ask.
-
-        Args:
-            task: What to decide.
-            text: The text to label.
-            model: The model that `self.model` resolves to.
-        """
+        """Return what to ask the model of this annotator about a text, or a vote if there is nothing to ask."""
         text = sendable(text)
         if is_empty(text):
             return Vote(label=None, reason="empty text", asked=False)
@@ -155,14 +143,7 @@ class Annotator:
     def parse_reply(
         self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel
     ) -> Question | Vote:
-        """Return the vote in the replies, or the follow-up question.
-
-        Args:
-            task: What to decide.
-            question: The last question.
-            replies: The model's replies to all questions about the text so far, in order.
-            model: The model that `self.model` resolves to.
-        """
+        """Return the vote in the replies to all questions about a text so far, or the next question."""
         last, cut = replies[-1], question.cut
         if last.too_long:
             return Vote(label=None, reason="reply too long to read", cut=cut)
@@ -226,7 +207,7 @@ def _vote(reply: Reply, task: Task, question: Question, answer: AnswerFormat) ->
         return Vote(label=said.label, cut=cut)
     graded = Graded(None, IN_PROSE)
     if said.how in ("bare", "tag", "json"):
-        choices = letters_of(task.labels) if said.letter else task.labels
+        choices = letters_of(task.labels) if said.letter else tuple(task.labels)
         graded = grade(reply.logprobs, choices, said.letter or said.label)
     return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
 

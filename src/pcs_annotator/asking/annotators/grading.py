@@ -21,7 +21,7 @@ NOT_GIVEN = "no log-probabilities in the reply"
 IN_PROSE = "an answer in prose"
 NO_ALTERNATIVES = "no alternatives to the tokens of the reply"
 NO_OWN = "no log-probability for the token that was chosen"
-IMPOSSIBLE = "log-probabilities that are none: above 0, or not a number"
+IMPOSSIBLE = "impossible log-probabilities: above 0, or not a number"
 AFTER_SAMPLING = "log-probabilities of the choice made, not of the model"
 OTHER_ANSWER = "tokens that do not lead to the label of the reply"
 UNDECIDED = "tokens that leave the label open"
@@ -55,10 +55,7 @@ class Graded(NamedTuple):
 def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, ...], chosen: str) -> Graded:
     """Return the probability of each label, or the reason why the log-probabilities do not tell.
 
-    Args:
-        positions: The tokens of the answer, as in `Reply.logprobs`.
-        labels: The labels.
-        chosen: The label of the reply; tokens that lead to another one are not trusted.
+    The positions are those of `Reply.logprobs`; if they lead to another label than that of the reply, they do not tell.
     """
     if positions is None or isinstance(positions, str):
         return Graded(None, positions or NOT_GIVEN)

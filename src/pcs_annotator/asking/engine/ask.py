@@ -54,14 +54,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Call:
-    """A question to a model that is not in the ledger yet.
-
-    Attributes:
-        model: The model to ask.
-        request: What to ask.
-        key: Its key in the ledger.
-        purpose: `label` or `rewrite`.
-    """
+    """A question to a model that is not in the ledger yet, with its key there; `purpose` is `label` or `rewrite`."""
 
     model: ChatModel
     request: Request

@@ -60,13 +60,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The actual or expected cost of a call.
-
-    Attributes:
-        usd: Dollars; None when the price is unknown.
-        tokens: Tokens in and out.
-        output_tokens: Those out.
-    """
+    """The actual or expected cost of a call; `usd` is None when the price is unknown, `tokens` counts in and out."""
 
     usd: float | None
     tokens: int

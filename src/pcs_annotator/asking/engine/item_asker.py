@@ -125,11 +125,7 @@ _Questions = Sequence[_PendingQuestion]
 class PreparedJob:
     """A job, with what is the same for all its texts.
 
-    Attributes:
-        job: What to ask.
-        identities: For every annotator, how keys of its calls begin.
-        asking: For every relation, how it puts the question.
-        asked_under: For every relation, the annotators that are asked under it.
+    For every annotator, how keys of its calls begin; for every relation, how it asks and which annotators it asks.
     """
 
     job: Job

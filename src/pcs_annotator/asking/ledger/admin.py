@@ -117,7 +117,7 @@ class LedgerAdmin(ABC):
         _, deleted, _ = self._change(
             (f"INSERT INTO spent ({SPENT_COLUMNS}) {by_day}", values),
             (f"DELETE FROM calls WHERE {chosen}", values),
-            # what no call bears out any more is found out anew
+            # whether a model gives log-probabilities is found out again if no call of it is left
             ("DELETE FROM models WHERE model NOT IN (SELECT model FROM calls)", ()),
         )
         return deleted

@@ -55,7 +55,7 @@ STEPS = (
 )
 SCHEMA = len(STEPS)
 LARGEST_SCHEMA = 999
-"""A larger number is no schema, but damage."""
+"""A larger number is damage."""
 COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd, latency, asked_at, logprobs"
 INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 FOUND = "key, reply, finish, input_tokens, output_tokens, latency, logprobs"
@@ -81,12 +81,7 @@ class LedgerEntry(NamedTuple):
 
 
 class CallKey(NamedTuple):
-    """The keys of a call.
-
-    Attributes:
-        own: Its own.
-        twin: That of the same question asked without log-probabilities if this one asks for them, else with them.
-    """
+    """The key of a call, and its twin's: the same question without log-probabilities if it asks for them, else with."""
 
     own: bytes
     twin: bytes

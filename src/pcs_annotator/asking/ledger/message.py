@@ -39,7 +39,8 @@ class Message(NamedTuple):
     @property
     def waiting(self) -> list[asyncio.Future[Any]]:
         """What tasks wait for."""
-        return [done for _, done in (*self.finds, *self.claims, *self.puts)]
+        requests: list[tuple[object, asyncio.Future[Any]]] = [*self.finds, *self.claims, *self.puts]
+        return [done for _, done in requests]
 
 
 def settle(results: Iterable[tuple[asyncio.Future[Any], Any]]) -> None:
