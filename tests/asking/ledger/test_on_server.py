@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pcs_annotator import CollectSettings, Item, Task, collect
-from pcs_annotator.asking.engine.budget import LOOK_EVERY, Budget, BudgetTracker, Cost, Spending
+from pcs_annotator.asking.engine.budget import LOOK_EVERY, Budget, BudgetTracker, Cost, LedgerSpending
 from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
 from pcs_annotator.asking.ledger.open_ledger import open_ledger, open_server_ledger
 from pcs_annotator.base.concurrency import run_sync
@@ -257,7 +257,7 @@ def test_the_workers_of_a_run_see_what_the_others_pay_and_when_its_leader_is_gon
                 open_server_ledger(address, worker="one", run=run) as one,
                 open_server_ledger(address, worker="two", run=run) as two,
             ):
-                tracker = BudgetTracker(Budget(calls=3), Spending(two, lambda *_: None).now)
+                tracker = BudgetTracker(Budget(calls=3), LedgerSpending(two, lambda *_: None).now)
                 for key in (b"1" * 16, b"2" * 16):
                     await one.put(paid(key))
                 assert tracker.hold(Cost(None, 12))
@@ -273,7 +273,7 @@ def test_the_workers_of_a_run_see_what_the_others_pay_and_when_its_leader_is_gon
                 # a worker that was lost is started again under its name, and takes over its claims and what it paid
                 with open_server_ledger(address, worker="one", run=run) as again:
                     assert await again.claim(KEY) is None
-                    assert Spending(again, lambda *_: None).now().beside == (3, 36)
+                    assert LedgerSpending(again, lambda *_: None).now().beside == (3, 36)
                 leader.__exit__()
                 assert not two.run_is_led()
         with open_server_ledger(address) as leader:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.ledger.admin import LedgerAdmin
-from pcs_annotator.asking.ledger.sums import PaidInRun, PriceOf, Sums, day_of
+from pcs_annotator.asking.ledger.sums import LedgerSums, PaidInRun, PriceOf, day_of
 from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import ChatModel, Request, Usage
 
@@ -88,7 +88,7 @@ class Elsewhere(NamedTuple):
     beside: PaidInRun = PaidInRun()
 
 
-class Spending:
+class LedgerSpending:
     """What is spent in a ledger elsewhere: before this command, and by other processes while it runs."""
 
     def __init__(self, ledger: LedgerAdmin, price_of: PriceOf) -> None:
@@ -109,7 +109,7 @@ class Spending:
             self._found = Elsewhere(sum(self._by_day.values()), self._by_day.get(today(), 0.0), beside)
         return self._found
 
-    def _dollars(self, sums: Sums) -> dict[int, float]:
+    def _dollars(self, sums: LedgerSums) -> dict[int, float]:
         """Return day → dollars, without those that this command has paid."""
         by_day = sums.by_day(self._price_of).items()
         return {day: usd - sums.own.get(day, 0.0) + self._own_before.get(day, 0.0) for day, usd in by_day}

@@ -11,7 +11,7 @@ import numpy as np
 
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.ask import Asker, Call, Deferred, Rewriter
-from pcs_annotator.asking.engine.job import Asking, Job
+from pcs_annotator.asking.engine.job import Job, QuestionForm
 from pcs_annotator.asking.ledger.ledger import CallKey, CallStore, call_key
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.base.errors import (
@@ -130,7 +130,7 @@ class PreparedJob:
 
     job: Job
     identities: Sequence[str]
-    asking: Sequence[Asking]
+    asking: Sequence[QuestionForm]
     asked_under: Sequence[Sequence[int]]
 
     @classmethod
@@ -140,7 +140,7 @@ class PreparedJob:
         return cls(
             job,
             [annotator.identity(model) for annotator, model in job.annotators],
-            [Asking.of(job.task, annotators, relation) for relation in job.relations],
+            [QuestionForm.of(job.task, annotators, relation) for relation in job.relations],
             [job.asked_under(relation) for relation in range(len(job.relations))],
         )
 

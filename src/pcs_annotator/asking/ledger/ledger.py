@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from pcs_annotator.asking.ledger.admin import PAID, SPEND, LedgerAdmin, Row
-from pcs_annotator.asking.ledger.sums import FILE_DAY, FileSums, Sums, add_own
+from pcs_annotator.asking.ledger.sums import FILE_DAY, FileSums, LedgerSums, add_own
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Finish, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.models.logprobs import pack, unpack
@@ -128,19 +128,8 @@ def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | No
     usage = reply.usage
     # SQLite stores text as UTF-8, which has no lone surrogates
     text = reply.text.encode("utf-8", "replace").decode()
-    return LedgerEntry(
-        key,
-        model,
-        purpose,
-        text,
-        reply.finish,
-        usage.input_tokens,
-        usage.output_tokens,
-        usd,
-        reply.latency,
-        time.time(),
-        pack(reply.logprobs),
-    )
+    used = usage.input_tokens, usage.output_tokens, usd
+    return LedgerEntry(key, model, purpose, text, reply.finish, *used, reply.latency, time.time(), pack(reply.logprobs))
 
 
 def reply_of(
@@ -315,13 +304,13 @@ class Ledger(LedgerAdmin):
         connection.execute(SPEND, (entry.asked_at, entry.model, entry.purpose, 1, *entry[5:8]))
         return True
 
-    def keep_sums(self) -> Sums:
+    def keep_sums(self) -> LedgerSums:
         """Have the ledger keep sums of what is paid for, by whichever process, and return them."""
         with self._explained():
             self._kept_sums = self._kept_sums or FileSums(self._connected(), PAID)
             return self._kept_sums.read()
 
-    def changed_sums(self, since: int) -> Sums | None:
+    def changed_sums(self, since: int) -> LedgerSums | None:
         """Return the sums from a day on, if another process has written to the file since the last time; else None."""
         with self._explained():
             return None if self._kept_sums is None else self._kept_sums.changed(since)

@@ -1,7 +1,7 @@
 """The ledger of a team: paid calls on a PostgreSQL server. Calls under way are claimed, so that each is paid for once.
 
-A thread has the one connection. It joins the requests that come while it waits for the server into one message, and
-every message is one transaction and one round trip.
+A thread has the one connection. The requests that come while it waits for the server are carried out together, in one
+transaction and one round trip.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from pcs_annotator.asking.ledger import postgres
 from pcs_annotator.asking.ledger.admin import REMEMBER, LedgerAdmin, Row
 from pcs_annotator.asking.ledger.ledger import COLUMNS, Ledger, LedgerEntry, reply_of
 from pcs_annotator.asking.ledger.lock import lock_ledger
-from pcs_annotator.asking.ledger.message import Message, settle
-from pcs_annotator.asking.ledger.sums import PaidInRun, Sums, add_own
+from pcs_annotator.asking.ledger.requests import LedgerRequests, settle
+from pcs_annotator.asking.ledger.sums import LedgerSums, PaidInRun, add_own
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password
@@ -70,17 +70,16 @@ class PostgresLedger(LedgerAdmin):
         self.run, self._paid_in_run = run, PaidInRun()
         self._succeeds = bool(worker)
         self._worker = worker or f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._queue: SimpleQueue[Message | None] = SimpleQueue()
+        self._queue: SimpleQueue[LedgerRequests | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._connection: postgres.Connection | None = None
         self._closing = threading.Event()
         self._failing_since: float | None = None
         self._renew_lease_at = 0.0
         self._own: set[bytes] = set()
-        self._waiting = Message()
+        self._waiting = LedgerRequests()
         self._paid: dict[int, float] | None = None
-        self._newest: Sums | None = None
-        self._taken: Sums | None = None
+        self._newest: LedgerSums | None = None
         self._since = 0
 
     def __enter__(self) -> PostgresLedger:
@@ -119,28 +118,27 @@ class PostgresLedger(LedgerAdmin):
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
         found: asyncio.Future[dict[bytes, Reply]] = asyncio.get_running_loop().create_future()
-        return await self._answer(Message(finds=((keys, found),)), found)
+        return await self._answer(LedgerRequests(finds=((keys, found),)), found)
 
     async def claim(self, key: bytes) -> Reply | None:
         """Claim a call before paying for it; if another process pays for it already, return the reply when it comes."""
         claimed: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
-        return await self._answer(Message(claims=((key, claimed),)), claimed)
+        return await self._answer(LedgerRequests(claims=((key, claimed),)), claimed)
 
     async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call, and end the claim on it; returns once it is safely on the server."""
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        await self._answer(Message(puts=((entry, stored),)), stored)
+        await self._answer(LedgerRequests(puts=((entry, stored),)), stored)
 
     def give_up(self, key: bytes) -> None:
         """End the claim on a call that got no reply."""
-        self._queue.put(Message(give_ups=(key,)))
+        self._queue.put(LedgerRequests(give_ups=(key,)))
 
     def remember_graded(self, model: str, *, gives: bool) -> None:
         """Store whether a model gives log-probabilities, soon; asking goes on meanwhile."""
         statement = _placed(REMEMBER)
-        self._queue.put(
-            Message(work=((lambda connection: connection.execute(statement, (model, int(gives))), Future()),))
-        )
+        remember = (lambda connection: connection.execute(statement, (model, int(gives))), Future[object]())
+        self._queue.put(LedgerRequests(work=(remember,)))
 
     def entries(self) -> Iterator[LedgerEntry]:
         """Yield every call, in no particular order."""
@@ -150,23 +148,23 @@ class PostgresLedger(LedgerAdmin):
             yield from (LedgerEntry._make([*row[:3], row[3].decode(), *row[4:]]) for row in rows)
             last = rows[-1][0]
 
-    def keep_sums(self) -> Sums:
+    def keep_sums(self) -> LedgerSums:
         """Have the server keep sums of what is paid for, by whichever process, and return them."""
 
-        def keep(connection: postgres.Connection) -> Sums:
+        def keep(connection: postgres.Connection) -> LedgerSums:
             postgres.make_table(connection, "sums", postgres.CREATE_SUMS, "a budget in dollars")
             self._paid = self._paid or {}
             rows = _all(connection, postgres.READ_SUMS, [0])
             beside = _all(connection, postgres.READ_PAID, [self.run])[0] if self.run else ()
-            return Sums(rows, dict(self._paid), PaidInRun(*beside))
+            return LedgerSums(rows, dict(self._paid), PaidInRun(*beside))
 
         return self._do(keep)
 
-    def changed_sums(self, since: int) -> Sums | None:
+    def changed_sums(self, since: int) -> LedgerSums | None:
         """Return the sums from a day on as of the last claim or reply; None if those were returned before."""
-        self._since, before = since, self._taken
-        self._taken = self._newest
-        return None if self._taken is before else self._taken
+        self._since = since
+        newest, self._newest = self._newest, None
+        return newest
 
     def lead_run(self) -> str:
         """Return the name under which other processes count what they pay for this one, as long as it is open."""
@@ -207,12 +205,12 @@ class PostgresLedger(LedgerAdmin):
         """Have the thread do something with the connection, and wait for the result."""
         self._check_open()
         done: Future[T] = Future()
-        self._queue.put(Message(work=((work, done),)))
+        self._queue.put(LedgerRequests(work=((work, done),)))
         return done.result()
 
-    async def _answer(self, message: Message, answer: asyncio.Future[T]) -> T:
+    async def _answer(self, requests: LedgerRequests, answer: asyncio.Future[T]) -> T:
         self._check_open()
-        self._queue.put(message)
+        self._queue.put(requests)
         return await answer
 
     def _check_open(self) -> None:
@@ -223,11 +221,11 @@ class PostgresLedger(LedgerAdmin):
         """Carry out requests until the ledger is closed: the work of the thread."""
         is_open = True
         while is_open:
-            message, is_open = self._next_message()
+            requests, is_open = self._next_requests()
             try:
-                self._carry_out(message)
+                self._carry_out(requests)
             except Exception as error:
-                self._fail(message, error)
+                self._fail(requests, error)
         settle([(done, LedgerError(f"{self.shown} was closed")) for done in self._waiting.waiting])
         if self._connection is not None:
             with suppress(psycopg.Error):
@@ -235,36 +233,35 @@ class PostgresLedger(LedgerAdmin):
                 self._connection.execute("DELETE FROM workers WHERE worker = %s", [self._worker])
             self._connection.close()
 
-    def _next_message(self) -> tuple[Message, bool]:
-        """Wait for requests, or until the lease is to be renewed; claims of others are tried again.
+    def _next_requests(self) -> tuple[LedgerRequests, bool]:
+        """Wait for requests, or until the lease is to be renewed; return them all, and whether more may come.
 
-        Returns:
-            All requests in one message, and whether more may come.
+        Claims that somebody else has are tried again.
         """
         pause = POLL_SECONDS if self._waiting.claims else self._renew_lease_at - time.monotonic()
-        messages: list[Message | None] = [self._waiting]
-        self._waiting = Message()
+        received: list[LedgerRequests | None] = [self._waiting]
+        self._waiting = LedgerRequests()
         with suppress(Empty):
-            messages.append(self._queue.get(timeout=max(pause, POLL_SECONDS)))
+            received.append(self._queue.get(timeout=max(pause, POLL_SECONDS)))
             while True:
-                messages.append(self._queue.get_nowait())
-        return Message.joined(filter(None, messages)), None not in messages
+                received.append(self._queue.get_nowait())
+        return LedgerRequests.joined(filter(None, received)), None not in received
 
-    def _carry_out(self, message: Message) -> None:
+    def _carry_out(self, requests: LedgerRequests) -> None:
         """Carry out requests; a connection that is lost is made again, and a server that is gone is waited for."""
-        pause, work = FIRST_PAUSE, deque(message.work)
+        pause, work = FIRST_PAUSE, deque(requests.work)
         while True:
             try:
                 connection = self._connected()
                 self._renew_lease(connection)
                 self._do_work(connection, work)
-                self._transact(connection, message)
+                self._transact(connection, requests)
             except psycopg.Error as error:
                 if not postgres.is_transient(error) or not self._worth_waiting():
                     raise postgres.explained(error, self.address) from None
                 # the connection may have been lost after these were claimed
-                claimed = [key for key, _ in message.claims if key not in self._own]
-                message = message._replace(give_ups=[*message.give_ups, *claimed])
+                claimed = [key for key, _ in requests.claims if key not in self._own]
+                requests = requests._replace(give_ups=[*requests.give_ups, *claimed])
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
             else:
@@ -302,17 +299,17 @@ class PostgresLedger(LedgerAdmin):
                 done.set_exception(postgres.explained(error, self.address))
             work.popleft()
 
-    def _transact(self, connection: postgres.Connection, message: Message) -> None:
+    def _transact(self, connection: postgres.Connection, requests: LedgerRequests) -> None:
         """Store, claim and find calls in one transaction, and pass on what was found."""
-        claimed = [key for key, _ in message.claims]
-        wanted = list({key for keys, _ in message.finds for key in keys} | set(claimed))
-        entries = sorted((entry for entry, _ in message.puts), key=itemgetter(0))
+        claimed = [key for key, _ in requests.claims]
+        wanted = list({key for keys, _ in requests.finds for key in keys} | set(claimed))
+        entries = sorted((entry for entry, _ in requests.puts), key=itemgetter(0))
         look = self._paid is not None and bool(claimed or entries)
         taken, found, sums, in_run = (connection.cursor(binary=True) for _ in range(4))
         paid = PaidInRun(len(entries), sum((one.input_tokens or 0) + (one.output_tokens or 0) for one in entries))
         with connection.pipeline():
-            if message.give_ups:
-                connection.execute(postgres.GIVE_UP, (self._worker, [*message.give_ups]))
+            if requests.give_ups:
+                connection.execute(postgres.GIVE_UP, (self._worker, [*requests.give_ups]))
             if claimed:
                 taken.execute(postgres.CLAIM, (self._worker, sorted(claimed)))
             if entries:
@@ -329,16 +326,16 @@ class PostgresLedger(LedgerAdmin):
         if self._paid is not None and look:
             add_own(self._paid, ((entry.asked_at, entry.usd) for entry in entries))
             beside = map(sub, in_run.fetchall()[0], self._paid_in_run) if self.run else ()
-            self._newest = Sums(sums.fetchall(), dict(self._paid), PaidInRun(*beside))
+            self._newest = LedgerSums(sums.fetchall(), dict(self._paid), PaidInRun(*beside))
         known = {key: reply_of(reply.decode(), *rest) for key, reply, *rest in _fetched(found, wanted)}
-        self._pass_on(message, known, {key for (key,) in _fetched(taken, claimed)})
+        self._pass_on(requests, known, {key for (key,) in _fetched(taken, claimed)})
 
-    def _pass_on(self, message: Message, known: dict[bytes, Reply], taken: set[bytes]) -> None:
-        self._own.difference_update(message.give_ups, [entry.key for entry, _ in message.puts])
-        results: list[tuple[asyncio.Future[Any], Any]] = [(done, None) for _, done in message.puts]
-        results += [(done, {key: known[key] for key in keys if key in known}) for keys, done in message.finds]
+    def _pass_on(self, requests: LedgerRequests, known: dict[bytes, Reply], taken: set[bytes]) -> None:
+        self._own.difference_update(requests.give_ups, [entry.key for entry, _ in requests.puts])
+        results: list[tuple[asyncio.Future[Any], Any]] = [(done, None) for _, done in requests.puts]
+        results += [(done, {key: known[key] for key in keys if key in known}) for keys, done in requests.finds]
         waiting = []
-        for key, done in message.claims:
+        for key, done in requests.claims:
             if key in known:
                 results.append((done, known[key]))
             elif key in taken and not done.done():
@@ -347,19 +344,19 @@ class PostgresLedger(LedgerAdmin):
                 results.append((done, None))
             elif not done.done():
                 waiting.append((key, done))
-        self._waiting = Message(claims=waiting)
+        self._waiting = LedgerRequests(claims=waiting)
         for key in taken:  # the reply is known, or the task was cancelled
             self.give_up(key)
         settle(results)
 
-    def _fail(self, message: Message, error: Exception) -> None:
+    def _fail(self, requests: LedgerRequests, error: Exception) -> None:
         """Keep what was paid for in a file, and pass the error on."""
-        if message.puts:
-            error = self._kept_aside([entry for entry, _ in message.puts], error)
-        for _, done in message.work:
+        if requests.puts:
+            error = self._kept_aside([entry for entry, _ in requests.puts], error)
+        for _, done in requests.work:
             if not done.done():
                 done.set_exception(error)
-        settle([(done, error) for done in message.waiting])
+        settle([(done, error) for done in requests.waiting])
 
     def _kept_aside(self, entries: Sequence[LedgerEntry], error: Exception) -> LedgerError:
         place = self.rescue.absolute()

@@ -44,7 +44,7 @@ class PaidInRun(NamedTuple):
     tokens: int = 0
 
 
-class Sums(NamedTuple):
+class LedgerSums(NamedTuple):
     """What was paid for in a ledger.
 
     Attributes:
@@ -97,11 +97,11 @@ class FileSums:
                     connection.execute(_trigger(event, table))
         self._seen = self._version()
 
-    def read(self, since: int = 0) -> Sums:
+    def read(self, since: int = 0) -> LedgerSums:
         """Return the sums from a day on."""
-        return Sums(self._connection.execute(READ.format("?"), (since,)).fetchall(), dict(self.own))
+        return LedgerSums(self._connection.execute(READ.format("?"), (since,)).fetchall(), dict(self.own))
 
-    def changed(self, since: int) -> Sums | None:
+    def changed(self, since: int) -> LedgerSums | None:
         """Return them if another connection has written to the file meanwhile; else None."""
         seen, self._seen = self._seen, self._version()
         return None if seen == self._seen else self.read(since)

@@ -1,4 +1,4 @@
-"""The one kind of message between the tasks that ask and the thread that has the connection to a server."""
+"""What tasks that ask request of the thread that has the connection to a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pcs_annotator.asking.ledger.ledger import LedgerEntry, set_all
 from pcs_annotator.core.chat import Reply
 
 
-class Message(NamedTuple):
+class LedgerRequests(NamedTuple):
     """Requests that are carried out together, each with the future of its result.
 
     Attributes:
@@ -32,9 +32,9 @@ class Message(NamedTuple):
     work: Sequence[tuple[Callable[[postgres.Connection], Any], Future[Any]]] = ()
 
     @classmethod
-    def joined(cls, messages: Iterable[Message]) -> Message:
-        """Return all requests in one message."""
-        return cls(*(tuple(chain.from_iterable(requests)) for requests in zip(*messages, strict=True)))
+    def joined(cls, several: Iterable[LedgerRequests]) -> LedgerRequests:
+        """Return all requests together."""
+        return cls(*(tuple(chain.from_iterable(alike)) for alike in zip(*several, strict=True)))
 
     @property
     def waiting(self) -> list[asyncio.Future[Any]]:
