@@ -9,6 +9,7 @@ first tokens, one may be the start of another, and several tokens (` positive`, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import exp
 from typing import NamedTuple
@@ -59,7 +60,8 @@ def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, 
     """
     if positions is None or isinstance(positions, str):
         return Graded(None, positions or NOT_GIVEN)
-    walk = _Walk(_continuations(labels), len(labels))
+    every = (1 << len(labels)) - 1
+    walk = _Walk(_continuations(labels), every, every, [0.0] * len(labels))
     for position in positions:
         problem = walk.step(position)
         if problem:
@@ -72,32 +74,20 @@ def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, 
     return walk.result(1 << labels.index(chosen))
 
 
+@dataclass(slots=True)
 class _Walk:
     """The tokens so far: what they can become, and where the probability of the others went."""
 
-    __slots__ = (
-        "_bound",
-        "_continuations",
-        "_every",
-        "_found",
-        "_guess",
-        "_mass",
-        "_open",
-        "_text",
-        "informed",
-        "possible",
-    )
-
-    def __init__(self, continuations: _Continuations, labels: int) -> None:
-        self._continuations = continuations
-        self._every = (1 << labels) - 1
-        self._found = [0.0] * labels
-        self._open: list[tuple[int, float]] = []
-        self._mass = 1.0
-        self._text = ""
-        self._bound = self._guess = 0.0
-        self.possible = self._every
-        self.informed = False
+    _continuations: _Continuations
+    _every: int
+    possible: int
+    _found: list[float]
+    _open: list[tuple[int, float]] = field(default_factory=list)
+    _mass: float = 1.0
+    _text: str = ""
+    _bound: float = 0.0
+    _guess: float = 0.0
+    informed: bool = False
 
     def step(self, position: TokenPosition) -> str:
         """Take one token; return what is wrong with it, or an empty text."""
