@@ -13,7 +13,7 @@ from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.grading import NOT_GIVEN
 from pcs_annotator.asking.annotators.prompt import letters_of
 from pcs_annotator.asking.engine.ask import Asker, Patience
-from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, Spending
+from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, LedgerSpending
 from pcs_annotator.asking.engine.collect import prepare_job
 from pcs_annotator.asking.engine.item_asker import ItemAsker
 from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
@@ -116,7 +116,8 @@ def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls
 def spending_of(ledger: AnyLedger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
     """Return what may be spent and what calls are expected to take, as far as the ledger tells and it matters."""
     limited = budget.in_dollars or budget.tokens is not None
-    tracker = BudgetTracker(budget, Spending(ledger, prices).now) if budget.in_dollars else BudgetTracker(budget)
+    others_pay = budget.in_dollars or (ledger.run and budget != Budget())
+    tracker = BudgetTracker(budget, LedgerSpending(ledger, prices).now) if others_pay else BudgetTracker(budget)
     return tracker, AnswerLengths(ledger.mean_answers() if limited else {})
 
 

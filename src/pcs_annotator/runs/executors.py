@@ -24,18 +24,18 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.batch.waves import ask_in_waves, check_batches
-from pcs_annotator.runs.cluster.ray_cluster import ask_on_cluster, need_ray
 from pcs_annotator.runs.own_objects import RelationLike
+from pcs_annotator.runs.ray_cluster import ask_on_cluster, check_cluster
 from pcs_annotator.tables.sources import items_of
 from pcs_annotator.tables.table_stream import CHUNK_ROWS
 
 
-def check_executor(name: str, job: Job) -> None:
+def check_executor(name: str, job: Job, ledger: LedgerAddress) -> None:
     """Raise if an executor cannot ask the questions of a job, or is not installed."""
     if name == "batch":
         check_batches(job)
     if name == "ray":
-        need_ray()
+        check_cluster(ledger)
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables, 
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.files.runs import read_origin
 from pcs_annotator.runs.learn import counted_once
-from pcs_annotator.runs.ledgers import asked_between, ledger_of
+from pcs_annotator.runs.ledgers import existing_ledger, ledger_of
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.formats import PRICE_UNKNOWN, total_cost
@@ -133,7 +133,8 @@ def _sentences(result: RunResult) -> Iterator[str]:
 def _when(result: RunResult) -> str:
     """Return the days of the first and the last call."""
     try:
-        found = asked_between(ledger_of(result.folder, result.config))
+        with existing_ledger(ledger_of(result.folder, result.config)) as ledger:
+            found = ledger.asked_between()
     except LedgerError as error:
         warnings.warn(f"the days of the calls are not known: {error}", PcsWarning, stacklevel=2)
         found = None

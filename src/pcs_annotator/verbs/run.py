@@ -123,7 +123,7 @@ def _check_models(request: RunRequest, config: Config) -> None:
     settings = replace(settings, questions=settings.questions if config.relations.use else {})
     job = ask.open_job(resolve_config.task_of(config), models, relations, settings)
     run_sync(lambda: ask.close_models(job))
-    check_executor(config.ask.executor, job)
+    check_executor(config.ask.executor, job, config.ask.ledger)
     ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator.asking.engine.budget import Spending
+from pcs_annotator.asking.engine.budget import LedgerSpending
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.runs.files.runs import RunFolder
@@ -279,7 +279,7 @@ def test_the_budget_is_shared_by_all_requests(stub_folder: Path, stub: StubProce
 def test_two_services_together_keep_to_the_budget(stub_folder: Path, stub: StubProcess) -> None:
     def paid() -> float:
         with Ledger(RunFolder(stub_folder).ledger) as ledger:
-            return Spending(ledger, lambda _, sent, got: (sent + got) / 1e6).now().usd
+            return LedgerSpending(ledger, lambda _, sent, got: (sent + got) / 1e6).now().usd
 
     before = paid()
     saving = Saving(budget_usd=before + 0.012, prices={f"{stub.url}#one": (1.0, 1.0)})

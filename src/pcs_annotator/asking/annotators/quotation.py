@@ -89,11 +89,7 @@ def normal_text(asked: str) -> str:
 def own_words(reply: str, asked: str, prompt: Sequence[Message] = (), longest: int = 0) -> str:
     """Return the reply with white space in the place of everything that it repeats from the text or the prompt.
 
-    Args:
-        reply: The model's reply.
-        asked: The text to label.
-        prompt: The messages that the model replied to, with the text in them.
-        longest: Letters of the longest answer; as much may be in the text by coincidence.
+    `longest` is the length of the longest answer in letters; as much may be in the text by coincidence.
     """
     least = max(_SHORTEST_LETTERS, longest + 1)
     is_long = len(asked) > 3 * least

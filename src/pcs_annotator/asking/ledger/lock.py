@@ -47,12 +47,8 @@ def lock_ledger(ledger: LedgerAddress, *, wait: bool = True, say: Say = warn_use
 
     SQLite locks an empty file next to the ledger. This works on every system, between threads as well as between
     processes, and the lock is released when its holder dies. Another file says who the holder is. A ledger on a server
-    has no lock: there, every call is claimed.
-
-    Args:
-        ledger: The ledger; it need not exist.
-        wait: Whether to wait for the lock if it is held; otherwise that is an error.
-        say: Called once, with whom the lock is waited for.
+    has no lock: there, every call is claimed. If the lock is held, that is an error without `wait`; with it, `say` is
+    called once, with the holder.
     """
     own = _own(ledger)
     if own in _HELD.get():

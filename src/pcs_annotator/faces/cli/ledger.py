@@ -30,8 +30,9 @@ def command() -> None:
 @options.JSON
 def size(ledger: LedgerAddress, to_json: bool) -> None:
     """Show calls, tokens and cost per model."""
-    bills, paid = ledgers.ledger_sizes(ledger), ledgers.paid_bills(ledger)
-    options.show(_size_json, _print_size, ledger, bills, paid, ledgers.ledger_bytes(ledger), to_json=to_json)
+    with ledgers.existing_ledger(ledger) as opened:
+        found = opened.sizes(), opened.bills(), opened.bytes_used()
+    options.show(_size_json, _print_size, ledger, *found, to_json=to_json)
 
 
 def _size_json(_ledger: LedgerAddress, bills: Sequence[Bill], paid: Sequence[Bill], file_size: int) -> dict[str, Any]:

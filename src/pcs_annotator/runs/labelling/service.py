@@ -293,13 +293,13 @@ def _state(folder: RunFolder) -> list[tuple[int, int, int] | None]:
 
 
 def _spent(asker: Asker) -> Spent:
-    tracker = asker.tracker
+    spent = asker.spent or asker.tracker
     return Spent(
         asker.tally.calls,
         asker.tally.from_ledger,
-        tracker.tokens - tracker.output_tokens,
-        tracker.output_tokens,
-        None if tracker.price_unknown else tracker.usd,
+        spent.tokens - spent.output_tokens,
+        spent.output_tokens,
+        None if spent.price_unknown else spent.usd,
     )
 
 
