@@ -22,6 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage, UnknownNameError
+from pcs_annotator.base.user_cache import cache_folder
 
 Progress = Callable[[int, int], None]
 """Called with bytes so far and bytes in total, a few times per second."""
@@ -113,10 +114,7 @@ def weights_of(name: str) -> WeightsFile:
 
 def weights_path(name: str, environment: Mapping[str, str] | None = None) -> Path:
     """Return the path of a model's weights in the cache, whether they exist or not."""
-    environment = os.environ if environment is None else environment
-    cache = environment.get("XDG_CACHE_HOME", "").strip()
-    folder = Path(cache).expanduser() if cache else Path.home() / ".cache"
-    return folder / "pcs-annotator" / weights_of(name).file_name
+    return cache_folder(environment) / weights_of(name).file_name
 
 
 def is_intact(path: Path, weights: WeightsFile) -> bool:
