@@ -19,11 +19,11 @@ from pcs_annotator.asking.annotators.annotator import Question  # noqa: E402
 from pcs_annotator.base.errors import BadRequest, ConfigError, Unanswerable  # noqa: E402
 from pcs_annotator.core.chat import ChatModel, Constraint, Message, Reply, Request, Sampling  # noqa: E402
 from pcs_annotator.core.vote import Vote  # noqa: E402
-from pcs_annotator.models import batching  # noqa: E402
+from pcs_annotator.models.local import batching  # noqa: E402
+from pcs_annotator.models.local.hub_files import find_files  # noqa: E402
+from pcs_annotator.models.local.models import TransformersModel  # noqa: E402
+from pcs_annotator.models.local.torch_engine import load_engine  # noqa: E402
 from pcs_annotator.models.resolve import resolve_model  # noqa: E402
-from pcs_annotator.models.transformers_engine.files import find_files  # noqa: E402
-from pcs_annotator.models.transformers_engine.runner import Placement, load  # noqa: E402
-from pcs_annotator.models.transformers_local import TransformersModel  # noqa: E402
 from pcs_annotator.verbs.models import check_models, missing_weights  # noqa: E402
 from tests.models.stub import question, run  # noqa: E402
 from tests.models.transformers_engine.random_models import CHAT, save_llama, save_tokenizer  # noqa: E402
@@ -64,8 +64,9 @@ def replies(model: ChatModel, requests: Sequence[Request]) -> list[Reply]:
 
 def prompt_text(model: TransformersModel, request: Request) -> str:
     ((runner, _),) = batching._loaded.values()
-    (prompt,) = runner._loaded.prompts.prompts([request.messages])
-    text: str = runner._loaded.prompts._tokenizer.decode(prompt.head + prompt.tail)
+    prompts = runner.engine().prompts
+    (prompt,) = prompts.prompts([request.messages])
+    text: str = prompts._tokenizer.decode(prompt.head + prompt.tail)
     return text
 
 
@@ -91,7 +92,7 @@ def test_grades_are_those_of_the_whole_prompt_and_each_label(model: Transformers
     (request,) = asked(TEXTS[:1], model)
     (reply,) = replies(model, [request])
     ((runner, _),) = batching._loaded.values()
-    loaded = runner._loaded
+    loaded = runner.engine()
     (prompt,) = loaded.prompts.prompts([request.messages])
     sequences = loaded.prompts.label_tokens(tuple(MOOD.labels))
     assert [loaded.prompts.decode(sequence) for sequence in sequences] == list(MOOD.labels)
@@ -145,8 +146,8 @@ def test_without_a_chat_template_the_prompt_is_plain_text(tmp_path: Path) -> Non
     assert text.startswith("You label texts.")
     assert text.endswith("nothing else.\n\nAnswer:")
     ((runner, _),) = batching._loaded.values()
-    tokens = runner._loaded.prompts.label_tokens(("positive", "negative"))
-    assert [runner._loaded.prompts.decode(sequence) for sequence in tokens] == [" positive\n", " negative\n"]
+    tokens = runner.engine().prompts.label_tokens(("positive", "negative"))
+    assert [runner.engine().prompts.decode(sequence) for sequence in tokens] == [" positive\n", " negative\n"]
     assert all(reply.text in MOOD.labels for reply in found)
     run(model.close())
 
@@ -200,16 +201,17 @@ def test_an_answer_ends_at_the_end_of_the_turn(model: TransformersModel) -> None
     request = Request(messages=(Message("user", "Hello"),), sampling=Sampling(max_tokens=6))
     (long,) = replies(model, [request])
     ((runner, _),) = batching._loaded.values()
-    prompts, writer = runner._loaded.prompts, runner._loaded.writer
+    engine = runner.engine()
+    prompts = engine.prompts
     (prompt,) = prompts.prompts([request.messages])
     with torch.inference_mode():
-        answer = writer._model.generate(
+        answer = engine.model.generate(
             torch.tensor([prompt.head + prompt.tail]), max_new_tokens=6, do_sample=False, eos_token_id=None
         )
     third = answer[0, prompt.length + 2].item()
-    writer._ends = [third]
+    engine.ends = [third]
     (ended,) = replies(model, [request])
-    writer._ends = [prompts._tokenizer.eos_token_id]
+    engine.ends = [prompts._tokenizer.eos_token_id]
     assert ended.finish == "stop"
     assert (ended.usage.output_tokens or 9) <= 3
     assert len(ended.text) < len(long.text)
@@ -266,7 +268,7 @@ def test_the_last_to_close_unloads(folder: Path) -> None:
 @pytest.mark.filterwarnings("ignore:mkldnn")  # some processors have no such numbers
 def test_devices_and_types_come_from_the_environment(folder: Path) -> None:
     files = find_files(str(folder), {})
-    half = load(folder, Placement("cpu", "bfloat16"))
+    half = load_engine(folder, "cpu", "bfloat16")
     assert half.reader._model.dtype is torch.bfloat16
     assert half.reader.shares
     with pytest.raises(ConfigError, match="PCS_DTYPE is 'int3'"):

@@ -66,6 +66,7 @@ class LabelTree:
     prompt, and each sees only the tokens that lead to it: however many tokens a label has, the prompt is read once.
 
     Attributes:
+        lengths: The number of tokens of each label.
         appended: Tokens to append to the prompt.
         parents: For each of them, the row that it follows; 0 is the end of the prompt, the first appended token is 1.
         depths: For each of them, its distance from the end of the prompt in tokens.
@@ -76,6 +77,7 @@ class LabelTree:
     def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
         """Build the tree; each sequence must end with a token that ends an answer: none may be a prefix of another."""
         self.size = len(sequences)
+        self.lengths = [len(sequence) for sequence in sequences]
         self.appended: list[int] = []
         self.parents: list[int] = []
         self.depths: list[int] = []
@@ -113,6 +115,25 @@ class LabelTree:
                 self._add(child, len(self.appended))
 
 
+class LabelQuestion(NamedTuple):
+    """Which label follows a prompt?
+
+    Attributes:
+        prompt: The prompt.
+        tree: The labels.
+        empty: The same prompt with texts without content; if given, the model's bias on them is subtracted.
+    """
+
+    prompt: Prompt
+    tree: LabelTree
+    empty: tuple[Prompt, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """Number of tokens to read, with those that are appended."""
+        return self.prompt.length + len(self.tree.appended)
+
+
 def draw(logits: Floats, sampling: Sampling, rng: np.random.Generator) -> int:
     """Return a choice: the likeliest without a temperature, else a random one of the likeliest that make up `top_p`."""
     if not sampling.temperature:
@@ -132,28 +153,16 @@ def normalised(logs: Floats) -> Floats:
     return shifted - np.log(np.exp(shifted).sum())
 
 
-def label_reply(request: Request, logs: Floats, input_tokens: int, label_tokens: Sequence[Sequence[int]]) -> Reply:
-    """Return the likeliest label, or a random one if there is a temperature.
-
-    Args:
-        request: A request for one of its choices.
-        logs: The log-probability of each choice.
-        input_tokens: Length of the prompt.
-        label_tokens: The tokens of each choice.
-    """
+def label_reply(request: Request, logs: Floats, question: LabelQuestion) -> Reply:
+    """Return the likeliest choice of a request, or a random one if there is a temperature, from log-probabilities."""
     assert request.constraint is not None
     labels = request.constraint.choices
     chosen = draw(logs, request.sampling, np.random.default_rng(request.sampling.seed))
-    return Reply(
-        text=labels[chosen],
-        usage=Usage(input_tokens=input_tokens, output_tokens=len(label_tokens[chosen])),
-        logprobs=(_as_position(labels, logs.tolist(), chosen),) if request.logprobs else None,
-    )
-
-
-def _as_position(labels: Sequence[str], logs: Sequence[float], chosen: int) -> TokenPosition:
     # a choice is scored with its end, so none is the start of another
     ended = [f"{label}\n" for label in labels]
-    return TokenPosition(
-        ended[chosen], tuple((label, round(log, DECIMALS)) for label, log in zip(ended, logs, strict=True))
+    graded = tuple((label, round(log, DECIMALS)) for label, log in zip(ended, logs.tolist(), strict=True))
+    return Reply(
+        text=labels[chosen],
+        usage=Usage(input_tokens=question.prompt.length, output_tokens=question.tree.lengths[chosen]),
+        logprobs=(TokenPosition(ended[chosen], graded),) if request.logprobs else None,
     )

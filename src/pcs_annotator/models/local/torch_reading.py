@@ -10,13 +10,13 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
-from pcs_annotator.models.label_tree import Floats, LabelTree, Prompt
-from pcs_annotator.models.transformers_engine.layout import LabelQuestion, Layout, lay_out, lay_out_whole
+from pcs_annotator.models.local.label_tree import Floats, LabelQuestion, LabelTree, Prompt
+from pcs_annotator.models.local.layout import Layout, lay_out, lay_out_whole
 
 MOST_ROWS = 256
 # Tokens of a batch, with padding and the shared start: larger batches are not faster.
@@ -30,12 +30,6 @@ TOLERANCE = 0.1
 
 Head = list[tuple[torch.Tensor, torch.Tensor]]
 """Keys and values of the tokens of a prompt's start, for each layer."""
-
-
-class NotEnoughMemory(NamedTuple):
-    """The device's memory does not hold a prompt of so many tokens."""
-
-    tokens: int
 
 
 class Reader:
@@ -55,8 +49,8 @@ class Reader:
         self._longest_shared = min(LONGEST_MASKED, getattr(config, "sliding_window", None) or LONGEST_MASKED)
         self.shares = self._agrees(config.vocab_size)
 
-    def read(self, questions: Sequence[LabelQuestion]) -> Iterator[tuple[int, Floats | NotEnoughMemory]]:
-        """Yield the number of each question and the log-probabilities of its labels, batch after batch."""
+    def read(self, questions: Sequence[LabelQuestion]) -> Iterator[tuple[int, Floats | None]]:
+        """Yield the number of each question and the log-probabilities of its labels; None if memory is too small."""
         waiting = deque(sorted(range(len(questions)), key=lambda number: -questions[number].length))
         while waiting:
             longest = questions[waiting[0]].length
@@ -71,7 +65,7 @@ class Reader:
                     self._room = rows // 2 * longest
                     waiting.extendleft(reversed(batch))
                 else:
-                    yield batch[0], NotEnoughMemory(longest)
+                    yield batch[0], None
                 continue
             yield from zip(batch, found, strict=True)
 

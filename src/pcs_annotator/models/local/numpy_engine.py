@@ -2,102 +2,92 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from pcs_annotator.core.chat import Sampling
-from pcs_annotator.models.embedded_engine.forward import KVCache, Network, Piece
-from pcs_annotator.models.embedded_engine.gguf import Floats, read_gguf
-from pcs_annotator.models.embedded_engine.prompts import TokenVocabulary
-from pcs_annotator.models.label_tree import LabelTree, Prompt, draw, normalised
+from pcs_annotator.core.chat import Reply, Request, Usage
+from pcs_annotator.models.local import short_prompts
+from pcs_annotator.models.local.forward import KVCache, Network, Piece
+from pcs_annotator.models.local.gguf import read_gguf
+from pcs_annotator.models.local.label_tree import Floats, LabelQuestion, LabelTree, Prompt, draw, normalised
+from pcs_annotator.models.local.runner import Ask, Encoded, TextQuestion
 
 # The attention mask grows with the square of the tokens read at once, so longer prompts are read in parts.
 LONGEST_READ = 512
 KEPT_HEADS = 16
 KEPT_PRIORS = 256
-DEFAULT_ANSWER_TOKENS = 256
+MOST_THREADS = 8
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class LabelQuestion:
-    """Which label follows a prompt?
-
-    Attributes:
-        prompt: The prompt.
-        labels: The tokens of each label.
-        empty: The same prompt with texts without content; if given, the model's bias on them is subtracted.
-    """
-
-    prompt: Prompt
-    labels: tuple[tuple[int, ...], ...]
-    empty: tuple[Prompt, ...] = ()
-
-
-class Written(NamedTuple):
-    """Text that the model generated.
-
-    Attributes:
-        text: The text.
-        tokens: Its number of tokens.
-        ended: Whether the model ended it, rather than the limit.
-    """
-
-    text: str
-    tokens: int
-    ended: bool
-
-
-class Engine:
+class NumpyEngine:
     """A loaded model; may be used from several threads."""
+
+    most_texts = 1
 
     def __init__(self, path: Path) -> None:
         file = read_gguf(path)
-        self.vocabulary = TokenVocabulary(file)
+        self.vocabulary = short_prompts.TokenVocabulary(file)
         self.network = Network(file)
         self._heads: _LruCache[KVCache] = _LruCache(KEPT_HEADS)
         self._priors: _LruCache[Floats] = _LruCache(KEPT_PRIORS)
-        self._trees: _LruCache[LabelTree] = _LruCache(KEPT_PRIORS)
+        # One BLAS thread per batch: BLAS threads wait for each other by spinning, which costs more than they gain on
+        # matrices this small, and much more when other programs use the processor too.
+        self._limits = threadpool_limits(limits=1, user_api="blas")
 
-    def label(self, questions: Sequence[LabelQuestion]) -> list[Floats]:
+    def close(self) -> None:
+        """Let BLAS use all its threads again."""
+        self._limits.restore_original_limits()
+
+    def encode(self, asked: Sequence[Ask]) -> Iterable[Encoded]:
+        """Return requests as tokens, in the words that suit this model."""
+        return [short_prompts.encoded(self.vocabulary, *ask) for ask in asked]
+
+    def label_logprobs(self, questions: Sequence[LabelQuestion]) -> Iterable[tuple[int, Floats]]:
         """Return the log-probabilities of the labels of each question."""
         priors = [self._prior(question) for question in questions]
-        found = self._read([(question.prompt, question.labels) for question in questions])
-        return [raw if prior is None else normalised(raw - prior) for raw, prior in zip(found, priors, strict=True)]
+        found = self._read([(question.prompt, question.tree) for question in questions])
+        return enumerate(
+            raw if prior is None else normalised(raw - prior) for raw, prior in zip(found, priors, strict=True)
+        )
 
-    def write(self, prompt: Prompt, sampling: Sampling) -> Written:
-        """Return a continuation of a prompt."""
-        network, vocabulary = self.network, self.vocabulary
-        limit = DEFAULT_ANSWER_TOKENS if sampling.max_tokens is None else sampling.max_tokens
-        rng = np.random.default_rng(sampling.seed)
+    def generate(self, questions: Sequence[TextQuestion]) -> list[Reply]:
+        """Return continuations of prompts."""
+        return [self._continued(*question) for question in questions]
+
+    def _continued(self, prompt: Prompt, request: Request, limit: int) -> Reply:
+        rng = np.random.default_rng(request.sampling.seed)
         cache, tokens = self._cached_head(prompt)
         written: list[int] = []
-        while len(written) < limit:
-            (answer,) = network.read([Piece.sequence(tokens, cache)], tile=1)
-            token = draw(network.logits(answer.states)[0], sampling, rng)
-            if token in vocabulary.control:
-                return Written(vocabulary.decode(written), len(written), True)
-            written.append(token)
+        ended = False
+        while len(written) < limit and not ended:
+            (answer,) = self.network.read([Piece.sequence(tokens, cache)], tile=1)
+            token = draw(self.network.logits(answer.states)[0], request.sampling, rng)
+            ended = token in self.vocabulary.control
             cache, tokens = answer.cache, [token]
-        return Written(vocabulary.decode(written), len(written), False)
+            written += [] if ended else [token]
+        return Reply(
+            text=self.vocabulary.decode(written).strip(),
+            finish="stop" if ended else "length",
+            usage=Usage(input_tokens=prompt.length, output_tokens=len(written)),
+        )
 
-    def _read(self, asked: Sequence[tuple[Prompt, tuple[tuple[int, ...], ...]]]) -> list[Floats]:
-        trees = [self._trees.get(labels, partial(LabelTree, labels)) for _, labels in asked]
+    def _read(self, asked: Sequence[tuple[Prompt, LabelTree]]) -> list[Floats]:
         pieces = []
-        for (prompt, _), tree in zip(asked, trees, strict=True):
+        for prompt, tree in asked:
             cache, tokens = self._cached_head(prompt)
             pieces.append(label_piece(tree, tokens, cache))
         answers = self.network.read(pieces)
         return [
             label_log_probabilities(tree, self.network, answer.states)
-            for tree, answer in zip(trees, answers, strict=True)
+            for (_, tree), answer in zip(asked, answers, strict=True)
         ]
 
     def _prior(self, question: LabelQuestion) -> Floats | None:
@@ -105,10 +95,10 @@ class Engine:
             return None
 
         def ask() -> Floats:
-            found = self._read([(prompt, question.labels) for prompt in question.empty])
+            found = self._read([(prompt, question.tree) for prompt in question.empty])
             return np.log(np.exp(np.stack(found)).mean(axis=0))
 
-        return self._priors.get((question.empty, question.labels), ask)
+        return self._priors.get((question.empty, question.tree), ask)
 
     def _cached_head(self, prompt: Prompt) -> tuple[KVCache, Sequence[int]]:
         """Return the KV cache after the prompt's head, and the tokens still to be read."""
@@ -151,6 +141,12 @@ def label_log_probabilities(tree: LabelTree, network: Network, states: Floats) -
         for value, labels in zip(logits, fork.labels, strict=True):
             found[list(labels)] += value
     return found
+
+
+def processors() -> int:
+    """Return how many processors this process may use, at most eight."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(usable, MOST_THREADS))
 
 
 class _LruCache(Generic[T]):
