@@ -32,7 +32,7 @@ from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.core.chat import ChatModel, Request
-from pcs_annotator.models.local import batching
+from pcs_annotator.models import sharing
 from pcs_annotator.models.local.hub_files import find_files
 from pcs_annotator.models.local.models import TransformersModel
 from pcs_annotator.models.local.torch_engine import pick_device, pick_dtype
@@ -198,7 +198,7 @@ async def measure(folder: Path, questions: Sequence[tuple[Task, str]], rows: int
     replies = [await model.ask(request) for request in requests[:4]]
     await graded(model, requests[: 1024 if device.type != "cpu" else 8], clock)
     lengths = [reply.usage.input_tokens or 0 for reply in replies]
-    ((runner, _),) = batching._loaded.values()
+    ((runner, _),) = sharing._shared.values()
     print(f"  tokens of the first questions {lengths}; shared start kept: {runner.engine().reader.shares}", flush=True)
     many = await graded(model, requests, clock)
     print(f"  graded votes     {many.rate:9.1f} questions/s ({many.questions} in {many.seconds:.1f} s)", flush=True)

@@ -17,7 +17,7 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.base.errors import BadRequest, ConfigError, MissingPackage, Unanswerable, UnknownNameError
 from pcs_annotator.core.chat import ChatModel, Constraint, Reply, Request, Sampling
-from pcs_annotator.models.local import batching
+from pcs_annotator.models import sharing
 from pcs_annotator.models.local import models as embedded
 from pcs_annotator.models.local.models import EmbeddedModel, EmbeddedProvider
 from pcs_annotator.models.local.numpy_engine import NumpyEngine
@@ -124,7 +124,7 @@ def test_weights_are_loaded_once_until_the_last_style_is_closed(tiny_model: tupl
         await model.close()
 
     run(go())
-    assert model._key not in batching._loaded
+    assert model._key not in sharing._shared
 
 
 def test_with_a_temperature_labels_are_random_and_a_seed_repeats_them(
@@ -229,9 +229,9 @@ def kept() -> Iterator[None]:
     """Keep the weights loaded between tests."""
     holder = EmbeddedModel()
     key = str(weights_path("smollm2", {}))
-    batching.lease(key, holder, holder._runner)
+    sharing.lease(key, holder, holder._runner)
     yield
-    batching.release(key, holder)
+    sharing.release(key, holder)
 
 
 def asked(text: str, task: Task = TOPICS, model: ChatModel | None = None) -> Request:

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
+from pcs_annotator.models.batch_apis import MessageBatches
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import base_url
-from pcs_annotator.models.message_batches import AnthropicBatches
 from pcs_annotator.models.provider import provider, read_key, read_reply_limit
-from pcs_annotator.models.sessions import Client, HttpReply
-from pcs_annotator.models.wire import UNREADABLE, finish_of, usage_of
+from pcs_annotator.models.sessions import UNREADABLE, Client, HttpReply
+from pcs_annotator.models.wire import finish_of, usage_of
 
 KEY = "ANTHROPIC_API_KEY"
 HOME = "https://api.anthropic.com"
@@ -71,9 +71,9 @@ class AnthropicModel:
         await self._client.close()
 
     @property
-    def batches(self) -> AnthropicBatches:
+    def batches(self) -> MessageBatches:
         """Message batches."""
-        return AnthropicBatches(self, self._client, self._place)
+        return MessageBatches(self, self._client, self._place)
 
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer to a request that was sent in a batch."""

@@ -13,13 +13,13 @@ import orjson
 
 from pcs_annotator.base.errors import ConfigError, ModelError, PcsWarning, ServerTrouble
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
+from pcs_annotator.models.batch_apis import FILE_BATCHES, FileBatches
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
-from pcs_annotator.models.file_batches import FILE_BATCHES, OpenAIBatches
 from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, check_url
 from pcs_annotator.models.logprobs import read_logprobs, shows_all
 from pcs_annotator.models.provider import provider, read_key, read_reply_limit
-from pcs_annotator.models.sessions import ERROR_BYTES, Client, HttpReply
+from pcs_annotator.models.sessions import ERROR_BYTES, UNREADABLE, Client, HttpReply
 from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room
 
 FINISHES: dict[object, Finish] = {
@@ -32,7 +32,6 @@ FINISHES: dict[object, Finish] = {
     "content_filter": "filter",
 }
 ANSWER = "answer"
-UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 ADJUSTABLE = frozenset({"temperature", "top_p", "seed", "random_seed", "max_tokens"})
 # Servers refuse log-probabilities in many words, with many statuses; nothing else that we send is named like this.
 LOGPROBS = re.compile(r"log_?probs?\b|n_probs", re.I)
@@ -91,10 +90,10 @@ class WireModel:
         await self._client.close()
 
     @property
-    def batches(self) -> OpenAIBatches | None:
+    def batches(self) -> FileBatches | None:
         """The batch API of the host, if it has one."""
         ways = FILE_BATCHES.get(self._host.name)
-        return None if ways is None else OpenAIBatches(self, self._client, self._place, ways)
+        return None if ways is None else FileBatches(self, self._client, self._place, ways)
 
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer to a request that was sent in a batch; of the request, no text is needed."""

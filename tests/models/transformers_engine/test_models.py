@@ -19,7 +19,7 @@ from pcs_annotator.asking.annotators.annotator import Question  # noqa: E402
 from pcs_annotator.base.errors import BadRequest, ConfigError, Unanswerable  # noqa: E402
 from pcs_annotator.core.chat import ChatModel, Constraint, Message, Reply, Request, Sampling  # noqa: E402
 from pcs_annotator.core.vote import Vote  # noqa: E402
-from pcs_annotator.models.local import batching  # noqa: E402
+from pcs_annotator.models import sharing  # noqa: E402
 from pcs_annotator.models.local.hub_files import find_files  # noqa: E402
 from pcs_annotator.models.local.models import TransformersModel  # noqa: E402
 from pcs_annotator.models.local.torch_engine import load_engine  # noqa: E402
@@ -63,7 +63,7 @@ def replies(model: ChatModel, requests: Sequence[Request]) -> list[Reply]:
 
 
 def prompt_text(model: TransformersModel, request: Request) -> str:
-    ((runner, _),) = batching._loaded.values()
+    ((runner, _),) = sharing._shared.values()
     prompts = runner.engine().prompts
     (prompt,) = prompts.prompts([request.messages])
     text: str = prompts._tokenizer.decode(prompt.head + prompt.tail)
@@ -91,7 +91,7 @@ def test_votes_are_graded_and_tokens_counted(model: TransformersModel) -> None:
 def test_grades_are_those_of_the_whole_prompt_and_each_label(model: TransformersModel) -> None:
     (request,) = asked(TEXTS[:1], model)
     (reply,) = replies(model, [request])
-    ((runner, _),) = batching._loaded.values()
+    ((runner, _),) = sharing._shared.values()
     loaded = runner.engine()
     (prompt,) = loaded.prompts.prompts([request.messages])
     sequences = loaded.prompts.label_tokens(tuple(MOOD.labels))
@@ -145,7 +145,7 @@ def test_without_a_chat_template_the_prompt_is_plain_text(tmp_path: Path) -> Non
     text = prompt_text(model, requests[0])
     assert text.startswith("You label texts.")
     assert text.endswith("nothing else.\n\nAnswer:")
-    ((runner, _),) = batching._loaded.values()
+    ((runner, _),) = sharing._shared.values()
     tokens = runner.engine().prompts.label_tokens(("positive", "negative"))
     assert [runner.engine().prompts.decode(sequence) for sequence in tokens] == [" positive\n", " negative\n"]
     assert all(reply.text in MOOD.labels for reply in found)
@@ -200,7 +200,7 @@ def test_free_text_has_log_probabilities_if_they_are_asked_for(model: Transforme
 def test_an_answer_ends_at_the_end_of_the_turn(model: TransformersModel) -> None:
     request = Request(messages=(Message("user", "Hello"),), sampling=Sampling(max_tokens=6))
     (long,) = replies(model, [request])
-    ((runner, _),) = batching._loaded.values()
+    ((runner, _),) = sharing._shared.values()
     engine = runner.engine()
     prompts = engine.prompts
     (prompt,) = prompts.prompts([request.messages])
@@ -256,11 +256,11 @@ def test_the_last_to_close_unloads(folder: Path) -> None:
     (request,) = asked(TEXTS[:1], one)
     first, second = replies(one, [request])[0], replies(two, [request])[0]
     assert first.logprobs == second.logprobs
-    assert len(batching._loaded) == 1
+    assert len(sharing._shared) == 1
     run(one.close())
-    assert len(batching._loaded) == 1
+    assert len(sharing._shared) == 1
     run(two.close())
-    assert not batching._loaded
+    assert not sharing._shared
     assert replies(one, [request])[0].logprobs == first.logprobs
     run(one.close())
 

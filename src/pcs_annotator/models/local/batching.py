@@ -1,4 +1,4 @@
-"""Questions to a model in this process, answered in batches; and loaded models, shared by all who ask them."""
+"""Questions to a model in this process, answered in batches."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
-from weakref import WeakSet
+from typing import Generic, TypeVar
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -108,40 +107,3 @@ class Batcher(Generic[In, Out]):
         with self._changed:
             share = -(-len(self._waiting) // len(self._threads))
             return [self._waiting.popleft() for _ in range(min(self._size, share))]
-
-
-class Closable(Protocol):
-    """A loaded model."""
-
-    def close(self) -> None:
-        """End the threads and free the memory."""
-        ...
-
-
-Loaded = TypeVar("Loaded", bound=Closable)
-_lock = threading.Lock()
-_loaded: dict[object, tuple[Any, WeakSet[Any]]] = {}
-
-
-def lease(key: object, holder: object, load: Callable[[], Loaded]) -> Loaded:
-    """Return the model that is loaded under a key; it stays loaded until each holder has called `release`."""
-    with _lock:
-        if key not in _loaded:
-            _loaded[key] = (load(), WeakSet())
-        loaded: Loaded
-        loaded, holders = _loaded[key]
-        holders.add(holder)
-        return loaded
-
-
-def release(key: object, holder: object) -> None:
-    """Release a holder's model; the last holder closes it."""
-    with _lock:
-        loaded, holders = _loaded.get(key, (None, WeakSet[Any]()))
-        if loaded is None or holder not in holders:
-            return
-        holders.discard(holder)
-        if holders:
-            return
-        del _loaded[key]
-    loaded.close()

@@ -23,12 +23,12 @@ from time import perf_counter
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.models.local.batching import lease, release
 from pcs_annotator.models.local.hub_files import ModelFiles, download, find_files
 from pcs_annotator.models.local.runner import Ask, Runner
 from pcs_annotator.models.local.short_prompts import Manner, Style
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.pull import Progress, pull, weights_of, weights_path
+from pcs_annotator.models.sharing import lease, release
 from pcs_annotator.models.thinking import ask_with_room, with_room
 
 # The embedded model was trained on 8,192 tokens; long before that, attention in numpy gets slow and answers get poor.
@@ -68,7 +68,9 @@ class LocalModel:
 
     async def close(self) -> None:
         """Free the memory unless another model uses the same weights; asking again loads them again."""
-        await asyncio.to_thread(release, self._key, self)
+        runner = release(self._key, self)
+        if runner is not None:
+            await asyncio.to_thread(runner.close)
 
     @property
     def _key(self) -> Hashable:

@@ -22,8 +22,7 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import ConfigError, Interrupted, ModelError
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
-from pcs_annotator.models.batch_apis import HOURS, batch_api
-from pcs_annotator.models.file_batches import FILE_BATCHES
+from pcs_annotator.models.batch_apis import FILE_BATCHES, HOURS, batch_api
 from pcs_annotator.runs.batch.batches import Batches, BatchSettings
 
 SMALL_SHARE, SMALL_COUNT = 0.05, 50
