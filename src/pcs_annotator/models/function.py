@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble
 from pcs_annotator.core.chat import Message, Reply, Request
 from pcs_annotator.models.fingerprint import Identity
+from pcs_annotator.models.wire import as_dicts
 
 Takes = Literal["text", "messages"]
 Answering = Callable[[Any], str | Awaitable[str]]
@@ -82,11 +83,6 @@ class FunctionModel:
 def as_text(messages: Sequence[Message]) -> str:
     """Return a conversation as one text."""
     return "\n\n".join(message.content for message in messages)
-
-
-def as_dicts(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Return a conversation as the usual list of dicts."""
-    return [{"role": message.role, "content": message.content} for message in messages]
 
 
 def _inner(function: Answering) -> Answering:

@@ -6,13 +6,14 @@ import json
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import orjson
 
 from pcs_annotator.base.errors import ConfigError, ModelError, PcsWarning, ServerTrouble
-from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
+from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.models.batch_apis import FILE_BATCHES, FileBatches
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
@@ -20,7 +21,7 @@ from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, 
 from pcs_annotator.models.logprobs import read_logprobs, shows_all
 from pcs_annotator.models.provider import provider, read_key, read_reply_limit
 from pcs_annotator.models.sessions import ERROR_BYTES, UNREADABLE, Client, HttpReply
-from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room
+from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room, with_room
 
 FINISHES: dict[object, Finish] = {
     "stop": "stop",
@@ -110,17 +111,11 @@ class WireModel:
         """Return the body of a request."""
         payload: dict[str, Any] = {
             "model": self._place.model,
-            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            "messages": as_dicts(request.messages),
+            **sampling_fields(
+                with_room(request, self.thinking_tokens).sampling, self._limit_field, self._host.seed_field
+            ),
         }
-        sampling = request.sampling
-        if sampling.temperature is not None:
-            payload["temperature"] = sampling.temperature
-        if sampling.top_p is not None:
-            payload["top_p"] = sampling.top_p
-        if sampling.max_tokens is not None:
-            payload[self._limit_field] = sampling.max_tokens + self.thinking_tokens
-        if sampling.seed is not None and self._host.seed_field:
-            payload[self._host.seed_field] = sampling.seed
         alternatives = min(request.logprobs, self._top_logprobs)
         if request.logprobs and request.constraint is not None and self._host.raw_logprobs:
             alternatives = self._top_logprobs
@@ -163,23 +158,11 @@ class WireModel:
         """Return the reply in an answer; None if it cannot be read."""
         try:
             data = _loads(answer.body)
-            choice = data["choices"][0]
-            message = choice["message"]
-            content, refusal = message.get("content"), message.get("refusal")
-            text = content if isinstance(content, str) else join_parts(content)
-            if not text and isinstance(refusal, str):
-                text = refusal
             if self._host.name != "azure":  # a deployment has a name of its own
                 self._client.check_model(data.get("model"))
-            return Reply(
-                text=self._unwrap(text, request) if request.constraint is not None else text,
-                finish=finish_of(choice.get("finish_reason"), FINISHES),
-                usage=usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"),
-                latency=answer.latency,
-                logprobs=read_logprobs(choice, text, plain=shows_all(answer.body)) if request.logprobs else None,
-                rate_hint=rate_hint(answer.headers),
-                thought=has_thought(message, data.get("usage")),
-            )
+            reply = read_completion(data, request, plain=request.logprobs > 0 and shows_all(answer.body))
+            text = self._unwrap(reply.text, request)
+            return replace(reply, text=text, latency=answer.latency, rate_hint=rate_hint(answer.headers))
         except UNREADABLE:
             return None
 
@@ -246,6 +229,39 @@ def _loads(raw: bytes) -> Any:
         return orjson.loads(raw)
     except ValueError:  # it takes no NaN and no lone surrogates, which some servers send
         return json.loads(raw)
+
+
+def as_dicts(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Return a conversation as the usual list of dicts."""
+    return [{"role": message.role, "content": message.content} for message in messages]
+
+
+def sampling_fields(sampling: Sampling, limit: str = "max_tokens", seed: str = "seed") -> dict[str, float]:
+    """Return the settings that are given, under the names that a server has for the limit and the seed."""
+    given = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        limit: sampling.max_tokens,
+        seed: sampling.seed,
+    }
+    return {name: value for name, value in given.items() if name and value is not None}
+
+
+def read_completion(data: Mapping[str, Any], request: Request, *, plain: bool = False) -> Reply:
+    """Return the reply in a chat completion; `plain` if its tokens are known to be as they show themselves."""
+    choice = data["choices"][0]
+    message = choice["message"]
+    content, refusal = message.get("content"), message.get("refusal")
+    text = content if isinstance(content, str) else join_parts(content)
+    if not text and isinstance(refusal, str):
+        text = refusal
+    return Reply(
+        text=text,
+        finish=finish_of(choice.get("finish_reason"), FINISHES),
+        usage=usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"),
+        logprobs=read_logprobs(choice, text, plain=plain) if request.logprobs else None,
+        thought=has_thought(message, data.get("usage")),
+    )
 
 
 def usage_of(given: object, sent: str, received: str) -> Usage:

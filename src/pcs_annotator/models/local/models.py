@@ -17,14 +17,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from time import perf_counter
+from typing import Protocol
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.models.local.hub_files import ModelFiles, download, find_files
-from pcs_annotator.models.local.runner import Ask, Runner
+from pcs_annotator.models.local.runner import Runner
 from pcs_annotator.models.local.short_prompts import Manner, Style
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.pull import Progress, pull, weights_of, weights_path
@@ -38,6 +39,18 @@ TORCH = ("torch", "transformers")
 DTYPES = ("float32", "bfloat16", "float16")
 
 
+class Answering(Protocol):
+    """A model in memory, or about to be loaded."""
+
+    async def ask(self, request: Request, manner: object) -> Reply:
+        """Return the answer."""
+        ...
+
+    def close(self) -> None:
+        """Free the memory."""
+        ...
+
+
 class LocalModel:
     """A model that runs in this process, downloaded if needed and loaded at the first question.
 
@@ -48,22 +61,28 @@ class LocalModel:
         can_constrain: True for choices; other constraints are refused.
         can_grade: True: choices are scored as a whole.
         in_process: True.
+        thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
     """
 
     can_constrain = True
     can_grade = True
     in_process = True
+    may_think = True
     name: str
     manner: object = None
+    thinking_tokens = 0
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
     async def ask(self, request: Request) -> Reply:
-        """Return the answer to one request."""
+        """Return the answer to one request, asked once, or again with room to think."""
+        return await ask_with_room(self, partial(self._ask, request)) if self.may_think else await self._ask(request)
+
+    async def _ask(self, request: Request) -> Reply:
         started = perf_counter()
         running = lease(self._key, self, self._runner)
-        reply = await running.ask(Ask(request, self.manner))
+        reply = await running.ask(with_room(request, self.thinking_tokens), self.manner)
         return replace(reply, latency=perf_counter() - started)
 
     async def close(self) -> None:
@@ -76,7 +95,7 @@ class LocalModel:
     def _key(self) -> Hashable:
         raise NotImplementedError
 
-    def _runner(self) -> Runner:
+    def _runner(self) -> Answering:
         raise NotImplementedError
 
 
@@ -91,6 +110,7 @@ class EmbeddedModel(LocalModel):
     """
 
     context_tokens = CONTEXT_TOKENS
+    may_think = False
 
     def __init__(
         self,
@@ -135,13 +155,11 @@ class TransformersModel(LocalModel):
     Attributes:
         name: `transformers:` and the model's name on the hub, or the name of its folder.
         files: Where its files are.
-        thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
     """
 
     def __init__(self, files: ModelFiles, environment: Mapping[str, str] | None = None) -> None:
         self.files = files
         self.name = f"transformers:{files.repo or files.folder.resolve().name}"
-        self.thinking_tokens = 0
         self._environment = dict(environment or {})
         self._device = self._environment.get("PCS_DEVICE", "").strip() or None
         self._dtype = self._environment.get("PCS_DTYPE", "").strip() or None
@@ -157,11 +175,6 @@ class TransformersModel(LocalModel):
     def context_tokens(self) -> int | None:
         """Return the tokens of a question and its answer together; None if the files do not say."""
         return self.files.context_tokens
-
-    async def ask(self, request: Request) -> Reply:
-        """Return the answer to one request, asked once, or again with room to think."""
-        ask = super().ask
-        return await ask_with_room(self, lambda: ask(with_room(request, self.thinking_tokens)))
 
     @property
     def _key(self) -> Hashable:

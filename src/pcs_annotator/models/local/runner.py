@@ -107,9 +107,9 @@ class Runner:
         self._tree = lru_cache(KEPT_TREES)(LabelTree)
         self._batcher: Batcher[Ask, Reply] = Batcher(self._work, threads=threads, size=size)
 
-    async def ask(self, ask: Ask) -> Reply:
+    async def ask(self, request: Request, manner: object = None) -> Reply:
         """Return the answer."""
-        return await self._batcher.ask(ask)
+        return await self._batcher.ask(Ask(request, manner))
 
     def close(self) -> None:
         """End the threads and free the memory."""
