@@ -17,9 +17,9 @@ from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Message, Reply, Req
 from pcs_annotator.models.batch_apis import FILE_BATCHES, FileBatches
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
-from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, check_url
+from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, call_site, chat_url, check_url
 from pcs_annotator.models.logprobs import read_logprobs, shows_all
-from pcs_annotator.models.provider import provider, read_key, read_reply_limit
+from pcs_annotator.models.provider import provider
 from pcs_annotator.models.sessions import ERROR_BYTES, UNREADABLE, Client, HttpReply
 from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room, with_room
 
@@ -40,12 +40,34 @@ TOO_MANY = re.compile(r"maximum|at most|less than|greater than|between|exceed|ra
 FEW_LOGPROBS = 5
 
 
-class WireModel:
-    """A model behind a server that speaks the OpenAI chat protocol.
+class HttpModel:
+    """A model behind a server.
 
     Attributes:
         name: `provider:model`, or `http://host/v1#model` for a server given by its URL.
         context_tokens: From the catalog; None when unknown.
+    """
+
+    def __init__(self, place: CallSite, url: str, headers: Mapping[str, str]) -> None:
+        self.name = place.name
+        self.context_tokens = context_of(place.name)
+        self._place = place
+        # Answers are short: compression would cost more time than it saves.
+        usual = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+        self._client = Client(place, url, {**usual, **headers})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    async def close(self) -> None:
+        """Close the connections unless another model uses them; asking again opens new ones."""
+        await self._client.close()
+
+
+class WireModel(HttpModel):
+    """A model behind a server that speaks the OpenAI chat protocol.
+
+    Attributes:
         thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
         can_constrain: Whether the server can restrict this model's answers to a constraint.
         can_grade: Whether log-probabilities are requested; False once the server has refused them.
@@ -53,10 +75,9 @@ class WireModel:
     """
 
     def __init__(self, host: Host, place: CallSite, url: str) -> None:
-        self.name = place.name
-        self.context_tokens = context_of(place.name)
+        key = f"Bearer {place.secret}" if host.auth == "Authorization" else place.secret
+        super().__init__(place, url, {host.auth: key} if place.secret else {})
         self._host = host
-        self._place = place
         self._structure = host.structure_for(place.model)
         self.can_constrain = self._structure != "none"
         self._reasons = host.reasons(place.model)
@@ -65,10 +86,6 @@ class WireModel:
         self.thinking_tokens = THINKING_TOKENS if self._reasons else usual_room(place.model)
         self._left_out: set[str] = {"temperature", "top_p"} if self._reasons else set()
         self._limit_field = "max_completion_tokens" if self._reasons else "max_tokens"
-        self._client = Client(place, url, _headers(host, place.secret))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
 
     @property
     def can_grade(self) -> bool:
@@ -85,10 +102,6 @@ class WireModel:
             reply = await self._client.post(payload, partial(self._read, request, payload))
             if reply is not None:
                 return reply
-
-    async def close(self) -> None:
-        """Close the connections unless another model uses them; asking again opens new ones."""
-        await self._client.close()
 
     @property
     def batches(self) -> FileBatches | None:
@@ -297,19 +310,8 @@ class WireProvider:
 
     def open(self, model: str, environment: Mapping[str, str]) -> WireModel:
         """Return the model; a missing key or address raises `ConfigError`."""
-        host = self.host
-        base = base_url(host.name, environment, host.base_url, host.url_variables)
-        key = read_key(environment, host.key_variables, host.name, required=host.needs_key)
-        place = CallSite(
-            name=f"{host.name}:{model}",
-            model=model,
-            url=base,
-            key_variable=host.key_variables[0],
-            secret=key,
-            most_bytes=read_reply_limit(environment),
-            batch_model=environment.get(f"{host.name.upper()}_BATCH_DEPLOYMENT", "").strip(),
-        )
-        return WireModel(host, place, chat_url(host, base, model, environment))
+        place = call_site(self.host, model, environment)
+        return WireModel(self.host, place, chat_url(self.host, place.url, model, environment))
 
 
 def open_url(spec: str, environment: Mapping[str, str]) -> WireModel:
@@ -318,24 +320,7 @@ def open_url(spec: str, environment: Mapping[str, str]) -> WireModel:
     base = check_url(address, "model URL")
     if not model:
         raise ConfigError(f"{spec!r} names no model: add it, as in {base}#my-model")
-    key = read_key(environment, CUSTOM.key_variables, base, required=False)
-    place = CallSite(
-        name=f"{base}#{model}",
-        model=model,
-        url=base,
-        key_variable=CUSTOM.key_variables[0],
-        secret=key,
-        most_bytes=read_reply_limit(environment),
-    )
-    return WireModel(CUSTOM, place, f"{base}/chat/completions")
-
-
-def _headers(host: Host, key: str) -> dict[str, str]:
-    # Answers are short: compression would cost more time than it saves.
-    headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-    if key:
-        headers |= {"api-key": key} if host.auth == "api-key" else {"Authorization": f"Bearer {key}"}
-    return headers
+    return WireModel(CUSTOM, call_site(CUSTOM, model, environment, base), f"{base}/chat/completions")
 
 
 def _choice_schema(choices: Sequence[str]) -> dict[str, object]:

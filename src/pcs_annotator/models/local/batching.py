@@ -1,4 +1,4 @@
-"""Questions to a model in this process, answered in batches."""
+"""A model in this process: loaded at the first question, and asked in batches by worker threads."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
+
+from pcs_annotator.core.chat import Reply, Request
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+Engine = TypeVar("Engine")
 # The questions of a run arrive almost at once; waiting this long makes the first batch a full one.
 GATHERING = 0.003
 
@@ -107,3 +110,48 @@ class Batcher(Generic[In, Out]):
         with self._changed:
             share = -(-len(self._waiting) // len(self._threads))
             return [self._waiting.popleft() for _ in range(min(self._size, share))]
+
+
+class Ask(NamedTuple):
+    """A request, and how an engine that knows several ways is to put it."""
+
+    request: Request
+    manner: object = None
+
+
+Job = BatchJob[Ask, Reply]
+
+
+class Runner(Generic[Engine]):
+    """Loads a model at the first question and answers in batches.
+
+    Args:
+        load: Returns the loaded model, after downloading it if needed.
+        threads: Batches at once.
+        size: Most questions in a batch.
+    """
+
+    def __init__(self, load: Callable[[], Engine], *, threads: int, size: int) -> None:
+        self._load = load
+        self._engine: Engine | None = None
+        self._loading = threading.Lock()
+        self._batcher: Batcher[Ask, Reply] = Batcher(self._work, threads=threads, size=size)
+
+    async def ask(self, request: Request, manner: object = None) -> Reply:
+        """Return the answer."""
+        return await self._batcher.ask(Ask(request, manner))
+
+    def close(self) -> None:
+        """End the threads and free the memory."""
+        self._batcher.close()
+        self._engine = None
+
+    def engine(self) -> Engine:
+        """Return the loaded model."""
+        with self._loading:
+            if self._engine is None:
+                self._engine = self._load()
+            return self._engine
+
+    def _work(self, jobs: Sequence[Job]) -> None:
+        raise NotImplementedError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
-from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
+from pcs_annotator.core.chat import ChatModel, Request, TokenPosition
 from pcs_annotator.models.failures import CallSite, Complaint, failure
-from pcs_annotator.models.local.batching import Batcher, BatchJob
+from pcs_annotator.models.local.batching import Job, Runner
 from pcs_annotator.models.local.models import LocalModel
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.thinking import usual_room
@@ -47,56 +46,45 @@ class LlamaModel(LocalModel):
     def _key(self) -> Hashable:
         return "llama", str(self.path.resolve()), self.slots, self.context_tokens
 
-    def _runner(self) -> LlamaServer:
-        return LlamaServer(self)
+    def _runner(self) -> Runner[Any]:
+        return LlamaRunner(self)
 
 
-class LlamaServer:
-    """A loaded model file; `xllamacpp` also opens a port on this machine, which a random key protects."""
+class LlamaRunner(Runner[Any]):
+    """Asks a server of `xllamacpp`, which also opens a port on this machine; a random key protects it."""
 
     def __init__(self, model: LlamaModel) -> None:
-        self._path, self._slots, self._context = model.path, model.slots, model.context_tokens
+        self._model = model
         self._place = CallSite(name=model.name, model=model.path.name, url=str(model.path))
-        self._server: Any = None
-        self._loading = threading.Lock()
-        self._batcher: Batcher[Request, Reply] = Batcher(self._work, threads=model.slots, size=1)
+        super().__init__(self._start, threads=model.slots, size=1)
 
-    async def ask(self, request: Request, manner: object) -> Reply:
-        """Return the answer."""
-        return await self._batcher.ask(request)
-
-    def close(self) -> None:
-        """Unload the model."""
-        self._batcher.close()
-        self._server = None
-
-    def _work(self, jobs: Sequence[BatchJob[Request, Reply]]) -> None:
-        with self._loading:
-            if self._server is None:
-                self._server = self._load()
+    def _work(self, jobs: Sequence[Job]) -> None:
         for job in jobs:
-            data = self._server.handle_chat_completions(_payload(job.question))
+            request = job.question.request
+            data = self.engine().handle_chat_completions(_payload(request))
             error = data.get("error")
             if error is not None:
                 complaint = Complaint(str(error.get("message")), str(error.get("type")))
                 raise failure(self._place, int(error.get("code") or 500), complaint, {})
-            reply = read_completion(data, job.question)
-            job.answer.set_result(replace(reply, logprobs=_useful_logprobs(reply.logprobs, job.question)))
+            reply = read_completion(data, request)
+            job.answer.set_result(replace(reply, logprobs=_useful_logprobs(reply.logprobs, request)))
 
-    def _load(self) -> Any:
+    def _start(self) -> Any:
         import xllamacpp  # type: ignore[import-untyped]  # it has no types
 
         params = xllamacpp.CommonParams()
-        params.model.path = str(self._path)
-        params.n_parallel = self._slots
-        params.n_ctx = self._slots * self._context
+        params.model.path = str(self._model.path)
+        params.n_parallel = self._model.slots
+        params.n_ctx = self._model.slots * self._model.context_tokens
         params.verbosity = ONLY_ERRORS
         params.warmup = params.ui = params.endpoint_slots = False
         params.api_keys = [secrets.token_hex(16)]
         try:
             return xllamacpp.Server(params)
         except RuntimeError as error:
-            raise ConfigError(f"llama.cpp cannot load {self._path}: {error} Check that the file is complete.") from None
+            raise ConfigError(
+                f"llama.cpp cannot load {self._model.path}: {error} Check that the file is complete."
+            ) from None
 
 
 @provider("llama")

@@ -20,13 +20,12 @@ from dataclasses import replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from time import perf_counter
-from typing import Protocol
+from typing import Any, Literal, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.core.chat import ChatModel, Reply, Request
+from pcs_annotator.models.local.batching import Runner
 from pcs_annotator.models.local.hub_files import ModelFiles, download, find_files
-from pcs_annotator.models.local.runner import Runner
-from pcs_annotator.models.local.short_prompts import Manner, Style
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.pull import Progress, pull, weights_of, weights_path
 from pcs_annotator.models.sharing import lease, release
@@ -36,19 +35,15 @@ from pcs_annotator.models.thinking import ask_with_room, with_room
 CONTEXT_TOKENS = 2048
 BATCH = 16
 TORCH = ("torch", "transformers")
+Style = Literal["chat", "plain"]
 DTYPES = ("float32", "bfloat16", "float16")
 
 
-class Answering(Protocol):
-    """A model in memory, or about to be loaded."""
+class Manner(NamedTuple):
+    """How the embedded model is asked: in which style, and whether its bias on empty texts is subtracted."""
 
-    async def ask(self, request: Request, manner: object) -> Reply:
-        """Return the answer."""
-        ...
-
-    def close(self) -> None:
-        """Free the memory."""
-        ...
+    style: Style = "chat"
+    prior: bool = True
 
 
 class LocalModel:
@@ -95,7 +90,7 @@ class LocalModel:
     def _key(self) -> Hashable:
         raise NotImplementedError
 
-    def _runner(self) -> Answering:
+    def _runner(self) -> Runner[Any]:
         raise NotImplementedError
 
 
@@ -133,14 +128,15 @@ class EmbeddedModel(LocalModel):
     def _key(self) -> Hashable:
         return str(weights_path(self.weights, self._environment))
 
-    def _runner(self) -> Runner:
+    def _runner(self) -> Runner[Any]:
         # The engine needs optional packages.
         from pcs_annotator.models.local.numpy_engine import NumpyEngine, processors
+        from pcs_annotator.models.local.runner import TokenRunner
 
         def load() -> NumpyEngine:
             return NumpyEngine(pull(self.weights, self.progress, environment=self._environment))
 
-        return Runner(
+        return TokenRunner(
             f"embedded:{self.weights}",
             load,
             context_tokens=CONTEXT_TOKENS,
@@ -180,14 +176,15 @@ class TransformersModel(LocalModel):
     def _key(self) -> Hashable:
         return "transformers", str(self.files.folder.resolve()), self._device, self._dtype
 
-    def _runner(self) -> Runner:
+    def _runner(self) -> Runner[Any]:
         # torch takes seconds to import
+        from pcs_annotator.models.local.runner import TokenRunner
         from pcs_annotator.models.local.torch_engine import TorchEngine, load_engine
 
         def load() -> TorchEngine:
             return load_engine(download(self.files, self._environment), self._device, self._dtype)
 
-        return Runner(self.name, load, context_tokens=self.context_tokens)
+        return TokenRunner(self.name, load, context_tokens=self.context_tokens)
 
 
 @provider("embedded")

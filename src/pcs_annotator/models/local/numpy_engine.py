@@ -14,10 +14,11 @@ from threadpoolctl import threadpool_limits
 
 from pcs_annotator.core.chat import Reply, Request, Usage
 from pcs_annotator.models.local import short_prompts
+from pcs_annotator.models.local.batching import Ask
 from pcs_annotator.models.local.forward import KVCache, Network, Piece
 from pcs_annotator.models.local.gguf import read_gguf
 from pcs_annotator.models.local.label_tree import Floats, LabelQuestion, LabelTree, Prompt, draw, normalised
-from pcs_annotator.models.local.runner import Ask, Encoded, TextQuestion
+from pcs_annotator.models.local.runner import Encoded, TextQuestion
 
 # The attention mask grows with the square of the tokens read at once, so longer prompts are read in parts.
 LONGEST_READ = 512

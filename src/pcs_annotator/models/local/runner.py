@@ -1,28 +1,20 @@
-"""A model in this process: loaded at the first question, and asked in batches by worker threads."""
+"""Answers of models that read and write tokens: labels by their log-probabilities, and free text."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from pcs_annotator.base.errors import BadRequest, Unanswerable
 from pcs_annotator.core.chat import Reply, Request, Sampling
-from pcs_annotator.models.local.batching import Batcher, BatchJob
+from pcs_annotator.models.local.batching import Ask, Job, Runner
 from pcs_annotator.models.local.label_tree import Floats, LabelQuestion, LabelTree, Prompt, label_reply
 
 # As many as may wait: the more there are to sort by length, the less padding.
 MOST_WAITING = 1024
 DEFAULT_ANSWER_TOKENS = 256
 KEPT_TREES = 256
-
-
-class Ask(NamedTuple):
-    """A request, and how an engine that knows several ways is to put it."""
-
-    request: Request
-    manner: object = None
 
 
 class Encoded(NamedTuple):
@@ -76,11 +68,8 @@ class Engine(Protocol):
         ...
 
 
-Job = BatchJob[Ask, Reply]
-
-
-class Runner:
-    """Loads a model at the first question and answers in batches.
+class TokenRunner(Runner[Engine]):
+    """Runs an engine that reads and writes tokens.
 
     Args:
         name: The model's name, for messages.
@@ -100,30 +89,16 @@ class Runner:
         size: int = MOST_WAITING,
     ) -> None:
         self._name = name
-        self._load = load
         self._context = context_tokens
-        self._engine: Engine | None = None
-        self._loading = threading.Lock()
         self._tree = lru_cache(KEPT_TREES)(LabelTree)
-        self._batcher: Batcher[Ask, Reply] = Batcher(self._work, threads=threads, size=size)
-
-    async def ask(self, request: Request, manner: object = None) -> Reply:
-        """Return the answer."""
-        return await self._batcher.ask(Ask(request, manner))
+        super().__init__(load, threads=threads, size=size)
 
     def close(self) -> None:
         """End the threads and free the memory."""
-        self._batcher.close()
-        engine, self._engine = self._engine, None
+        engine = self._engine
+        super().close()
         if engine is not None:
             engine.close()
-
-    def engine(self) -> Engine:
-        """Return the loaded model."""
-        with self._loading:
-            if self._engine is None:
-                self._engine = self._load()
-            return self._engine
 
     def _work(self, jobs: Sequence[Job]) -> None:
         engine = self.engine()

@@ -8,27 +8,19 @@ measuring on one half of the development tweets and of some invented news; `benc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Message, QuestionParts, Request
 from pcs_annotator.core.task import enumerated
 from pcs_annotator.models.local.gguf import GgufFile
 from pcs_annotator.models.local.label_tree import Prompt
+from pcs_annotator.models.local.models import Manner, Style
 from pcs_annotator.models.local.runner import Encoded
-
-Style = Literal["chat", "plain"]
 
 # Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
 EMPTY_TEXTS = ("N/A", "", "[MASK]", "...")
 DEFAULT_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
-
-
-class Manner(NamedTuple):
-    """How to put a question: as a conversation or as a text to continue, and whether the model's bias is subtracted."""
-
-    style: Style = "chat"
-    prior: bool = True
 
 
 class TokenVocabulary:
