@@ -11,7 +11,6 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from pcs_annotator.models.local import torch_reading as reading  # noqa: E402
 from pcs_annotator.models.local.label_tree import LabelQuestion, LabelTree, Prompt  # noqa: E402
 from pcs_annotator.models.local.torch_reading import Reader  # noqa: E402
 
@@ -92,7 +91,7 @@ def test_answers_depend_on_the_question_and_not_on_the_batch(monkeypatch: pytest
     model = random_model(*KINDS[0][:2])
     reader, asked = Reader(model), questions()
     together = dict(reader.read(asked))
-    monkeypatch.setattr(reading, "KEPT_TOKENS", 1)
+    monkeypatch.setattr(reader._heads, "_most", 1)
     for number, question in enumerate(asked):
         ((_, alone),) = reader.read([question])
         assert alone == pytest.approx(together[number], abs=1e-5)

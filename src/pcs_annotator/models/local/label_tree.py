@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +15,11 @@ from pcs_annotator.core.chat import Reply, Request, Sampling, TokenPosition, Usa
 from pcs_annotator.models.logprobs import DECIMALS
 
 Floats = npt.NDArray[np.float32]
+T = TypeVar("T")
 
 
 class Prompt(NamedTuple):
-    """Tokens to read.
-
-    Attributes:
-        head: The part that is the same for every text of a task.
-        tail: The text and what follows it.
-    """
+    """Tokens to read: those that are the same for every text of a task, then the text and what follows it."""
 
     head: tuple[int, ...]
     tail: tuple[int, ...]
@@ -113,6 +111,36 @@ class LabelTree:
                 self.parents.append(row)
                 self.depths.append(child.depth)
                 self._add(child, len(self.appended))
+
+
+class Kept(Generic[T]):
+    """The most recently used values by key, such as what a model read of the start of prompts; each is made once.
+
+    Args:
+        most: Most keys, or the most that they may cost together.
+        cost: What a key costs.
+    """
+
+    def __init__(self, most: int, cost: Callable[[Any], int] = lambda key: 1) -> None:
+        self._most = most
+        self._cost = cost
+        self._values: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key, made if it is not kept."""
+        # The lock is held while making it, because the other threads usually want the same value.
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = make()
+                while len(self._values) > 1 and sum(map(self._cost, self._values)) > self._most:
+                    self._values.popitem(last=False)
+            self._values.move_to_end(key)
+            return self._values[key]
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        self._values.clear()
 
 
 class LabelQuestion(NamedTuple):

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -17,7 +14,7 @@ from pcs_annotator.models.local import short_prompts
 from pcs_annotator.models.local.batching import Ask
 from pcs_annotator.models.local.forward import KVCache, Network, Piece
 from pcs_annotator.models.local.gguf import read_gguf
-from pcs_annotator.models.local.label_tree import Floats, LabelQuestion, LabelTree, Prompt, draw, normalised
+from pcs_annotator.models.local.label_tree import Floats, Kept, LabelQuestion, LabelTree, Prompt, draw, normalised
 from pcs_annotator.models.local.runner import Encoded, TextQuestion
 
 # The attention mask grows with the square of the tokens read at once, so longer prompts are read in parts.
@@ -25,7 +22,6 @@ LONGEST_READ = 512
 KEPT_HEADS = 16
 KEPT_PRIORS = 256
 MOST_THREADS = 8
-T = TypeVar("T")
 
 
 class NumpyEngine:
@@ -37,8 +33,8 @@ class NumpyEngine:
         file = read_gguf(path)
         self.vocabulary = short_prompts.TokenVocabulary(file)
         self.network = Network(file)
-        self._heads: _LruCache[KVCache] = _LruCache(KEPT_HEADS)
-        self._priors: _LruCache[Floats] = _LruCache(KEPT_PRIORS)
+        self._heads: Kept[KVCache] = Kept(KEPT_HEADS)
+        self._priors: Kept[Floats] = Kept(KEPT_PRIORS)
         # One BLAS thread per batch: BLAS threads wait for each other by spinning, which costs more than they gain on
         # matrices this small, and much more when other programs use the processor too.
         self._limits = threadpool_limits(limits=1, user_api="blas")
@@ -148,22 +144,3 @@ def processors() -> int:
     """Return how many processors this process may use, at most eight."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(usable, MOST_THREADS))
-
-
-class _LruCache(Generic[T]):
-    """The most recently used values by key; each is computed once."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._values: OrderedDict[Hashable, T] = OrderedDict()
-        self._lock = threading.RLock()
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        # The lock is held while computing, because the other threads usually want the same value.
-        with self._lock:
-            if key not in self._values:
-                self._values[key] = make()
-                if len(self._values) > self._size:
-                    self._values.popitem(last=False)
-            self._values.move_to_end(key)
-            return self._values[key]
