@@ -58,36 +58,55 @@ def fingerprint(thing: object) -> Fingerprint:
     return Fingerprint(digest.hex(), tuple(sorted(reader.unseen)))
 
 
-class Identity:
-    """What ledger keys call a model that is given as an object: its name and the digest of what it answers by."""
+class OwnModel:
+    """A model that is given as an object.
 
-    def __init__(self, name: str, thing: object) -> None:
-        self._name = name
+    Args:
+        name: Its name.
+        thing: What it answers by; None if the name says everything.
+        known_as: What ledger keys call it, before the digest of the thing; by default the name.
+
+    Attributes:
+        can_constrain: False.
+        can_grade: False.
+    """
+
+    can_constrain = False
+    can_grade = False
+
+    def __init__(self, name: str, thing: object, known_as: str = "") -> None:
+        self.name = name
+        self._known_as = known_as or name
         self._thing = thing
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     @cached_property
-    def text(self) -> str:
+    def identity(self) -> str:
         """Name and digest, read at the first question; a `PcsWarning` names what it does not show."""
+        if self._thing is None:
+            return self.name
         found = fingerprint(self._thing)
         if found.unseen:
-            _warn(
-                f"{self._name}: the ledger does not notice when {', '.join(found.unseen)} changes, and uses the old "
-                "answers: after such a change, set another version"
+            self._warn(
+                f": the ledger does not notice when {', '.join(found.unseen)} changes, and uses the old answers: after "
+                "such a change, set another version"
             )
-        return f"{self._name}#{found.digest}"
+        return f"{self._known_as}#{found.digest}"
 
-    def check(self) -> None:
+    async def close(self) -> None:
         """Warn if answering changed what the model answers by: the next run would then ask everything again."""
-        if "text" in self.__dict__ and self.text != f"{self._name}#{fingerprint(self._thing).digest}":
-            _warn(
-                f"{self._name} changes while it answers (a list, dict or object that it uses has other contents now), "
-                "so the next run in this process takes it for another model and asks again: set a version to keep its "
-                "answers"
+        known = self.__dict__.get("identity", self.name)
+        if known != self.name and known != f"{self._known_as}#{fingerprint(self._thing).digest}":
+            self._warn(
+                " changes while it answers (a list, dict or object that it uses has other contents now), so the next "
+                "run in this process takes it for another model and asks again: set a version to keep its answers"
             )
 
-
-def _warn(message: str) -> None:
-    warnings.warn(f"{message}, as in Annotator(model, version='2')", PcsWarning, stacklevel=4)
+    def _warn(self, message: str) -> None:
+        said = f"{self._known_as}{message}, as in Annotator(model, version='2')"
+        warnings.warn(said, PcsWarning, stacklevel=4)
 
 
 class _Reader:
