@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -60,11 +60,11 @@ class Languages:
         more = [f"{len(shown) - _LANGUAGES_SHOWN} more"] if len(shown) > _LANGUAGES_SHOWN else []
         return ", ".join([*shown[:_LANGUAGES_SHOWN], *more])
 
-    @cached_property
-    def working_rules(self) -> tuple[str, ...]:
-        """The free rules that can do something with most of these texts."""
-        rules = {name: relations.create(f"rule:{name}") for name in FREE}
-        return tuple(name for name, rule in rules.items() if self.ruled_out(rule) < MOST * len(self.sample))
+    def working_rules(self) -> Iterator[str]:
+        """Yield the free rules that can do something with most of these texts."""
+        for name in FREE:
+            if self.ruled_out(relations.create(f"rule:{name}")) < MOST * len(self.sample):
+                yield name
 
     def ruled_out(self, relation: Relation) -> int:
         """Return how many texts of the sample a relation can do nothing with."""
@@ -81,7 +81,7 @@ class Languages:
         least, most = min(limits.values()), max(limits.values())
         share = _percent(most, texts) if least == most else f"{_percent(least, texts)} to {_percent(most, texts)}"
         limited = [name.removeprefix("rule:") for name in limits]
-        instead = series([name for name in (*ANY_TEXT, *self.working_rules) if name not in limited], "or")
+        instead = series([name for name in (*ANY_TEXT, *self.working_rules()) if name not in limited], "or")
         rewritten = [f"llm:{name}" for name in _BY_MODEL if name in limited]
         by_model = f", or --rewriter MODEL for {series(rewritten)}" if rewritten else ""
         return (
@@ -101,8 +101,7 @@ def languages_of(texts: Iterable[str], chosen: Sequence[Relation] = ()) -> Langu
 def usual_text_relation(texts: Iterable[str]) -> str:
     """Return the relation of the text to ask under by default: small letters, or what the script has instead."""
     found = languages_of(texts)
-    rule = next(iter(found.working_rules), "layout")
-    return rule if found.sample else FREE[0]
+    return next(found.working_rules(), "layout") if found.sample else FREE[0]
 
 
 def name_of(language: str) -> str:

@@ -141,13 +141,16 @@ def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
 
 def _as_texts(values: pa.Array) -> pa.Array:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    if pa.types.is_string(values.type):
+        return values
     if pa.types.is_dictionary(values.type):
         # polars stores categories as a text type that pyarrow cannot look up
         texts = values.dictionary.cast(pa.string())
         return pa.DictionaryArray.from_arrays(values.indices, texts).dictionary_decode()
     if pa.types.is_floating(values.type):
+        import pyarrow.compute as pc  # takes a tenth of a second to load
+
         values = pc.if_else(pc.is_nan(values), None, values)
         whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less_equal(pc.abs(values), EXACT))
         numbers = pc.if_else(whole, values, None).cast(pa.int64())

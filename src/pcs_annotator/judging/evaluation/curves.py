@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
@@ -18,6 +17,7 @@ from pcs_annotator.judging.fit_model import Trial
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, resample_counts
 from pcs_annotator.judging.metrics.metrics import Estimate, ReliabilityBin, auroc, auroc_on, ends_of_runs, reliability
 from pcs_annotator.judging.promising.acceptance import steps_of
+from pcs_annotator.judging.special import betaincinv
 
 MOST_POINTS = 200
 MOST_ROC = 6

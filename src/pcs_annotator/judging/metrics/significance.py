@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.bootstrap import TAIL, least_share
 from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 Stars = Literal["***", "**", "*", "n.s."]
 LEAST_ERROR = 0.75

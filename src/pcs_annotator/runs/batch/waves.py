@@ -25,8 +25,7 @@ from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
-from pcs_annotator.models.batch_apis import HOURS, PRICE_SHARE, batch_api
-from pcs_annotator.models.file_batches import FILE_BATCHES
+from pcs_annotator.models.batch_apis import FILE_BATCHES, HOURS, PRICE_SHARE, batch_api
 from pcs_annotator.runs.batch.batches import Batches, BatchSettings
 
 SMALL_SHARE, SMALL_COUNT = 0.05, 50

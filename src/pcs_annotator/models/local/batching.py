@@ -1,4 +1,4 @@
-"""Questions to a model in this process, answered in batches; and loaded models, shared by all who ask them."""
+"""A model in this process: loaded at the first question, and asked in batches by worker threads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
-from weakref import WeakSet
+from typing import Generic, NamedTuple, TypeVar
+
+from pcs_annotator.core.chat import Reply, Request
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+Engine = TypeVar("Engine")
 # The questions of a run arrive almost at once; waiting this long makes the first batch a full one.
 GATHERING = 0.003
 
@@ -110,38 +112,46 @@ class Batcher(Generic[In, Out]):
             return [self._waiting.popleft() for _ in range(min(self._size, share))]
 
 
-class Closable(Protocol):
-    """A loaded model."""
+class Ask(NamedTuple):
+    """A request, and how an engine that knows several ways is to put it."""
+
+    request: Request
+    manner: object = None
+
+
+Job = BatchJob[Ask, Reply]
+
+
+class Runner(Generic[Engine]):
+    """Loads a model at the first question and answers in batches.
+
+    Args:
+        load: Returns the loaded model, after downloading it if needed.
+        threads: Batches at once.
+        size: Most questions in a batch.
+    """
+
+    def __init__(self, load: Callable[[], Engine], *, threads: int, size: int) -> None:
+        self._load = load
+        self._engine: Engine | None = None
+        self._loading = threading.Lock()
+        self._batcher: Batcher[Ask, Reply] = Batcher(self._work, threads=threads, size=size)
+
+    async def ask(self, request: Request, manner: object = None) -> Reply:
+        """Return the answer."""
+        return await self._batcher.ask(Ask(request, manner))
 
     def close(self) -> None:
         """End the threads and free the memory."""
-        ...
+        self._batcher.close()
+        self._engine = None
 
+    def engine(self) -> Engine:
+        """Return the loaded model."""
+        with self._loading:
+            if self._engine is None:
+                self._engine = self._load()
+            return self._engine
 
-Loaded = TypeVar("Loaded", bound=Closable)
-_lock = threading.Lock()
-_loaded: dict[object, tuple[Any, WeakSet[Any]]] = {}
-
-
-def lease(key: object, holder: object, load: Callable[[], Loaded]) -> Loaded:
-    """Return the model that is loaded under a key; it stays loaded until each holder has called `release`."""
-    with _lock:
-        if key not in _loaded:
-            _loaded[key] = (load(), WeakSet())
-        loaded: Loaded
-        loaded, holders = _loaded[key]
-        holders.add(holder)
-        return loaded
-
-
-def release(key: object, holder: object) -> None:
-    """Release a holder's model; the last holder closes it."""
-    with _lock:
-        loaded, holders = _loaded.get(key, (None, WeakSet[Any]()))
-        if loaded is None or holder not in holders:
-            return
-        holders.discard(holder)
-        if holders:
-            return
-        del _loaded[key]
-    loaded.close()
+    def _work(self, jobs: Sequence[Job]) -> None:
+        raise NotImplementedError

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pcs_annotator.models.embedded_engine.gguf import Floats, GgufFile, from_q8_0
+from pcs_annotator.models.local.gguf import Floats, GgufFile, from_q8_0
 
 Ints = npt.NDArray[np.int64]
 # Two to four short texts: large enough for BLAS to be fast, small enough not to be mostly zeros.
@@ -87,7 +87,7 @@ class Piece:
         )
 
 
-class Answer(NamedTuple):
+class ReadPiece(NamedTuple):
     """The result of reading a piece: the states of its `read` rows, and a cache that includes its tokens."""
 
     states: Floats
@@ -119,7 +119,7 @@ class Network:
         empty = np.zeros((shape.layers, shape.key_heads, 0, shape.head_width), np.float32)
         return KVCache(empty, empty)
 
-    def read(self, pieces: Sequence[Piece], tile: int = TILE) -> list[Answer]:
+    def read(self, pieces: Sequence[Piece], tile: int = TILE) -> list[ReadPiece]:
         """Return the result of reading each piece; pieces share matrix products, but do not see each other.
 
         Args:
@@ -141,7 +141,7 @@ class Network:
             states += _feed_forward(layer, self._norm(states), tile)
         states = self._norm(states) * self._last_norm
         ends = np.cumsum([len(piece.read) for piece in pieces])[:-1]
-        return [Answer(own, work.cache) for own, work in zip(np.split(states, ends), works, strict=True)]
+        return [ReadPiece(own, work.cache) for own, work in zip(np.split(states, ends), works, strict=True)]
 
     def logits(self, states: Floats, tokens: Sequence[int] | Ints | None = None) -> Floats:
         """Return the logits of some tokens, or of the whole vocabulary: (state, token)."""

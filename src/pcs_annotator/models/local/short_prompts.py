@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pcs_annotator.base.errors import ConfigError, MissingPackage
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Message, QuestionParts, Request
 from pcs_annotator.core.task import enumerated
-from pcs_annotator.models.embedded_engine import INSTALL, Style
-from pcs_annotator.models.embedded_engine.gguf import GgufFile
-from pcs_annotator.models.label_tree import Prompt
+from pcs_annotator.models.local.gguf import GgufFile
+from pcs_annotator.models.local.label_tree import Prompt
+from pcs_annotator.models.local.models import Manner, Style
+from pcs_annotator.models.local.runner import Encoded
 
 # Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
 EMPTY_TEXTS = ("N/A", "", "[MASK]", "...")
@@ -57,10 +58,8 @@ class TokenVocabulary:
 
 
 def _tokenizer(tokens: Sequence[str], merges: Sequence[str]) -> Any:
-    try:
-        from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    except ImportError:
-        raise MissingPackage(f"the embedded model needs tokenizers: {INSTALL}") from None
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
     pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in merges)]
     tokenizer = Tokenizer(models.BPE({token: number for number, token in enumerate(tokens)}, pairs))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -68,6 +67,19 @@ def _tokenizer(tokens: Sequence[str], merges: Sequence[str]) -> Any:
     )
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
+
+
+def encoded(vocabulary: TokenVocabulary, request: Request, manner: object) -> Encoded:
+    """Return a request as tokens."""
+    if request.constraint is None or not request.constraint.choices:
+        return Encoded(chat_prompt(vocabulary, request.messages))
+    style, prior = manner if isinstance(manner, Manner) else Manner()
+    labels, asked = request.constraint.choices, parts_of(request)
+    prompt, *empty = (
+        label_prompt(vocabulary, style, asked._replace(text=text), labels)
+        for text in (asked.text, *(EMPTY_TEXTS if prior else ()))
+    )
+    return Encoded(prompt, label_sequences(vocabulary, style, labels), tuple(empty))
 
 
 def parts_of(request: Request) -> QuestionParts:
@@ -92,10 +104,10 @@ def label_prompt(vocabulary: TokenVocabulary, style: Style, asked: QuestionParts
     return Prompt(opened, (*tail, start, *vocabulary.encode("assistant\nLabel:")))
 
 
-def label_sequences(vocabulary: TokenVocabulary, style: Style, labels: Sequence[str]) -> list[list[int]]:
+def label_sequences(vocabulary: TokenVocabulary, style: Style, labels: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """Return the tokens of each label after the prompt, with the token that ends the answer."""
     end = vocabulary.encode("\n") if style == "plain" else [vocabulary.turn_end]
-    return [vocabulary.encode(f" {label}") + end for label in labels]
+    return tuple((*vocabulary.encode(f" {label}"), *end) for label in labels)
 
 
 def chat_prompt(vocabulary: TokenVocabulary, messages: Sequence[Message]) -> Prompt:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pcs_annotator.base.errors import ConfigError
 
 Floats = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
 MAGIC = b"GGUF"
 DEFAULT_ALIGNMENT = 32
 BLOCK = 32  # weights that share a scale, in both quantised formats read here
@@ -25,15 +26,8 @@ STRING, ARRAY = 8, 9
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """A tensor's place in the file.
-
-    Attributes:
-        shape: Rows and columns as the model multiplies them: (outputs, inputs).
-        kind: GGML's code of the number format.
-        start: First byte.
-    """
+class Tensor(NamedTuple):
+    """A tensor's shape as it is multiplied (outputs, inputs), GGML's code of its number format, and its first byte."""
 
     shape: tuple[int, ...]
     kind: int
@@ -49,13 +43,12 @@ class GgufFile:
     tensors: Mapping[str, Tensor]
     data: mmap.mmap
 
-    def raw(self, name: str) -> npt.NDArray[np.uint8]:
+    def raw(self, name: str) -> Bytes:
         """Return a tensor's bytes, one row of blocks per row of the tensor; valid while the file is open."""
-        tensor = self.tensors[name]
-        rows, columns = _rows_and_columns(tensor.shape)
-        width = KINDS[tensor.kind].row_bytes(columns)
-        flat = np.frombuffer(self.data, np.uint8, count=rows * width, offset=tensor.start)
-        return flat.reshape(rows, width)
+        shape, kind, start = self.tensors[name]
+        rows, columns = shape if len(shape) > 1 else (1, shape[0])
+        width = columns // KINDS[kind].block * KINDS[kind].block_bytes
+        return np.frombuffer(self.data, np.uint8, count=rows * width, offset=start).reshape(rows, width)
 
     def floats(self, name: str) -> Floats:
         """Return a tensor in float32."""
@@ -63,31 +56,20 @@ class GgufFile:
         return KINDS[tensor.kind].to_floats(self.raw(name)).reshape(tensor.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A number format.
-
-    Attributes:
-        block: Weights per block.
-        block_bytes: Bytes per block.
-        to_floats: From rows of bytes to rows of float32.
-    """
+class Kind(NamedTuple):
+    """A number format: weights and bytes per block, and the way from rows of bytes to rows of float32."""
 
     block: int
     block_bytes: int
-    to_floats: Callable[[npt.NDArray[np.uint8]], Floats]
-
-    def row_bytes(self, columns: int) -> int:
-        """Return the bytes of one row."""
-        return columns // self.block * self.block_bytes
+    to_floats: Callable[[Bytes], Floats]
 
 
-def from_f32(raw: npt.NDArray[np.uint8]) -> Floats:
+def from_f32(raw: Bytes) -> Floats:
     """Return rows of plain float32."""
     return raw.view("<f4").astype(np.float32)
 
 
-def from_q4_1(raw: npt.NDArray[np.uint8]) -> Floats:
+def from_q4_1(raw: Bytes) -> Floats:
     """Return rows of blocks of 32 four-bit weights, each with a scale and a minimum in half precision."""
     blocks = raw.reshape(len(raw), -1, 20)
     ends = np.ascontiguousarray(blocks[..., :4]).view("<f2").astype(np.float32)
@@ -98,7 +80,7 @@ def from_q4_1(raw: npt.NDArray[np.uint8]) -> Floats:
     return weights.reshape(len(raw), -1)
 
 
-def from_q8_0(raw: npt.NDArray[np.uint8]) -> Floats:
+def from_q8_0(raw: Bytes) -> Floats:
     """Return rows of blocks of 32 eight-bit weights, each with a scale in half precision."""
     blocks = raw.reshape(len(raw), -1, 34)
     scale = np.ascontiguousarray(blocks[..., :2]).view("<f2").astype(np.float32)
@@ -136,14 +118,14 @@ def _read(path: Path, data: mmap.mmap) -> GgufFile:
     for _ in range(setting_count):
         key = reader.string()
         settings[key] = reader.value(reader.scalar(4))
-    found: list[tuple[str, tuple[int, ...], int, int]] = []
+    tensors: dict[str, Tensor] = {}
     for _ in range(tensor_count):
         name = reader.string()
         shape = tuple(reader.scalar(10) for _ in range(reader.scalar(4)))
-        found.append((name, shape[::-1], reader.scalar(4), reader.scalar(10)))
+        tensors[name] = Tensor(shape[::-1], reader.scalar(4), reader.scalar(10))
     alignment = settings.get("general.alignment", DEFAULT_ALIGNMENT)
     start = -(-reader.position // alignment) * alignment
-    tensors = {name: Tensor(shape, kind, start + offset) for name, shape, kind, offset in found}
+    tensors = {name: tensor._replace(start=start + tensor.start) for name, tensor in tensors.items()}
     unknown = {tensor.kind for tensor in tensors.values()} - KINDS.keys()
     if unknown:
         raise ConfigError(f"{path} has weights in unsupported formats: {sorted(unknown)}")
@@ -178,7 +160,3 @@ class _Reader:
             self.position += values.nbytes
             return values.tolist()
         return [self.value(inner) for _ in range(count)]
-
-
-def _rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
-    return (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])

@@ -8,23 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pcs_annotator.models.label_tree import LabelTree, Prompt
+from pcs_annotator.models.local.label_tree import LabelQuestion
 
 Ints = npt.NDArray[np.int64]
 # GPUs read masks of such a width as they are; others are copied in every layer.
 ALIGNED = 8
-
-
-class LabelQuestion(NamedTuple):
-    """Which label follows a prompt?"""
-
-    prompt: Prompt
-    tree: LabelTree
-
-    @property
-    def length(self) -> int:
-        """Number of tokens to read, with those that are appended."""
-        return self.prompt.length + len(self.tree.appended)
 
 
 class Layout(NamedTuple):
@@ -63,7 +51,7 @@ def lay_out(batch: Sequence[LabelQuestion]) -> Layout:
     visible = np.zeros((len(batch), width, most + width), bool)
     visible[:, :, most:] = np.tri(width, dtype=bool)
     visible[:, end:, most + end :] = np.eye(extra, dtype=bool)
-    for row, (prompt, tree) in enumerate(batch):
+    for row, (prompt, tree, _) in enumerate(batch):
         before, start, stop = len(prompt.head), end - len(prompt.tail), end + len(tree.appended)
         tokens[row, start:stop] = (*prompt.tail, *tree.appended)
         last = prompt.length - 1
@@ -98,7 +86,7 @@ def lay_out_whole(batch: Sequence[LabelQuestion]) -> WholeLayout:
     extra = max(len(question.tree.appended) for question in batch)
     row = np.zeros((len(batch), 1 + extra), np.int64)
     column = np.zeros((len(batch), 1 + extra), np.int64)
-    for number, (prompt, tree) in enumerate(batch):
+    for number, (prompt, tree, _) in enumerate(batch):
         whole = prompt.head + prompt.tail
         column[number] = len(whole) - 1
         row[number] = len(sequences)

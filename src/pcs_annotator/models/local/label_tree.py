@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +15,11 @@ from pcs_annotator.core.chat import Reply, Request, Sampling, TokenPosition, Usa
 from pcs_annotator.models.logprobs import DECIMALS
 
 Floats = npt.NDArray[np.float32]
+T = TypeVar("T")
 
 
 class Prompt(NamedTuple):
-    """Tokens to read.
-
-    Attributes:
-        head: The part that is the same for every text of a task.
-        tail: The text and what follows it.
-    """
+    """Tokens to read: those that are the same for every text of a task, then the text and what follows it."""
 
     head: tuple[int, ...]
     tail: tuple[int, ...]
@@ -66,6 +64,7 @@ class LabelTree:
     prompt, and each sees only the tokens that lead to it: however many tokens a label has, the prompt is read once.
 
     Attributes:
+        lengths: The number of tokens of each label.
         appended: Tokens to append to the prompt.
         parents: For each of them, the row that it follows; 0 is the end of the prompt, the first appended token is 1.
         depths: For each of them, its distance from the end of the prompt in tokens.
@@ -76,6 +75,7 @@ class LabelTree:
     def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
         """Build the tree; each sequence must end with a token that ends an answer: none may be a prefix of another."""
         self.size = len(sequences)
+        self.lengths = [len(sequence) for sequence in sequences]
         self.appended: list[int] = []
         self.parents: list[int] = []
         self.depths: list[int] = []
@@ -113,6 +113,55 @@ class LabelTree:
                 self._add(child, len(self.appended))
 
 
+class Kept(Generic[T]):
+    """The most recently used values by key, such as what a model read of the start of prompts; each is made once.
+
+    Args:
+        most: Most keys, or the most that they may cost together.
+        cost: What a key costs.
+    """
+
+    def __init__(self, most: int, cost: Callable[[Any], int] = lambda key: 1) -> None:
+        self._most = most
+        self._cost = cost
+        self._values: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key, made if it is not kept."""
+        # The lock is held while making it, because the other threads usually want the same value.
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = make()
+                while len(self._values) > 1 and sum(map(self._cost, self._values)) > self._most:
+                    self._values.popitem(last=False)
+            self._values.move_to_end(key)
+            return self._values[key]
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        self._values.clear()
+
+
+class LabelQuestion(NamedTuple):
+    """Which label follows a prompt?
+
+    Attributes:
+        prompt: The prompt.
+        tree: The labels.
+        empty: The same prompt with texts without content; if given, the model's bias on them is subtracted.
+    """
+
+    prompt: Prompt
+    tree: LabelTree
+    empty: tuple[Prompt, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """Number of tokens to read, with those that are appended."""
+        return self.prompt.length + len(self.tree.appended)
+
+
 def draw(logits: Floats, sampling: Sampling, rng: np.random.Generator) -> int:
     """Return a choice: the likeliest without a temperature, else a random one of the likeliest that make up `top_p`."""
     if not sampling.temperature:
@@ -132,28 +181,16 @@ def normalised(logs: Floats) -> Floats:
     return shifted - np.log(np.exp(shifted).sum())
 
 
-def label_reply(request: Request, logs: Floats, input_tokens: int, label_tokens: Sequence[Sequence[int]]) -> Reply:
-    """Return the likeliest label, or a random one if there is a temperature.
-
-    Args:
-        request: A request for one of its choices.
-        logs: The log-probability of each choice.
-        input_tokens: Length of the prompt.
-        label_tokens: The tokens of each choice.
-    """
+def label_reply(request: Request, logs: Floats, question: LabelQuestion) -> Reply:
+    """Return the likeliest choice of a request, or a random one if there is a temperature, from log-probabilities."""
     assert request.constraint is not None
     labels = request.constraint.choices
     chosen = draw(logs, request.sampling, np.random.default_rng(request.sampling.seed))
-    return Reply(
-        text=labels[chosen],
-        usage=Usage(input_tokens=input_tokens, output_tokens=len(label_tokens[chosen])),
-        logprobs=(_as_position(labels, logs.tolist(), chosen),) if request.logprobs else None,
-    )
-
-
-def _as_position(labels: Sequence[str], logs: Sequence[float], chosen: int) -> TokenPosition:
     # a choice is scored with its end, so none is the start of another
     ended = [f"{label}\n" for label in labels]
-    return TokenPosition(
-        ended[chosen], tuple((label, round(log, DECIMALS)) for label, log in zip(ended, logs, strict=True))
+    graded = tuple((label, round(log, DECIMALS)) for label, log in zip(ended, logs.tolist(), strict=True))
+    return Reply(
+        text=labels[chosen],
+        usage=Usage(input_tokens=question.prompt.length, output_tokens=question.tree.lengths[chosen]),
+        logprobs=(TokenPosition(ended[chosen], graded),) if request.logprobs else None,
     )

@@ -8,15 +8,16 @@ lead to it. Whether a model can be read in this way is tested when it is loaded;
 from __future__ import annotations
 
 import inspect
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections import deque
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 
-from pcs_annotator.models.label_tree import Floats, LabelTree, Prompt
-from pcs_annotator.models.transformers_engine.layout import LabelQuestion, Layout, lay_out, lay_out_whole
+from pcs_annotator.models.local.label_tree import Floats, Kept, LabelQuestion, LabelTree, Prompt
+from pcs_annotator.models.local.layout import Layout, lay_out, lay_out_whole
 
 MOST_ROWS = 256
 # Tokens of a batch, with padding and the shared start: larger batches are not faster.
@@ -32,12 +33,6 @@ Head = list[tuple[torch.Tensor, torch.Tensor]]
 """Keys and values of the tokens of a prompt's start, for each layer."""
 
 
-class NotEnoughMemory(NamedTuple):
-    """The device's memory does not hold a prompt of so many tokens."""
-
-    tokens: int
-
-
 class Reader:
     """Reads prompts with a causal model of `transformers`.
 
@@ -49,14 +44,14 @@ class Reader:
         self._model = model
         self._device = model.device
         self._room = CPU_TOKENS if self._device.type == "cpu" else GPU_TOKENS
-        self._heads = _KeptHeads()
+        self._heads: Kept[Head] = Kept(KEPT_TOKENS, cost=len)
         self._picks_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         config = getattr(model.config, "text_config", None) or model.config
         self._longest_shared = min(LONGEST_MASKED, getattr(config, "sliding_window", None) or LONGEST_MASKED)
         self.shares = self._agrees(config.vocab_size)
 
-    def read(self, questions: Sequence[LabelQuestion]) -> Iterator[tuple[int, Floats | NotEnoughMemory]]:
-        """Yield the number of each question and the log-probabilities of its labels, batch after batch."""
+    def read(self, questions: Sequence[LabelQuestion]) -> Iterator[tuple[int, Floats | None]]:
+        """Yield the number of each question and the log-probabilities of its labels; None if memory is too small."""
         waiting = deque(sorted(range(len(questions)), key=lambda number: -questions[number].length))
         while waiting:
             longest = questions[waiting[0]].length
@@ -71,7 +66,7 @@ class Reader:
                     self._room = rows // 2 * longest
                     waiting.extendleft(reversed(batch))
                 else:
-                    yield batch[0], NotEnoughMemory(longest)
+                    yield batch[0], None
                 continue
             yield from zip(batch, found, strict=True)
 
@@ -120,7 +115,7 @@ class Reader:
         width = layout.before
         if not width:
             return cache
-        kept = [self._heads.get(head, self._read_head) for head in layout.heads]
+        kept = [self._heads.get(head, partial(self._read_head, head)) for head in layout.heads]
         rows = torch.tensor(layout.head_of_row, device=self._device)
         example = next(head for head in kept if head)
         for number in range(len(example)):
@@ -165,24 +160,6 @@ class Reader:
             self._heads.clear()
         spread = (whole - whole.mean(-1, keepdim=True)).norm()
         return bool((shared - whole).norm() <= TOLERANCE * spread)
-
-
-class _KeptHeads:
-    """The starts of prompts that were used last, up to a number of tokens."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, ...], Head] = OrderedDict()
-
-    def get(self, tokens: tuple[int, ...], read: Callable[[tuple[int, ...]], Head]) -> Head:
-        if tokens not in self._kept:
-            self._kept[tokens] = read(tokens)
-            while len(self._kept) > 1 and sum(map(len, self._kept)) > KEPT_TOKENS:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(tokens)
-        return self._kept[tokens]
-
-    def clear(self) -> None:
-        self._kept.clear()
 
 
 def _log_probabilities(logits: torch.Tensor, trees: Sequence[LabelTree]) -> list[Floats]:

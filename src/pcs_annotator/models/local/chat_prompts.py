@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from pcs_annotator.core.chat import Message, Role
-from pcs_annotator.models.label_tree import Prompt
+from pcs_annotator.models.local.label_tree import Prompt
 
 # Stands for a message's text while a template is rendered; templates trim, compare and cut texts, but not this one.
 _HERE = "PCS9f0c41d7HERE"
