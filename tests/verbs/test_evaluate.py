@@ -41,7 +41,7 @@ def test_a_run_with_a_relation_that_was_removed_is_still_evaluated(spec: str, ma
     request = EvaluateRequest(source=folder, methods=["lr", "uniform"], splitting=Splitting(folds=2, resamples=5))
     found = evaluate_source(request)
     assert found.votes.relations == ("original", spec)
-    assert [method.calls.rewrites for method in found.evaluation.methods] == [0, 0]
+    assert [method.calls and method.calls.rewrites for method in found.evaluation.methods] == [0, 0]
 
 
 def test_a_removed_rule_before_a_model_leaves_a_relation_that_a_model_wrote(made: Path, tmp_path: Path) -> None:

@@ -22,10 +22,8 @@ from pcs_annotator.runs.run_engine import LoadOptions
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.studies.compare.comparison import Comparison
-from pcs_annotator.studies.compare.comparison import compare as compare_runs
 from pcs_annotator.studies.estimating.answers import Estimated, Question
 from pcs_annotator.studies.estimating.estimate import estimate_run
-from pcs_annotator.studies.relation_value import ValuedRelations, value_of_votes
 from pcs_annotator.tables.tabular import place_or_table, table_place
 from pcs_annotator.verbs import evaluate as evaluating
 from pcs_annotator.verbs import label as labelling
@@ -246,7 +244,7 @@ def relation_values(
     optimiser: str = "",
     rewritten: Sequence[str] = (),
     **splitting: Unpack[SplittingSettings],
-) -> ValuedRelations:
+) -> evaluating.RelationValues:
     """Return what each relation adds beside the original question, with intervals, and what to keep.
 
     Args:
@@ -258,7 +256,7 @@ def relation_values(
     """
     _check_names(splitting, evaluating.Splitting)
     recorded = evaluating.RecordedVotes(votes, gold_codes(votes, gold), frozenset(rewritten))
-    return value_of_votes(recorded, evaluating.Splitting(**splitting), optimiser)
+    return evaluating.value_of_votes(recorded, evaluating.Splitting(**splitting), optimiser)
 
 
 def compare(first: PathLike, second: PathLike, **splitting: Unpack[SplittingSettings]) -> Comparison:
@@ -271,7 +269,7 @@ def compare(first: PathLike, second: PathLike, **splitting: Unpack[SplittingSett
         splitting: `folds`, `repeats`, `seed` and `resamples`.
     """
     _check_names(splitting, evaluating.Splitting)
-    return compare_runs(str(first), str(second), evaluating.Splitting(**splitting))
+    return evaluating.compare(str(first), str(second), evaluating.Splitting(**splitting))
 
 
 def estimate(folder: PathLike, **question: Any) -> Estimated:

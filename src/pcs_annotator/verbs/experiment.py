@@ -19,19 +19,21 @@ from pcs_annotator.core.result_table import Experiment
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import PER_LABEL, Votes, check_known
-from pcs_annotator.judging.evaluation.methods import method_name
-from pcs_annotator.runs import learn, resolve_config
+from pcs_annotator.judging.evaluation.methods import all_baselines, method_name
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting, one_thread
+from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.files.config import Config
+from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.runs.run_folder import Recorded
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.showing import plots
-from pcs_annotator.studies.paper import EXPERIMENTS, Settings, Study
+from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
 from pcs_annotator.tables import sources, vote_files
 from pcs_annotator.tables.table_parts import open_parts
 from pcs_annotator.tables.tabular import table_place, table_stem
 from pcs_annotator.tables.vote_table import is_long
-from pcs_annotator.verbs.evaluate import RecordedVotes, Splitting, all_baselines, check_folder, write_result
+from pcs_annotator.verbs.evaluate import check_folder, write_result
 from pcs_annotator.verbs.run import run
 from pcs_annotator.version import __version__
 
@@ -137,13 +139,13 @@ def experiment(request: ExperimentRequest) -> Experimented:
             unanswered.update(_ask_about(source, place, request.asking, request.splitting.folds))
         sets[source.name] = _chosen(RecordedVotes.read(place), request, source)
     settings = _settings(request, sets)
-    study = Study.of({name: (found.votes, found.gold) for name, found in sets.items()}, settings)
+    study = Replication.of({name: (found.votes, found.gold) for name, found in sets.items()}, settings)
     if not study.benches:
         raise UndefinedMetric("; ".join(f"{name}: {reason}" for name, reason in study.refused.items()))
     found, files, notes = [], [], []
     for name in EXPERIMENTS if request.name == ALL else [request.name]:
         request.on_step(name)
-        with learn.one_thread():
+        with one_thread():
             one = EXPERIMENTS[name](_lighter(study) if name in HEAVY else study)
         found.append(one)
         files += [path for table in one.tables for path in write_result(table, request.out)]
@@ -291,14 +293,14 @@ def _settings(request: ExperimentRequest, sets: Mapping[str, RecordedVotes]) -> 
     check_known(request.rewritten, recorded, "relation")
     rewritten = frozenset(request.rewritten).union(*(found.rewritten for found in sets.values()))
     return Settings(
-        how=request.splitting.how(rewritten),
+        how=EvaluationOptions(**asdict(request.splitting), rewritten=rewritten),
         optimiser=request.optimiser,
         relations=tuple(request.relations) or None,
         baselines=all_baselines(),
     )
 
 
-def _lighter(study: Study) -> Study:
+def _lighter(study: Replication) -> Replication:
     how = study.settings.how
     fewer = replace(how, resamples=min(how.resamples, MOST_RESAMPLES))
     return replace(study, settings=replace(study.settings, how=fewer))

@@ -19,6 +19,7 @@ from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, learn_frugal, rounds_of
@@ -354,7 +355,7 @@ def _frugal(
     codes = gold_codes(votes, gold.labels)
     once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample)
     how = replace(learn.learning_of(recorded.settings, recorded.looked(recorded.settings)), resamples=0)
-    with learn.one_thread():
+    with one_thread():
         return learn_frugal(votes, codes, how, prices, gold.random_sample, once.distinct)
 
 

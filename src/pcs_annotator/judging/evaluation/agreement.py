@@ -6,7 +6,7 @@ precision and recall of a label, which are plain shares, are exact (Clopper–Pe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,18 +18,14 @@ from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
+from pcs_annotator.judging.evaluation.scored import Measured, measure
 from pcs_annotator.judging.metrics.agreement import Weighting, alpha_on, coincidences, kappa_on, pair_tables
-from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_share, resample_counts
+from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_share
 from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of, exact_interval
 
 MODEL, MAJORITY = "model", "majority of the coders"
+TableFigures = Callable[[Floats], dict[str, Floats]]
 KAPPAS: Mapping[str, Weighting] = {"kappa": "equal", "kappa_linear": "linear", "kappa_quadratic": "quadratic"}
-MOST_CELLS = 1 << 21
-"""Cells of tables held at a time, so that memory stays small with many labels and resamples."""
-
-
-Figures = Callable[[Floats], dict[str, Floats]]
-"""Returns figures on every resample, given how often each drew each row, `[row, resample]`."""
 
 
 class Scale(NamedTuple):
@@ -207,7 +203,7 @@ def against_gold(
     def tables(counts: Floats) -> Floats:
         return pair_tables(lines, gold, counts, size + 1)[:, :, :size]
 
-    found = _resampled(lambda counts: _figures_on(tables(counts), scale), gold, size + 1, how)
+    found = _measured(lambda counts: _figures_on(tables(counts), scale), gold, size + 1, how)
     table = tables(np.ones((len(gold), 1)))[0].round().astype(np.intp)
     overall = {name: _estimate(name, found[name], table[:size], len(gold), how) for name in found if ":" not in name}
     by_label = {}
@@ -291,37 +287,17 @@ def _alpha(codes: Codes, labels: int, scale: Scale, how: Resampling) -> dict[str
     return _of_people(lambda counts: scale.alphas(coincidences(codes, counts, labels)), codes, table, how)
 
 
-def _of_people(figures: Figures, codes: Codes, table: Floats, how: Resampling) -> dict[str, Estimate]:
+def _of_people(figures: TableFigures, codes: Codes, table: Floats, how: Resampling) -> dict[str, Estimate]:
     """Return figures with their intervals; none without rows, or if all are alike."""
     patterns = np.unique(codes, axis=1, return_inverse=True)[1].ravel() if codes.size else np.zeros(0)
     if (patterns == patterns[:1]).all():
         return {}
-    found = _resampled(figures, patterns, len(table), how)
+    found = _measured(figures, patterns, len(table), how)
     return _known({name: _estimate(name, one, table, codes.shape[1], how) for name, one in found.items()})
 
 
-class _Resampled(NamedTuple):
-    """A figure on the rows at hand, and on every resample."""
-
-    value: float
-    resampled: Floats
-
-
-def _resampled(figures: Figures, patterns: Any, labels: int, how: Resampling) -> dict[str, _Resampled]:
-    """Return figures on the rows and on resamples, each of which has two patterns of labels or more."""
-    observed = figures(np.ones((len(patterns), 1)))
-    parts = [figures(counts) for counts in _resamples(patterns, labels, how)]
-    return {
-        name: _Resampled(float(values[0]), np.concatenate([part[name] for part in parts]))
-        for name, values in observed.items()
-    }
-
-
-def _resamples(patterns: Any, labels: int, how: Resampling) -> Iterator[Floats]:
-    """Yield how often each row was drawn, `[row, resample]`, few enough resamples at a time for a table of each."""
-    for counts in resample_counts(patterns, how.resamples, how.seed):
-        pieces = -(-counts.shape[1] * labels**2 // MOST_CELLS)
-        yield from np.array_split(counts, pieces, axis=1)
+def _measured(figures: TableFigures, patterns: Any, labels: int, how: Resampling) -> dict[str, Measured]:
+    return measure(figures, patterns, how.resamples, how.seed, cells=labels**2)
 
 
 def _figures_on(tables: Floats, scale: Scale) -> dict[str, Floats]:
@@ -349,7 +325,7 @@ def _share(part: Floats, whole: Floats) -> Floats:
     return np.asarray(part / np.where(whole > 0, whole, 1))
 
 
-def _estimate(name: str, found: _Resampled, table: Any, rows: int, how: Resampling) -> Estimate | None:
+def _estimate(name: str, found: Measured, table: Any, rows: int, how: Resampling) -> Estimate | None:
     """Return a figure with its interval; κ and α may be negative, and are as unsure as the share of equal labels."""
     if not name.startswith(("kappa", "alpha")):
         return estimate_of(*found, rows, least_share(max(rows, 1)), widening=how.widening)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from typing import NamedTuple
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning, TableError
 from pcs_annotator.core.gold import gold_codes, listed, same_text
 from pcs_annotator.core.outcome import Outcomes
+from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.runs.learn import Learned, counted_once, learn_if_possible, learning_of, one_thread
+from pcs_annotator.runs.learn import Learned, counted_once, learn_if_possible, learning_of
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.verbs.fit import open_run
 
 KEYS = ("model", "relations", "optimiser")
 _PARTS = re.compile(rf":(?=(?:{'|'.join(KEYS)})=)")
@@ -79,8 +79,8 @@ class Side:
         return list(self.result.votes.ids)
 
 
-def open_sides(first: str, second: str) -> tuple[Side, Side]:
-    """Return the two runs, or parts of runs, that are to be compared; no model is called."""
+def open_sides(first: str, second: str, open_run: Callable[[Path], RunResult]) -> tuple[Side, Side]:
+    """Return the two runs, or parts of runs, that are to be compared; `open_run` reads a folder."""
     one = Selection.parse(first)
     other = Selection.parse(second, one.folder)
     if one == other:
