@@ -13,7 +13,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.judging.baselines import baselines
-from pcs_annotator.judging.baselines.logprob import LogProb
+from pcs_annotator.judging.baselines.plain_votes import LogProb
 from pcs_annotator.judging.evaluation.evaluate import evaluate
 from pcs_annotator.judging.evaluation.figures import HARD_AND_GRADED, NO_CONFIDENCE_AUROC
 from pcs_annotator.judging.evaluation.methods import Method, OnCells

@@ -11,8 +11,7 @@ import pytest
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
 from pcs_annotator.core.votes import Votes, read_vote_table
-from pcs_annotator.judging.baselines.logprob import LogProb
-from pcs_annotator.judging.baselines.plain_votes import ZeroShot
+from pcs_annotator.judging.baselines.plain_votes import LogProb, ZeroShot
 from pcs_annotator.judging.evaluation.figures import NO_CONFIDENCE_AUROC, adjusted, cell_of
 from pcs_annotator.judging.evaluation.methods import Method
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, hard_scores

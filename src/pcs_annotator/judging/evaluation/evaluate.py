@@ -15,7 +15,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes, positions_of
-from pcs_annotator.judging.baselines.logprob import LogProb, graded_rows
+from pcs_annotator.judging.baselines.plain_votes import LogProb, graded_rows
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling, Scale, against_gold
 from pcs_annotator.judging.evaluation.figures import (
     ABOUT_AUROC,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -75,6 +75,21 @@ class Settings:
     )  # fmt: skip
     sizes: Sequence[int] = (10, 20, 30, 50, 75, 100, 150, 200, 250, 300, 400, 600, 1000)
     draws: int = 20
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is needed to reproduce the figures, as plain values."""
+        splitting = {name: getattr(self.how, name) for name in ("folds", "repeats", "seed", "resamples")}
+        return {
+            **splitting,
+            "seeds": list(self.how.seeds),
+            "optimiser": self.optimiser,
+            "optimisers": list(self.optimisers),
+            "baselines": [methods.method_name(method) for method in self.baselines],
+            "relations": None if self.relations is None else list(self.relations),
+            "rewritten": sorted(self.how.rewritten),
+            "gold_sizes": list(self.sizes),
+            "draws_per_size": self.draws,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
