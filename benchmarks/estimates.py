@@ -37,7 +37,7 @@ from pcs_annotator.runs.expected import expected_labels
 from pcs_annotator.runs.files.config import LearnSettings
 from pcs_annotator.studies.estimating.answers import Line, Question
 from pcs_annotator.studies.estimating.evidence import Evidence
-from pcs_annotator.studies.estimating.shares import shares
+from pcs_annotator.studies.estimating.estimate import shares
 
 ROWS = 10_000
 FOLDS = 5

@@ -10,13 +10,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.fit_model import Trial
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, resample_counts
-from pcs_annotator.judging.metrics.metrics import Estimate, ReliabilityBin, auroc, auroc_on, ends_of_runs, reliability
+from pcs_annotator.judging.metrics.metrics import (
+    Estimate,
+    ReliabilityBin,
+    auroc,
+    auroc_on,
+    ends_of_runs,
+    exact_interval,
+    reliability,
+)
 from pcs_annotator.judging.promising.acceptance import steps_of
 
 MOST_POINTS = 200
@@ -71,24 +78,23 @@ class Curves:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
+        bins = {"raw": self.raw, "calibrated": self.calibrated}
         return {
             "rows": self.rows,
-            **{name: [_plain_bin(one) for one in getattr(self, name)] for name in ("raw", "calibrated")},
-            "roc": [_plain_roc(one) for one in self.roc],
-            "risk": {name: list(values) for name, values in self.risk._asdict().items()},
+            **{name: [{**one._asdict(), "interval": list(one.interval)} for one in own] for name, own in bins.items()},
+            "roc": [{**one._asdict(), "auroc": one.auroc.to_dict()} for one in self.roc],
+            "risk": self.risk._asdict(),
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Curves:
         """Return the curves that `to_dict` wrote."""
-        raw, calibrated = ([_bin(one) for one in values[name]] for name in ("raw", "calibrated"))
-        return cls(
-            rows=values["rows"],
-            raw=raw,
-            calibrated=calibrated,
-            roc=[_roc(one) for one in values["roc"]],
-            risk=Risk(**values["risk"]),
+        raw, calibrated = (
+            [ReliabilityBin(**{**one, "interval": Interval(*one["interval"])}) for one in values[name]]
+            for name in ("raw", "calibrated")
         )
+        roc = [Roc(**{**one, "auroc": Estimate.from_dict(one["auroc"])}) for one in values["roc"]]
+        return cls(rows=values["rows"], raw=raw, calibrated=calibrated, roc=roc, risk=Risk(**values["risk"]))
 
 
 def curves_of(trial: Trial, *, calibrated: bool = True, resamples: int = 200, seed: int = 0) -> Curves:
@@ -139,8 +145,7 @@ def _risk(trial: Trial) -> Risk:
     steps = steps_of(trial.judged)
     kept = _kept(len(steps.rows))
     seen, wrong = steps.rows[kept], steps.wrong[kept]
-    low = np.where(wrong > 0, betaincinv(np.maximum(wrong, 1), seen - wrong + 1, 0.025), 0.0)
-    high = np.where(wrong < seen, betaincinv(wrong + 1, np.maximum(seen - wrong, 1), 0.975), 1.0)
+    low, high = np.array([exact_interval(*pair) for pair in zip(wrong.tolist(), seen.tolist(), strict=True)]).T
     return Risk(*(_rounded(values) for values in (seen / len(trial.gold), wrong / seen, low, high)))
 
 
@@ -163,22 +168,3 @@ def _rounded_bins(bins: Sequence[ReliabilityBin]) -> list[ReliabilityBin]:
         )
         for one in bins
     ]
-
-
-def _plain_bin(one: ReliabilityBin) -> dict[str, Any]:
-    return {**one._asdict(), "interval": list(one.interval)}
-
-
-def _bin(values: Mapping[str, Any]) -> ReliabilityBin:
-    return ReliabilityBin(**{**values, "interval": Interval(*values["interval"])})
-
-
-def _plain_roc(roc: Roc) -> dict[str, Any]:
-    auroc = {**roc.auroc._asdict(), "interval": list(roc.auroc.interval)}
-    return {"label": roc.label, "auroc": auroc, "false_alarms": list(roc.false_alarms), "hits": list(roc.hits)}
-
-
-def _roc(values: Mapping[str, Any]) -> Roc:
-    auroc = values["auroc"]
-    estimate = Estimate(auroc["value"], Interval(*auroc["interval"]), auroc["n"])
-    return Roc(values["label"], estimate, values["false_alarms"], values["hits"])

@@ -19,8 +19,8 @@ from pcs_annotator.runs.files.human_files import Drawn
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run_folder import Recorded
 from pcs_annotator.studies.estimating.cells import cells_of
+from pcs_annotator.studies.estimating.estimate import label_values
 from pcs_annotator.studies.estimating.evidence import gold_with_copies, with_probability
-from pcs_annotator.studies.estimating.shares import label_values
 from pcs_annotator.tables.whole_table import read_whole
 
 Drawing = Literal["simple", "stratified", "confidence"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,11 +150,5 @@ def choices(votes: Votes, optimiser: str) -> list[Choice]:
     others = ((original, name) for name in relations if name != original)
     views = dict.fromkeys([relations, (original,), *others])
     optimisers = dict.fromkeys([optimiser, *OPTIMISERS])
-    return list(_limited(Choice(who, which, how) for who in panels for which in views for how in optimisers))
-
-
-def _limited(found: Iterator[Choice]) -> Iterator[Choice]:
-    for place, choice in enumerate(found):
-        if place == MOST_CHOICES:
-            return
-        yield choice
+    found = (Choice(who, which, how) for who in panels for which in views for how in optimisers)
+    return list(islice(found, MOST_CHOICES))
