@@ -40,27 +40,17 @@ WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluateRequest:
-    """What to evaluate.
+    """What to evaluate."""
 
-    Attributes:
-        source: A table of votes with gold, or a run folder.
-        optimiser: The first method, which is tested against all others.
-        methods: Names of methods instead of the usual ones; the first is tested against the others.
-        rewritten: Relations whose variants a model wrote; those of a run folder are known.
-        splitting: Folds, seeds and resamples.
-        order: The labels from the lowest to the highest; empty if they have no order, or that of a run folder.
-        out: A folder for the tables as Markdown, CSV and LaTeX.
-        reading: How to read the table.
-    """
-
-    source: Path
-    optimiser: str = "auto"
-    methods: Sequence[str] = ()
-    rewritten: Sequence[str] = ()
-    splitting: Splitting = field(default_factory=Splitting)
+    source: Path  # a table of votes with gold, or a run folder
+    optimiser: str = "auto"  # the first method, which is tested against all others
+    methods: Sequence[str] = ()  # names of methods instead of the usual ones; the first is tested against the others
+    rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
+    splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
+    # the labels from the lowest to the highest; empty if they have no order, or that of a run folder
     order: Sequence[str] = ()
-    out: Path | None = None
-    reading: Reading = AS_FOUND
+    out: Path | None = None  # a folder for the tables as Markdown, CSV and LaTeX
+    reading: Reading = AS_FOUND  # how to read the table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,23 +134,14 @@ def may_replace(path: Path, epsilon: float) -> Replacing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueRequest:
-    """Where to measure relations.
+    """Where to measure relations."""
 
-    Attributes:
-        source: A table of votes with gold, or a run folder.
-        optimiser: How to learn; empty for `naive-bayes`, or `scaling` for graded votes.
-        hard: Whether to use labels only, without their log-probabilities.
-        rewritten: Relations whose variants a model wrote; those of a run folder are known.
-        splitting: Folds, seeds and resamples.
-        reading: How to read the table.
-    """
-
-    source: Path
-    optimiser: str = ""
-    hard: bool = False
-    rewritten: Sequence[str] = ()
-    splitting: Splitting = field(default_factory=Splitting)
-    reading: Reading = AS_FOUND
+    source: Path  # a table of votes with gold, or a run folder
+    optimiser: str = ""  # how to learn; empty for `naive-bayes`, or `scaling` for graded votes
+    hard: bool = False  # whether to use labels only, without their log-probabilities
+    rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
+    splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
+    reading: Reading = AS_FOUND  # how to read the table
 
 
 def value_of_source(request: ValueRequest) -> RelationValues:
@@ -182,7 +163,7 @@ def compare(first: str, second: str, splitting: Splitting | None = None) -> Comp
     """Compare two runs, or parts of runs, on the rows that they have in common; no model is called.
 
     Args:
-        first: A run folder, or a part of its votes such as `runs/news:model=openai:gpt-4o`; see `Selection`.
+        first: A run folder, or a part of its votes such as `runs/news:model=openai:gpt-4o`; see `RunPart`.
         second: The same; without a folder, as in `:model=NAME`, a part of the first one.
         splitting: How gold rows are split and resampled.
     """

@@ -41,33 +41,20 @@ ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentRequest:
-    """Which experiments to run, and on which data.
+    """Which experiments to run, and on which data."""
 
-    Attributes:
-        name: Name of an experiment, or `all`.
-        sources: Votes, run folders or texts.
-        out: The output folder; runs over texts go into `runs` there.
-        optimiser: The optimiser that learns the weights of PCS.
-        relations: The recorded relations that PCS uses; empty for all. Texts are asked about as in `asking`.
-        models: The recorded models to use; empty for all.
-        rewritten: Relations whose variants a model wrote; those of a run folder are known.
-        splitting: Folds, seeds and resamples.
-        asking: How models are asked about texts; its data and folder are those of each source.
-        baselines: Whether to also ask what published baselines need.
-        on_step: Called with the name of every step before it starts.
-    """
-
-    name: str
-    sources: Sequence[ExperimentSource]
-    out: Path
-    optimiser: str = "lr"
+    name: str  # name of an experiment, or `all`
+    sources: Sequence[ExperimentSource]  # votes, run folders or texts
+    out: Path  # the output folder; runs over texts go into `runs` there
+    optimiser: str = "lr"  # the optimiser that learns the weights of PCS
+    # the recorded relations that PCS uses; empty for all. Texts are asked about as in `asking`
     relations: Sequence[str] = ()
-    models: Sequence[str] = ()
-    rewritten: Sequence[str] = ()
-    splitting: Splitting = field(default_factory=Splitting)
-    asking: RunRequest
-    baselines: bool = False
-    on_step: Callable[[str], None] = lambda step: None
+    models: Sequence[str] = ()  # the recorded models to use; empty for all
+    rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
+    splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
+    asking: RunRequest  # how models are asked about texts; its data and folder are those of each source
+    baselines: bool = False  # whether to also ask what published baselines need
+    on_step: Callable[[str], None] = lambda step: None  # called with the name of every step before it starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

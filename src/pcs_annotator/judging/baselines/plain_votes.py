@@ -22,14 +22,11 @@ class ZeroShot:
     """One call per text: 1 for the label of the first answer on the unchanged text, 0 for the others.
 
     RQ1 of Salimian et al. compares PCS with it. Several annotators are averaged, so select one for the paper's figure.
-
-    Attributes:
-        draws: Use only the first draws; all of them when None.
     """
 
     name: ClassVar[str] = "zero-shot"
     graded: ClassVar[bool] = False
-    draws: int | None = 1
+    draws: int | None = 1  # use only the first draws; all of them when None
 
     def scores(self, votes: Votes) -> Floats:
         """Return the share of draws for every label, averaged over annotators."""

@@ -33,15 +33,10 @@ def complete(stated: Floats) -> Floats:
 
 
 class Source(NamedTuple):
-    """The annotators that a method uses.
+    """The annotators that a method uses."""
 
-    Attributes:
-        rows: Their positions among the annotators.
-        stated: All stated probabilities, `[item, annotator, relation, draw, label]`.
-    """
-
-    rows: list[int]
-    stated: Floats
+    rows: list[int]  # their positions among the annotators
+    stated: Floats  # all stated probabilities, `[item, annotator, relation, draw, label]`
 
 
 def elicited(votes: Votes, fits: Callable[[str], bool], who: str, record: str) -> Source:
@@ -72,15 +67,10 @@ def kinds_on(votes: Votes, columns: list[int]) -> set[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedBaseline:
-    """A method that uses the probabilities stated about the original.
+    """A method that uses the probabilities stated about the original."""
 
-    Attributes:
-        name: The name for tables, and the kind of elicitation to use.
-        draws: Average only the first draws; all of them when None.
-    """
-
-    name: str
-    draws: int | None = 1
+    name: str  # the name for tables, and the kind of elicitation to use
+    draws: int | None = 1  # average only the first draws; all of them when None
 
     def source(self, votes: Votes) -> Source:
         """Return the annotators to use."""

@@ -29,14 +29,10 @@ KAPPAS: Mapping[str, Weighting] = {"kappa": "equal", "kappa_linear": "linear", "
 
 
 class Scale(NamedTuple):
-    """What labels are beside names.
+    """What labels are beside names."""
 
-    Attributes:
-        ordered: Whether they are listed from the lowest to the highest.
-        values: The number that each of them is, if all are numbers in rising order; empty otherwise.
-    """
-
-    ordered: bool = False
+    ordered: bool = False  # whether they are listed from the lowest to the highest
+    # the number that each of them is, if all are numbers in rising order; empty otherwise
     values: tuple[float, ...] = ()
 
     @classmethod
@@ -74,20 +70,15 @@ class Resampling(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AgainstGold:
-    """Labels against gold.
+    """Labels against gold."""
 
-    Attributes:
-        labels: The label set; in its order, if it has one.
-        table: Rows by label and gold, `[label, gold]`; the last line counts rows that got no label.
-        figures: Accuracy, kinds of κ and α, precision, recall and F1 as plain means over labels and, with the ending
-            `_weighted`, as means weighted by gold; those that are undefined are absent. A row without a label counts
-            as wrong, except for κ and α, which leave it out.
-        by_label: Label → its precision, recall and F1; those that are undefined are absent.
-    """
-
-    labels: tuple[str, ...]
-    table: Integers
+    labels: tuple[str, ...]  # the label set; in its order, if it has one
+    table: Integers  # rows by label and gold, `[label, gold]`; the last line counts rows that got no label
+    # accuracy, kinds of κ and α, precision, recall and F1 as plain means over labels and, with the ending
+    # `_weighted`, as means weighted by gold; those that are undefined are absent. A row without a label counts as
+    # wrong, except for κ and α, which leave it out
     figures: Mapping[str, Estimate]
+    # label → its precision, recall and F1; those that are undefined are absent
     by_label: Mapping[str, Mapping[str, Estimate]]
 
     @property
@@ -123,7 +114,7 @@ class AgainstGold:
         )
 
 
-class Pair(NamedTuple):
+class CoderPair(NamedTuple):
     """Two who labelled the same rows: the share of equal labels, and kinds of κ."""
 
     first: str
@@ -133,26 +124,18 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmongCoders:
-    """How far several people agree with each other, and the model with each of them.
+    """How far several people agree with each other, and the model with each of them."""
 
-    Attributes:
-        names: The people.
-        rows: How many rows have labels of two people or more.
-        tied: How many of these have no label that more people gave than any other.
-        alpha: Kinds of α among all of them.
-        pairs: Every two people; then, if labels of the model that no gold had a part in are known, the model and each
-            of them, and the model and their majority.
-        replacing: Whether the model may replace them; None if that could not be tested.
-        not_tested: Why not.
-    """
-
-    names: tuple[str, ...]
-    rows: int
-    tied: int
-    alpha: Mapping[str, Estimate]
-    pairs: Sequence[Pair]
+    names: tuple[str, ...]  # the people
+    rows: int  # how many rows have labels of two people or more
+    tied: int  # how many of these have no label that more people gave than any other
+    alpha: Mapping[str, Estimate]  # kinds of α among all of them
+    # every two people; then, if labels of the model that no gold had a part in are known, the model and each of them,
+    # and the model and their majority
+    pairs: Sequence[CoderPair]
+    # whether the model may replace them; None if that could not be tested
     replacing: AlternativeAnnotator | None = None
-    not_tested: str = ""
+    not_tested: str = ""  # why not
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -169,7 +152,7 @@ class AmongCoders:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> AmongCoders:
         """Return what `to_dict` wrote."""
-        pairs = [Pair(one["first"], one["second"], _estimates(one["figures"])) for one in values["pairs"]]
+        pairs = [CoderPair(one["first"], one["second"], _estimates(one["figures"])) for one in values["pairs"]]
         tested = values.get("replacing")
         return cls(
             names=tuple(values["names"]),
@@ -242,13 +225,15 @@ def among_coders(
     voices = dict(zip(coders.names, coders.codes, strict=True))
     names = coders.names
     pairs = [
-        Pair(one, other, _pair(voices[one], voices[other], len(labels), scale, plain))
+        CoderPair(one, other, _pair(voices[one], voices[other], len(labels), scale, plain))
         for place, one in enumerate(names)
         for other in names[place + 1 :]
     ]
     if model is not None:
         others = {**voices, **({MAJORITY: majority} if len(names) > 1 else {})}
-        pairs += [Pair(MODEL, name, _pair(model, theirs, len(labels), scale, how)) for name, theirs in others.items()]
+        pairs += [
+            CoderPair(MODEL, name, _pair(model, theirs, len(labels), scale, how)) for name, theirs in others.items()
+        ]
     return AmongCoders(
         names=names,
         rows=int(several.sum()),

@@ -24,37 +24,22 @@ EPSILON = 0.2
 
 
 class LeftOut(NamedTuple):
-    """A coder against whom the model was tested.
+    """A coder against whom the model was tested."""
 
-    Attributes:
-        rows: Rows on which this coder and at least one other gave a label.
-        model: How often the model agrees with the others at least as well as this coder does.
-        coder: How often this coder agrees with the others at least as well as the model does.
-        p_value: Of the hypothesis that the model is worse than this coder by more than ε.
-        may_replace: Whether that is rejected, all coders together.
-    """
-
-    rows: int
-    model: float
-    coder: float
-    p_value: float
-    may_replace: bool
+    rows: int  # rows on which this coder and at least one other gave a label
+    model: float  # how often the model agrees with the others at least as well as this coder does
+    coder: float  # how often this coder agrees with the others at least as well as the model does
+    p_value: float  # of the hypothesis that the model is worse than this coder by more than ε
+    may_replace: bool  # whether that is rejected, all coders together
 
 
 class AlternativeAnnotator(NamedTuple):
-    """The result of the test.
+    """The result of the test."""
 
-    Attributes:
-        coders: For every coder what was found.
-        winning_rate: The share of coders that the model may replace.
-        advantage: How often the model agrees with the others at least as well as the coder left out, on average.
-        epsilon: The benefit of not having to pay a coder.
-    """
-
-    coders: tuple[LeftOut, ...]
-    winning_rate: float
-    advantage: float
-    epsilon: float
+    coders: tuple[LeftOut, ...]  # for every coder what was found
+    winning_rate: float  # the share of coders that the model may replace
+    advantage: float  # how often the model agrees with the others at least as well as the coder left out, on average
+    epsilon: float  # the benefit of not having to pay a coder
 
     @property
     def may_replace(self) -> bool:

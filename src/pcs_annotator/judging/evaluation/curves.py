@@ -34,19 +34,13 @@ DIGITS = 5
 
 
 class Roc(NamedTuple):
-    """One label against all others.
+    """One label against all others."""
 
-    Attributes:
-        label: Its name.
-        auroc: Area under the curve; `n` counts the rows of this label.
-        false_alarms: Share of other rows that score at or above each threshold, rising; empty for rarer labels.
-        hits: Share of this label's rows that do.
-    """
-
-    label: str
-    auroc: Estimate
+    label: str  # its name
+    auroc: Estimate  # area under the curve; `n` counts the rows of this label
+    # share of other rows that score at or above each threshold, rising; empty for rarer labels
     false_alarms: Sequence[float]
-    hits: Sequence[float]
+    hits: Sequence[float]  # share of this label's rows that do
 
 
 class Risk(NamedTuple):
@@ -60,21 +54,14 @@ class Risk(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curves:
-    """The curves of a report.
+    """The curves of a report."""
 
-    Attributes:
-        rows: Number of gold rows behind them.
-        raw: The reliability diagram of the Perceived Confidence Score.
-        calibrated: The same of the calibrated confidence; empty when nothing is calibrated.
-        roc: Every label that some but not all rows have, most frequent first; the first few with their curve.
-        risk: Error against coverage.
-    """
-
-    rows: int
-    raw: Sequence[ReliabilityBin]
-    calibrated: Sequence[ReliabilityBin]
+    rows: int  # number of gold rows behind them
+    raw: Sequence[ReliabilityBin]  # the reliability diagram of the Perceived Confidence Score
+    calibrated: Sequence[ReliabilityBin]  # the same of the calibrated confidence; empty when nothing is calibrated
+    # every label that some but not all rows have, most frequent first; the first few with their curve
     roc: Sequence[Roc]
-    risk: Risk
+    risk: Risk  # error against coverage
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -54,23 +54,14 @@ FIRST_QUESTION = "first question only"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Methods side by side.
+    """Methods side by side."""
 
-    Attributes:
-        n: Number of gold rows.
-        how: Splits, seeds and resamples.
-        methods: In the order given, self-consistency at equal calls last.
-        missing: Method → why it has no figures.
-        notes: What readers of the figures need to know.
-        against_gold: The labels of the first method against gold.
-    """
-
-    n: int
-    how: EvaluationOptions
-    methods: Sequence[MethodFigures]
-    missing: Mapping[str, str]
-    notes: Sequence[str]
-    against_gold: AgainstGold
+    n: int  # number of gold rows
+    how: EvaluationOptions  # splits, seeds and resamples
+    methods: Sequence[MethodFigures]  # in the order given, self-consistency at equal calls last
+    missing: Mapping[str, str]  # method → why it has no figures
+    notes: Sequence[str]  # what readers of the figures need to know
+    against_gold: AgainstGold  # the labels of the first method against gold
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -259,27 +250,18 @@ class RightRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairFigures:
-    """Two contenders side by side, on gold rows that their fits did not see; differences are second minus first.
+    """Two contenders side by side, on gold rows that their fits did not see; differences are second minus first."""
 
-    Attributes:
-        n: Number of gold rows.
-        how: Splits, seeds and resamples, the same for both.
-        figures: The figures of both by name, see `scored.FIGURES`; those that are undefined are absent.
-        accuracy: The difference in accuracy, by a paired bootstrap over all splits.
-        auroc: The same for the class AUROC.
-        delong: DeLong's test of the class AUROC on the first split; None where a class has a single row.
-        right: Who is right how often.
-        mcnemar: p-value of McNemar's exact test on these.
-    """
-
-    n: int
-    how: EvaluationOptions
+    n: int  # number of gold rows
+    how: EvaluationOptions  # splits, seeds and resamples, the same for both
+    # the figures of both by name, see `scored.FIGURES`; those that are undefined are absent
     figures: tuple[Mapping[str, Estimate], Mapping[str, Estimate]]
-    accuracy: BootstrapTest
-    auroc: BootstrapTest
+    accuracy: BootstrapTest  # the difference in accuracy, by a paired bootstrap over all splits
+    auroc: BootstrapTest  # the same for the class AUROC
+    # DeLong's test of the class AUROC on the first split; None where a class has a single row
     delong: PairedTest | None
-    right: RightRows
-    mcnemar: float
+    right: RightRows  # who is right how often
+    mcnemar: float  # p-value of McNemar's exact test on these
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; the contenders are `a` and `b`."""

@@ -47,32 +47,21 @@ def about_intervals(resamples: int) -> str:
 
 
 class MethodFigures(NamedTuple):
-    """A method, its figures, and the tests of the first method against it; positive differences favour the first.
+    """A method, its figures, and the tests of the first method against it; positive differences favour the first."""
 
-    Attributes:
-        method: Its name.
-        figures: Its figures by name, see `FIGURES`; those that are undefined on these rows are absent.
-        calls: Its calls per item; None where an earlier version did not count them.
-        graded: Whether it uses the log-probabilities of answers.
-        behind: The class AUROC of the first method against it, by a paired bootstrap over all splits; None for the
-            first one.
-        accuracy_behind: The same for accuracy.
-        delong: DeLong's test of the class AUROC on the first split; None where a class has a single row.
-        holm: p-value of `behind`, adjusted for the number of methods compared with the first.
-        holm_accuracy: The same for `accuracy_behind`.
-        holm_delong: The same for `delong`.
-    """
-
-    method: str
+    method: str  # its name
+    # its figures by name, see `FIGURES`; those that are undefined on these rows are absent
     figures: Mapping[str, Estimate]
-    calls: Calls | None = None
-    graded: bool = False
+    calls: Calls | None = None  # its calls per item; None where an earlier version did not count them
+    graded: bool = False  # whether it uses the log-probabilities of answers
+    # the class AUROC of the first method against it, by a paired bootstrap over all splits; None for the first one
     behind: BootstrapTest | None = None
-    accuracy_behind: BootstrapTest | None = None
+    accuracy_behind: BootstrapTest | None = None  # the same for accuracy
+    # DeLong's test of the class AUROC on the first split; None where a class has a single row
     delong: PairedTest | None = None
-    holm: float | None = None
-    holm_accuracy: float | None = None
-    holm_delong: float | None = None
+    holm: float | None = None  # p-value of `behind`, adjusted for the number of methods compared with the first
+    holm_accuracy: float | None = None  # the same for `accuracy_behind`
+    holm_delong: float | None = None  # the same for `delong`
 
     @property
     def auroc(self) -> Estimate:

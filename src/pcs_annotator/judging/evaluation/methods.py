@@ -66,23 +66,14 @@ class Calls(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entrant:
-    """A method prepared for some votes.
+    """A method prepared for some votes."""
 
-    Attributes:
-        name: For tables.
-        votes: The votes it sees.
-        optimiser: How it learns; None for a method with scores.
-        scores: Its scores; None for a method with an optimiser.
-        calls: What it pays for on every item.
-        graded: Whether it uses the log-probabilities of answers.
-    """
-
-    name: str
-    votes: Votes
-    optimiser: Optimiser | None = None
-    scores: Floats | None = None
-    calls: Calls
-    graded: bool = False
+    name: str  # for tables
+    votes: Votes  # the votes it sees
+    optimiser: Optimiser | None = None  # how it learns; None for a method with scores
+    scores: Floats | None = None  # its scores; None for a method with an optimiser
+    calls: Calls  # what it pays for on every item
+    graded: bool = False  # whether it uses the log-probabilities of answers
 
     @property
     def learns(self) -> bool:

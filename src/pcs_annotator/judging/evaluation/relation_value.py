@@ -44,24 +44,16 @@ COLUMNS = ("Relation", "Applies to", "Calls per text", "Per question", "Over all
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationValue:
-    """What one relation adds beside the original; gains are differences in class AUROC.
+    """What one relation adds beside the original; gains are differences in class AUROC."""
 
-    Attributes:
-        relation: Its name.
-        covered: Gold rows with an answer under it.
-        calls: Calls per gold row that it takes: questions to all models, and the rewrite if a model wrote it.
-        gain: What it adds over all gold rows, also those that it does not apply to.
-        per_question: What it adds on covered rows, where the question is asked; None if there are too few of them, or
-            they have a single class.
-        p_holm: p-value of `per_question`, adjusted for the number of relations; None without it.
-    """
-
-    relation: str
-    covered: int
-    calls: float
-    gain: BootstrapTest
+    relation: str  # its name
+    covered: int  # gold rows with an answer under it
+    calls: float  # calls per gold row that it takes: questions to all models, and the rewrite if a model wrote it
+    gain: BootstrapTest  # what it adds over all gold rows, also those that it does not apply to
+    # what it adds on covered rows, where the question is asked; None if there are too few of them, or they have a
+    # single class
     per_question: BootstrapTest | None
-    p_holm: float | None
+    p_holm: float | None  # p-value of `per_question`, adjusted for the number of relations; None without it
 
     @property
     def advice(self) -> Advice:
@@ -87,29 +79,17 @@ class RelationValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationValues:
-    """What all relations add.
+    """What all relations add."""
 
-    Attributes:
-        n: Number of gold rows.
-        original: The relation that stands for the unchanged text.
-        optimiser: How weights were learned.
-        graded: Whether votes have log-probabilities.
-        auroc: Class AUROC of the original alone.
-        together: What all relations together add to it.
-        relations: The largest gain first.
-        absent: Relations without an answer on any gold row.
-        how: Splits, seeds and resamples.
-    """
-
-    n: int
-    original: str
-    optimiser: str
-    graded: bool
-    auroc: float
-    together: BootstrapTest
-    relations: Sequence[RelationValue]
-    absent: Sequence[str]
-    how: EvaluationOptions
+    n: int  # number of gold rows
+    original: str  # the relation that stands for the unchanged text
+    optimiser: str  # how weights were learned
+    graded: bool  # whether votes have log-probabilities
+    auroc: float  # class AUROC of the original alone
+    together: BootstrapTest  # what all relations together add to it
+    relations: Sequence[RelationValue]  # the largest gain first
+    absent: Sequence[str]  # relations without an answer on any gold row
+    how: EvaluationOptions  # splits, seeds and resamples
 
     @property
     def conclusions(self) -> list[str]:

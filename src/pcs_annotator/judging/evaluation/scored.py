@@ -60,19 +60,12 @@ def one_thread() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splitting:
-    """How gold rows are split and resampled.
+    """How gold rows are split and resampled."""
 
-    Attributes:
-        folds: Number of folds in every split.
-        repeats: Number of random splits; figures are means over them.
-        seed: Seed of the first split and of the resamples; later splits use the following numbers.
-        resamples: Number of bootstrap resamples of the rows.
-    """
-
-    folds: int = 5
-    repeats: int = 3
-    seed: int = 0
-    resamples: int = 2000
+    folds: int = 5  # number of folds in every split
+    repeats: int = 3  # number of random splits; figures are means over them
+    seed: int = 0  # seed of the first split and of the resamples; later splits use the following numbers
+    resamples: int = 2000  # number of bootstrap resamples of the rows
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -82,17 +75,12 @@ class Splitting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationOptions(Splitting):
-    """How to compare methods.
+    """How to compare methods."""
 
-    Attributes:
-        calibration: Name of the calibration method.
-        rewritten: Relations whose variants a model wrote, so that every variant cost a call.
-        order: The labels from the lowest to the highest; empty if they have no order.
-    """
-
-    calibration: str = "softmax"
+    calibration: str = "softmax"  # name of the calibration method
+    # relations whose variants a model wrote, so that every variant cost a call
     rewritten: AbstractSet[str] = frozenset()
-    order: Sequence[str] = ()
+    order: Sequence[str] = ()  # the labels from the lowest to the highest; empty if they have no order
 
     @property
     def splits(self) -> list[Splits]:
@@ -162,23 +150,14 @@ def measure(
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # without slots, so that what takes time is computed once
 class Scored:
-    """A method's results on gold rows that its fits did not see.
+    """A method's results on gold rows that its fits did not see."""
 
-    Attributes:
-        entrant: The method.
-        splits: Its results, one per split.
-        gold: Label code of every row.
-        how: Splits and resamples.
-        learns: Whether its label is the most probable one, and not the one with the highest score.
-        dataset: Which rows these are.
-    """
-
-    entrant: Entrant
-    splits: Sequence[CrossFit]
-    gold: Codes
-    how: EvaluationOptions
-    learns: bool
-    dataset: str = ""
+    entrant: Entrant  # the method
+    splits: Sequence[CrossFit]  # its results, one per split
+    gold: Codes  # label code of every row
+    how: EvaluationOptions  # splits and resamples
+    learns: bool  # whether its label is the most probable one, and not the one with the highest score
+    dataset: str = ""  # which rows these are
 
     @classmethod
     def of(cls, entrant: Entrant, gold: Codes, how: EvaluationOptions, dataset: str = "") -> Scored:

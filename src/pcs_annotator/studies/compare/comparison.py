@@ -30,17 +30,11 @@ NOT_COMPARED = ("ask · ledger", "task · written wording")
 
 
 class Example(NamedTuple):
-    """A row on which two sides differ.
+    """A row on which two sides differ."""
 
-    Attributes:
-        rows: Its position in each run.
-        outcomes: What each side says.
-        gold: Its gold label; None if unknown.
-    """
-
-    rows: tuple[int, int]
-    outcomes: tuple[Outcome, Outcome]
-    gold: str | None
+    rows: tuple[int, int]  # its position in each run
+    outcomes: tuple[Outcome, Outcome]  # what each side says
+    gold: str | None  # its gold label; None if unknown
 
     @property
     def certainty(self) -> float:
@@ -67,40 +61,25 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two runs, or parts of runs, on the same rows.
+    """Two runs, or parts of runs, on the same rows."""
 
-    Attributes:
-        a: The first.
-        b: The second.
-        matched: Which rows are in both, and the IDs of the others.
-        labels: The labels; those of the two sides have the same names.
-        table: Number of rows by the label of A and of B, `[label of A, label of B]`; the last row and column are rows
-            without a label.
-        kappa: Cohen's κ between the two, on rows that both have labelled.
-        examples: The rows on which they differ, those first on which both are sure.
-        gold_rows: How many rows have gold, in either folder.
-        contradictory: IDs of rows that have different gold labels in the two folders; these are not counted.
-        figures: Held-out figures of both, and paired tests; None with too little gold.
-        no_figures: Why there are none.
-        costs: What each side costs per 1,000 rows.
-        settings: The settings that differ.
-        notes: What readers need to know.
-    """
-
-    a: Side
-    b: Side
-    matched: Matched
-    labels: Sequence[str]
+    a: Side  # the first
+    b: Side  # the second
+    matched: Matched  # which rows are in both, and the IDs of the others
+    labels: Sequence[str]  # the labels; those of the two sides have the same names
+    # number of rows by the label of A and of B, `[label of A, label of B]`; the last row and column are rows without
+    # a label
     table: Integers
-    kappa: Agreement
-    examples: Sequence[Example]
-    gold_rows: int
+    kappa: Agreement  # Cohen's κ between the two, on rows that both have labelled
+    examples: Sequence[Example]  # the rows on which they differ, those first on which both are sure
+    gold_rows: int  # how many rows have gold, in either folder
+    # IDs of rows that have different gold labels in the two folders; these are not counted
     contradictory: Sequence[str]
-    figures: PairFigures | None
-    no_figures: str
-    costs: tuple[SideCost, SideCost]
-    settings: Sequence[Setting]
-    notes: Sequence[str]
+    figures: PairFigures | None  # held-out figures of both, and paired tests; None with too little gold
+    no_figures: str  # why there are none
+    costs: tuple[SideCost, SideCost]  # what each side costs per 1,000 rows
+    settings: Sequence[Setting]  # the settings that differ
+    notes: Sequence[str]  # what readers need to know
 
     @property
     def rows(self) -> int:

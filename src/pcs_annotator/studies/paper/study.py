@@ -35,9 +35,6 @@ from pcs_annotator.judging.metrics.significance import (
 
 T = TypeVar("T")
 
-Recorded = tuple[Votes, Codes]
-"""Votes, and each item's gold label as a position in their labels, or `UNLABELLED`."""
-
 LISTED_GAPS = 8
 T_TEST = "paired t-test, as in the paper"
 NO_TEST = "no test"
@@ -54,27 +51,20 @@ ABOUT_TESTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How to run experiments.
+    """How to run experiments."""
 
-    Attributes:
-        how: Splits, seeds, resamples, and which relations a model wrote.
-        optimiser: Learns the weights of PCS; the paper's is `lr`.
-        relations: Relations that PCS uses, of those recorded; None for all.
-        baselines: Methods to compare with in RQ2.
-        optimisers: Optimisers to compare; the first is tested against the others.
-        sizes: Numbers of gold rows for the learning curve.
-        draws: Random draws of gold rows for every point of that curve.
-    """
-
+    # splits, seeds, resamples, and which relations a model wrote
     how: EvaluationOptions = field(default_factory=EvaluationOptions)
-    optimiser: str = "lr"
-    relations: Sequence[str] | None = None
-    baselines: Sequence[methods.Method] = ()
+    optimiser: str = "lr"  # learns the weights of PCS; the paper's is `lr`
+    relations: Sequence[str] | None = None  # relations that PCS uses, of those recorded; None for all
+    baselines: Sequence[methods.Method] = ()  # methods to compare with in RQ2
+    # optimisers to compare; the first is tested against the others
     optimisers: Sequence[str] = (
         "lr", "ga", "auto", "logit", "scaling", "naive-bayes", "dawid-skene", "uniform", "majority"
     )  # fmt: skip
+    # numbers of gold rows for the learning curve
     sizes: Sequence[int] = (10, 20, 30, 50, 75, 100, 150, 200, 250, 300, 400, 600, 1000)
-    draws: int = 20
+    draws: int = 20  # random draws of gold rows for every point of that curve
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is needed to reproduce the figures, as plain values."""
@@ -94,21 +84,13 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExperimentBench:
-    """One dataset's labelled rows; caches scores, because the questions share many panels.
+    """One dataset's labelled rows; caches scores, because the questions share many panels."""
 
-    Attributes:
-        dataset: Its name.
-        votes: All votes on the labelled rows.
-        plain: Those of annotators that gave plain labels, on the relations that PCS uses.
-        gold: Label code of every row.
-        how: Splits and resamples.
-    """
-
-    dataset: str
-    votes: Votes
-    plain: Votes
-    gold: Codes
-    how: EvaluationOptions
+    dataset: str  # its name
+    votes: Votes  # all votes on the labelled rows
+    plain: Votes  # those of annotators that gave plain labels, on the relations that PCS uses
+    gold: Codes  # label code of every row
+    how: EvaluationOptions  # splits and resamples
     _seen: dict[tuple[object, ...], Scored] = field(default_factory=dict)
 
     @classmethod
@@ -175,20 +157,14 @@ class ExperimentBench:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replication:
-    """Datasets prepared for the paper's experiments, and the notes about them.
+    """Datasets prepared for the paper's experiments, and the notes about them."""
 
-    Attributes:
-        benches: Datasets that can be evaluated.
-        refused: Dataset → why it cannot be.
-        settings: How to run experiments.
-    """
-
-    benches: Sequence[ExperimentBench]
-    refused: Mapping[str, str]
-    settings: Settings
+    benches: Sequence[ExperimentBench]  # datasets that can be evaluated
+    refused: Mapping[str, str]  # dataset → why it cannot be
+    settings: Settings  # how to run experiments
 
     @classmethod
-    def of(cls, sets: Mapping[str, Recorded], settings: Settings | None = None) -> Replication:
+    def of(cls, sets: Mapping[str, tuple[Votes, Codes]], settings: Settings | None = None) -> Replication:
         """Return some recorded votes, prepared; datasets with too little gold go into `refused`."""
         settings = settings or Settings()
         benches, refused = [], {}
@@ -246,27 +222,16 @@ class PanelRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelTable:
-    """Panels of models by method, with the paper's figures beside ours.
+    """Panels of models by method, with the paper's figures beside ours."""
 
-    Attributes:
-        name: Short name, used for files.
-        title: What the table shows; it names the class AUROC.
-        leading: Headings of the columns that say which panel a row is about.
-        methods: Headings of our columns.
-        paper: Headings of the paper's; those without a figure are left out.
-        rows: The panels.
-        notes: How the numbers were computed.
-        best: Which methods compete for the best figure of a row; empty for all.
-    """
-
-    name: str
-    title: str
-    leading: Sequence[str]
-    methods: Sequence[str]
-    paper: Sequence[str] = ()
-    rows: Sequence[PanelRow]
-    notes: Sequence[str]
-    best: Sequence[str] = ()
+    name: str  # short name, used for files
+    title: str  # what the table shows; it names the class AUROC
+    leading: Sequence[str]  # headings of the columns that say which panel a row is about
+    methods: Sequence[str]  # headings of our columns
+    paper: Sequence[str] = ()  # headings of the paper's; those without a figure are left out
+    rows: Sequence[PanelRow]  # the panels
+    notes: Sequence[str]  # how the numbers were computed
+    best: Sequence[str] = ()  # which methods compete for the best figure of a row; empty for all
 
     @property
     def known(self) -> list[int]:
@@ -326,19 +291,12 @@ class PanelTable:
 
 
 class Compared(NamedTuple):
-    """Two methods over all their pairs of figures; None where a test is undefined.
+    """Two methods over all their pairs of figures; None where a test is undefined."""
 
-    Attributes:
-        pairs: Number of pairs.
-        improvement: Average relative improvement.
-        t_test: The paper's test, which takes pairs as independent.
-        test: The test over rows, which does not.
-    """
-
-    pairs: int
-    improvement: float | None
-    t_test: PairedTest | None
-    test: PairedTest | None
+    pairs: int  # number of pairs
+    improvement: float | None  # average relative improvement
+    t_test: PairedTest | None  # the paper's test, which takes pairs as independent
+    test: PairedTest | None  # the test over rows, which does not
 
 
 def compared(ours: Sequence[Scored | None], theirs: Sequence[Scored | None]) -> Compared:
