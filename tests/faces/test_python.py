@@ -18,6 +18,7 @@ import pytest
 
 from pcs_annotator import Annotator, RunResult, aevaluate, alabel, arun, evaluate, label, load_run, relation, run
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError, UnknownNameError, UserError
+from pcs_annotator.judging.evaluation.scored import Splitting
 from pcs_annotator.runs.settings import (
     LabelSettings,
     RunSettings,
@@ -26,7 +27,6 @@ from pcs_annotator.runs.settings import (
     all_settings,
 )
 from pcs_annotator.tables.files import read_json
-from pcs_annotator.verbs.evaluate import Splitting
 from tests.builders import simulated_votes
 
 RELATIONS = ["original", "contraction", "frame"]

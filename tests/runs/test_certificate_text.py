@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.core.weights import Interval, Weights
-from pcs_annotator.judging.evaluation.compare import cross_validate, references
+from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
 from pcs_annotator.judging.fit_model import Learning, learn_model
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.model import Model
@@ -125,13 +125,13 @@ def test_calibration_errors_of_an_earlier_version_include_noise() -> None:
     votes, gold = graded_votes([1.0])
     found = cross_validate(votes, gold, ["uniform"], resamples=20)
     assert "above noise" in about_ece(found)
-    assert "includes noise: pcs fit" in about_ece([one._replace(questions=None) for one in found])
+    assert "includes noise: pcs fit" in about_ece([one._replace(calls=None) for one in found])
 
 
 def test_a_missing_confidence_auroc_is_explained() -> None:
     votes, gold = graded_votes([1.0])
     found = cross_validate(votes, gold, ["uniform", "majority"], resamples=20)
-    without = [one._replace(auroc_confidence=None) for one in found]
+    without = [one._replace(figures={k: v for k, v in one.figures.items() if k != "auroc_confidence"}) for one in found]
     assert "missing" not in about_auroc(found)
     assert about_auroc([found[0], without[1]]).endswith("nearly all labels are right, or nearly all wrong.")
     assert "earlier version" in about_auroc(without)

@@ -13,6 +13,7 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import Interrupted, PcsWarning, TableError
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.evaluation.scored import Splitting
 from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.function import relation
 from pcs_annotator.runs import ask, folder_votes, ledgers
@@ -22,7 +23,7 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.tables.files import read_json
-from pcs_annotator.verbs.evaluate import EvaluateRequest, Splitting, evaluate_source
+from pcs_annotator.verbs.evaluate import EvaluateRequest, evaluate_source
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.label import label
 from pcs_annotator.verbs.run import run

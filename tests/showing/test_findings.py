@@ -17,7 +17,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Weights
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluation.agreement import Scale, against_gold
-from pcs_annotator.judging.evaluation.compare import Figures
+from pcs_annotator.judging.evaluation.figures import KEPT, MethodFigures
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
@@ -118,7 +118,7 @@ def test_copies_of_a_text_count_once_for_how_often_a_label_is_given() -> None:
 def test_an_auroc_that_chance_could_reach_is_said(low: float, high: float, said: tuple[str, str] | None) -> None:
     facts = facts_of(mixed(20, 20), mixed(20, 20))
     estimate = Estimate(0.4, Interval(low, high), 40)
-    figures = [Figures("lr", estimate, estimate, estimate, estimate, None)]
+    figures = [MethodFigures(method="lr", figures=dict.fromkeys(KEPT, estimate))]
     flags = found(replace(facts, learned=replace(facts.learned, figures=figures)))
     assert [(kind, detail.partition(" on ")[0]) for kind, detail in flags.items()] == ([said] if said else [])
 

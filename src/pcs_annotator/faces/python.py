@@ -32,10 +32,8 @@ from pcs_annotator.runs.settings import (
     take_settings,
 )
 from pcs_annotator.studies.compare.comparison import Comparison
-from pcs_annotator.studies.compare.comparison import compare as compare_runs
 from pcs_annotator.studies.estimating.answers import Estimated, Question
 from pcs_annotator.studies.estimating.estimate import estimate_run
-from pcs_annotator.studies.relation_value import ValuedRelations, value_of_votes
 from pcs_annotator.tables.tabular import place_or_table, table_place
 from pcs_annotator.verbs import evaluate as evaluating
 from pcs_annotator.verbs import label as labelling
@@ -223,7 +221,7 @@ def relation_values(
     optimiser: str = "",
     rewritten: Sequence[str] = (),
     **splitting: Unpack[SplittingSettings],
-) -> ValuedRelations:
+) -> evaluating.RelationValues:
     """Return what each relation adds beside the original question, with intervals, and what to keep.
 
     Args:
@@ -234,7 +232,7 @@ def relation_values(
         splitting: `folds`, `repeats`, `seed` and `resamples`.
     """
     recorded = evaluating.RecordedVotes(votes, gold_codes(votes, gold), frozenset(rewritten))
-    return value_of_votes(recorded, _splitting(splitting), optimiser)
+    return evaluating.value_of_votes(recorded, _splitting(splitting), optimiser)
 
 
 def compare(first: PathLike, second: PathLike, **splitting: Unpack[SplittingSettings]) -> Comparison:
@@ -246,7 +244,7 @@ def compare(first: PathLike, second: PathLike, **splitting: Unpack[SplittingSett
         second: The same; without a folder, as in `:model=NAME`, a part of the first one.
         splitting: `folds`, `repeats`, `seed` and `resamples`.
     """
-    return compare_runs(str(first), str(second), _splitting(splitting))
+    return evaluating.compare(str(first), str(second), _splitting(splitting))
 
 
 def estimate(folder: PathLike, **question: Any) -> Estimated:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -26,8 +25,10 @@ from pcs_annotator.judging.evaluation.agreement import (
     against_gold,
     among_coders,
 )
-from pcs_annotator.judging.evaluation.compare import Figures, cross_validate, references, with_holm
 from pcs_annotator.judging.evaluation.curves import Curves, curves_of
+from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
+from pcs_annotator.judging.evaluation.figures import MethodFigures, with_holm
+from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
@@ -42,21 +43,13 @@ from pcs_annotator.version import __version__
 NO_GOLD = "no gold labels, so all votes count the same and nothing is calibrated: label some rows (30 are a start)"
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit linear algebra to one thread: the matrices are tiny, and threads would only wait for each other."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
-        yield
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
     """A model, and its cross-validated figures."""
 
     model: Model  # the model learned from all gold rows
-    figures: Sequence[Figures]  # the chosen optimiser first, then the references; empty when there was too little gold
+    # the chosen optimiser first, then the references; empty when there was too little gold
+    figures: Sequence[MethodFigures]
     no_figures: str = ""  # why there are none
     curves: Curves | None = None  # curves over held-out gold rows for the report; None when there was too little gold
     # the share of questions that a new text would need; None when nothing is calibrated
@@ -206,7 +199,7 @@ def about_copies(once: Once, votes: Votes) -> Iterator[Flag]:
         yield Flag("gold contradictory", f"{detail}; correct them")
 
 
-def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Sequence[Figures], str]:
+def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Sequence[MethodFigures], str]:
     """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
     rows, truth = labelled_rows(votes, codes)
     methods = [settings.optimiser, *(name for name in references(rows) if name != settings.optimiser)]
@@ -280,7 +273,7 @@ def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     gold, coders = evaluation.get("against_gold"), evaluation.get("among_coders")
     return Learned(
         model=model,
-        figures=with_holm([Figures.from_dict(values) for values in evaluation["figures"]]),
+        figures=with_holm([MethodFigures.from_dict(values) for values in evaluation["figures"]]),
         # an earlier version wrote that without gold labels were accepted
         no_figures=NO_GOLD if model.by_agreement else evaluation["no_figures"],
         curves=None if curves is None else Curves.from_dict(curves),

@@ -14,9 +14,10 @@ from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
-from pcs_annotator.core.votes import Unknown, Votes
+from pcs_annotator.core.votes import Unknown
 from pcs_annotator.runs.gold import FromPeople, read_labels, refuse_other_labels
 from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file
+from pcs_annotator.runs.recorded_votes import texts_of
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.tables import tables
@@ -24,12 +25,12 @@ from pcs_annotator.tables.files import check_ending, read_json, refuse_inputs, s
 from pcs_annotator.tables.result_columns import with_outcomes
 from pcs_annotator.tables.table_files import AS_FOUND
 from pcs_annotator.tables.table_writer import WRITTEN, TableStyle
-from pcs_annotator.tables.tabular import as_arrow, columns_of, table_name, text_column
+from pcs_annotator.tables.tabular import as_arrow, table_name
 from pcs_annotator.tables.votes import VoteTable, read_vote_table
 from pcs_annotator.tables.workbook import excel_dialect
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,12 +156,3 @@ def _with_gold(table: VoteTable, texts: Mapping[str, str], people: FromPeople, n
     if not people.gold_wins:
         refuse_other_labels(ids, table.gold, given, (people.gold.name, name))
     return tuple(given.get(name, label) for name, label in zip(ids, table.gold, strict=True))
-
-
-def texts_of(arrow: pa.Table, votes: Votes) -> dict[str, str]:
-    """Return item id → text, if a table of votes has texts and one row per item."""
-    columns = columns_of(arrow)
-    if "text" not in columns or len(arrow) != len(votes):
-        return {}
-    texts = (text or "" for text in text_column("text", columns["text"]).to_pylist())
-    return dict(zip(votes.ids, texts, strict=True))

@@ -220,7 +220,7 @@ def test_a_run_folder_keeps_the_figures_and_knows_which_relations_a_model_rewrot
 BAD = {
     "three rows": ({"keep": 3}, [], "10 gold rows and two classes.* 3"),
     "no gold": ({"gold": False}, [], "no gold labels"),
-    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes.* 60 of 1"),
+    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes.* 60 rows of 1"),
     "an unknown method": ({}, ["--methods", "guessing"], "'guessing'.* zero-shot, majority"),
     "an unknown relation": ({}, ["--rewritten", "limerick"], "'limerick'.* original"),
     "a method without its votes": ({}, ["--methods", "p-true"], "p-true"),

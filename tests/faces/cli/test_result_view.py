@@ -11,7 +11,7 @@ from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.cli.learned_view import _figures_table
 from pcs_annotator.faces.cli.result_view import ShortNames, print_rows, print_tables, table_json
-from pcs_annotator.judging.evaluation.compare import Figures
+from pcs_annotator.judging.evaluation.figures import KEPT, MethodFigures
 from pcs_annotator.judging.metrics.metrics import Estimate
 
 TABLE = ResultTable(
@@ -73,7 +73,7 @@ def test_any_table_can_be_printed_at_any_width(rows: list[list[Content]], width:
 
 def test_a_figure_with_more_decimals_than_its_interval_is_still_inside() -> None:
     estimate = Estimate(0.864, Interval(0.864, 0.891), 40)
-    figures = Figures("lr", estimate, estimate, estimate, estimate, None, questions=1.0)
+    figures = MethodFigures(method="lr", figures=dict.fromkeys(KEPT, estimate))
     out = io.StringIO()
     print_rows(_figures_table([figures], ShortNames([], 40)), Console(file=out, width=120))
     assert "0.864  0.864–0.891" in out.getvalue()

@@ -231,23 +231,6 @@ def test_a_large_table_is_estimated_from_all_its_rows(
         estimate_run(folder, Question(by="nope"))
 
 
-def test_labels_of_a_large_table_by_an_earlier_version_are_estimated_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keep_a_sample(monkeypatch, 100)
-    folder = make_run(tmp_path, gold_rows=60, rows=160)
-    now = estimate_run(folder, Question())
-    labels = [
-        {"p_good": "the user's", **{"pcs_p_good" if name == "p_good" else name: cell for name, cell in row.items()}}
-        for row in read_csv(folder / "labels.csv")
-    ]
-    write_csv(folder / "labels.csv", labels)  # a name of ours that was taken got `pcs_` in front
-    notes = json.loads((folder / "whole.json").read_text(encoding="utf-8"))
-    notes["columns"] = ["p_good", *notes["columns"]]
-    (folder / "whole.json").write_text(json.dumps(notes), encoding="utf-8")
-    assert estimate_run(folder, Question()).lines == now.lines
-
-
 def test_a_large_table_without_all_labels_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_a_sample(monkeypatch, 100)
     folder = make_run(tmp_path, gold_rows=60, rows=160)

@@ -11,9 +11,10 @@ from rich.text import Text
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.faces.cli import learned_view, options, result_view
-from pcs_annotator.studies.compare.comparison import Comparison, compare, comparison_json
+from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
 from pcs_annotator.studies.compare.page import FIGURES, write_comparison
 from pcs_annotator.studies.compare.verdict import promise_of, verdict
+from pcs_annotator.verbs.evaluate import compare
 
 EXAMPLES_PRINTED = 5
 LONGEST_TEXT = 160

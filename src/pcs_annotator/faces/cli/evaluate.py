@@ -119,7 +119,7 @@ def print_replacing(found: evaluate.Replacing) -> None:
 def evaluated_json(found: evaluate.Evaluated, notes: Sequence[str]) -> dict[str, Any]:
     """Return everything that `print_evaluation` shows as plain values."""
     return {
-        **evaluate.evaluation_json(found.evaluation),
+        **found.evaluation.to_dict(),
         "annotators": list(found.votes.annotators),
         "relations": list(found.votes.relations),
         "labels": list(found.votes.labels),

@@ -12,9 +12,11 @@ from rich.console import Console
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import evaluate, exit_codes, learned_view, models, options, result_view, run_view
+from pcs_annotator.judging.evaluation.scored import Splitting
 from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.studies.paper.sources import find_sources
 from pcs_annotator.verbs import experiment
-from pcs_annotator.verbs.evaluate import Splitting
 
 WITH_BASELINES = ("rq2", experiment.ALL)
 PAPERS_OPTIMISER = "lr"
@@ -48,12 +50,12 @@ def command(
     shown = not (to_json or quiet)
     flags = options.take_settings(given)
     settings = resolve_config.read_settings(config, Path.cwd(), flags)
-    found = experiment.find_sources(sources)
+    found = find_sources(sources)
     if any(source.kind == "texts" for source in found):
         models.pull_missing(settings.ask.models, shown=shown)
     again = {name: given[name] for name in ("limit", "replace", "gold_wins", "wait")}
     say = partial(options.say, shown=shown)
-    asking = experiment.Asking(config=settings, baselines=baselines, progress=shown, say=say, **again)
+    asking = RunRequest(data="", folder=out, config=settings, progress=shown, say=say, **again)
     request = experiment.ExperimentRequest(
         name=name,
         sources=found,
@@ -64,6 +66,7 @@ def command(
         rewritten=given["rewritten"],
         splitting=options.take(Splitting, {**given, "seed": settings.learn.seed}),
         asking=asking,
+        baselines=baselines,
         on_step=(lambda step: click.echo(f"{step} …", err=True)) if shown else (lambda step: None),
     )
     with options.gathered_warnings() as notes:

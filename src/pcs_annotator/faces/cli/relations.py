@@ -19,10 +19,8 @@ from pcs_annotator.faces.cli.evaluate import splitting_options
 from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.faces.cli.learned_view import print_notes
 from pcs_annotator.faces.cli.result_view import ShortNames, print_rows, print_tables, room_for_names
-from pcs_annotator.studies import relation_value
 from pcs_annotator.tables.table_files import Reading
-from pcs_annotator.verbs import relations
-from pcs_annotator.verbs.evaluate import Splitting
+from pcs_annotator.verbs import evaluate, relations
 
 REWRITER = click.option("--rewriter", default="", metavar="MODEL", help="Model that rewrites, for llm: relations.")
 FILE = click.argument("file", type=options.PATH)
@@ -120,11 +118,11 @@ def value(*, source: Path, to_json: bool, **given: Any) -> None:
     on gold rows that the fit did not see, with 95 % intervals: per question, where the relation applies, and over all
     texts.
     """
-    splitting = options.take(Splitting, given)
+    splitting = options.take(evaluate.Splitting, given)
     given["reading"] = options.take(Reading, given)
-    request = relation_value.ValueRequest(source=source, splitting=splitting, **given)
+    request = evaluate.ValueRequest(source=source, splitting=splitting, **given)
     with options.gathered_warnings() as notes:
-        found = relation_value.value_of_source(request)
+        found = evaluate.value_of_source(request)
     options.show(values_json, print_values, found, notes, to_json=to_json)
 
 
@@ -264,12 +262,12 @@ def print_coverage(found: Mapping[str, relations.Coverage], out: Path | None) ->
         console.print(Text(f"\nAll rewrites are in {out}"))
 
 
-def values_json(found: relation_value.ValuedRelations, notes: Sequence[str]) -> dict[str, Any]:
+def values_json(found: evaluate.RelationValues, notes: Sequence[str]) -> dict[str, Any]:
     """Return what relations add as plain values."""
-    return {**relation_value.values_json(found), "warnings": list(notes)}
+    return {**found.to_dict(), "warnings": list(notes)}
 
 
-def print_values(found: relation_value.ValuedRelations, notes: Sequence[str]) -> None:
+def print_values(found: evaluate.RelationValues, notes: Sequence[str]) -> None:
     """Print what each relation adds, then what to keep and what to drop."""
     console = Console(highlight=False)
     print_tables([found.table], console)

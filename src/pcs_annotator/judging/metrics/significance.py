@@ -110,6 +110,15 @@ def p_value_text(p_value: float) -> str:
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
+def p_text(p_value: float) -> str:
+    """Return a p-value as part of a sentence.
+
+    >>> p_text(0.0204), p_text(0.0001)
+    ('p = 0.020', 'p < 0.001')
+    """
+    return f"p = {p_value_text(p_value)}".replace("= <", "< ")
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's step-down method for a family of tests."""
     order = np.argsort(p_values, kind="stable")

@@ -16,6 +16,7 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.ledger_address import LedgerAddress, without_password
 from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, graded_annotators, learn_frugal
@@ -152,7 +153,7 @@ def _frugal(
     codes = gold_codes(votes, gold.labels)
     once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample)
     how = replace(learn.learning_of(recorded.settings, recorded.looked(recorded.settings)), resamples=0)
-    with learn.one_thread():
+    with one_thread():
         return learn_frugal(votes, codes, how, prices, gold.random_sample, once.distinct)
 
 

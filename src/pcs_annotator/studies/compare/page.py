@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pcs_annotator.base.text import capital, counted
-from pcs_annotator.judging.evaluation.methods import ABOUT_AUROC, ABOUT_ECE, about_intervals
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, about_intervals
 from pcs_annotator.judging.metrics.metrics import Estimate
-from pcs_annotator.judging.metrics.significance import BootstrapTest
+from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
 from pcs_annotator.showing.report.diff import clipped, marked
 from pcs_annotator.showing.report.document import STYLES, document, title_of
 from pcs_annotator.showing.report.formats import (
@@ -41,7 +41,7 @@ from pcs_annotator.showing.report.view import MOST_CELLS, Row, Selection, View, 
 from pcs_annotator.studies.compare.comparison import SURE, Comparison, Example, Setting
 from pcs_annotator.studies.compare.costs import PER_ROWS
 from pcs_annotator.studies.compare.sides import Side
-from pcs_annotator.studies.compare.verdict import p_text, promise_of, verdict
+from pcs_annotator.studies.compare.verdict import promise_of, verdict
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.version import __version__
 

@@ -35,25 +35,15 @@ LEAST_CLUSTERS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evidence:
-    """What is known about the labels of a run.
+    """What is known about the labels of a run."""
 
-    Attributes:
-        labels: All labels.
-        table: The user's rows; of a large table with those columns only that were asked for.
-        columns: The names of all columns of the user's rows.
-        expected: Probability of every label, `[row, label]`.
-        held_out: The same for the rows of the sample, from fits that did not see them.
-        sample: Gold rows whose design is known.
-        notes: What was left out or assumed, as sentences.
-    """
-
-    labels: tuple[str, ...]
-    table: pa.Table
-    columns: Sequence[str]
-    expected: Floats
-    held_out: Floats
-    sample: Sample
-    notes: Sequence[str] = ()
+    labels: tuple[str, ...]  # all labels
+    table: pa.Table  # the user's rows; of a large table with those columns only that were asked for
+    columns: Sequence[str]  # the names of all columns of the user's rows
+    expected: Floats  # probability of every label, `[row, label]`
+    held_out: Floats  # the same for the rows of the sample, from fits that did not see them
+    sample: Sample  # gold rows whose design is known
+    notes: Sequence[str] = ()  # what was left out or assumed, as sentences
 
     def column(self, name: str) -> Encoded:
         """Return a column as texts, empty where nothing is known."""
@@ -134,7 +124,7 @@ def _whole_table(recorded: Run, columns: Collection[str] | None) -> _Whole:
     whole = read_whole(folder)
     if whole is None:
         raise TableError(f"{folder.path}: only a sample of the rows has been labelled; pcs run labels all of them")
-    names = [_written_name(probability_name(label), whole.columns) for label in labels]
+    names = [probability_name(label) for label in labels]
     wanted = {*whole.columns} if columns is None else {*columns, of_ids}
     table = read_columns(folder.labels, {*wanted, *names})
     found = {name: numbers_of(table, name) for name in names if name in table.column_names}
@@ -145,13 +135,6 @@ def _whole_table(recorded: Run, columns: Collection[str] | None) -> _Whole:
     expected[silent] = expected[~silent].mean(axis=0)
     table = table.drop_columns(names)
     return _Whole(table, whole.columns, expected, _places(table, of_ids, recorded.votes.ids))
-
-
-def _written_name(name: str, users: Collection[str]) -> str:
-    """Return the name of a column of ours; until version 0.3, one that the user had taken got `pcs_` in front."""
-    while name in users:
-        name = f"pcs_{name}"
-    return name
 
 
 def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers:

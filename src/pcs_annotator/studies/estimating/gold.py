@@ -20,8 +20,8 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.files.whole_table import read_whole
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.cells import cells_of
+from pcs_annotator.studies.estimating.estimate import label_values
 from pcs_annotator.studies.estimating.evidence import gold_with_copies, with_probability
-from pcs_annotator.studies.estimating.shares import label_values
 
 Drawing = Literal["simple", "stratified", "confidence"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
@@ -32,59 +32,39 @@ NORMAL = 1.959964
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What gold rows are for.
+    """What gold rows are for."""
 
-    Attributes:
-        of: The label, or labels joined by `+`, whose share is wanted; the first label if empty.
-        width: Half the width of its 95 % interval, such as .03 for ±3 percentage points; None for none.
-        by: A column of groups.
-        difference: The smallest difference between the two largest groups of `by` that must be found; None for none.
-        power: How probable it should be that such a difference is found.
-    """
-
-    of: str = ""
+    of: str = ""  # the label, or labels joined by `+`, whose share is wanted; the first label if empty
+    # half the width of its 95 % interval, such as .03 for ±3 percentage points; None for none
     width: float | None = None
-    by: str = ""
+    by: str = ""  # a column of groups
+    # the smallest difference between the two largest groups of `by` that must be found; None for none
     difference: float | None = None
-    power: float = 0.8
+    power: float = 0.8  # how probable it should be that such a difference is found
 
 
 class Outlook(NamedTuple):
-    """What to expect from so many gold rows in all.
+    """What to expect from so many gold rows in all."""
 
-    Attributes:
-        rows: Number of gold rows.
-        widths: Way of drawing them → half the width of the 95 % interval of the share; `gold only` is without machine
-            labels.
-    """
-
-    rows: int
+    rows: int  # number of gold rows
+    # way of drawing them → half the width of the 95 % interval of the share; `gold only` is without machine labels
     widths: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldPlan:
-    """How many gold rows are needed.
+    """How many gold rows are needed."""
 
-    Attributes:
-        of: The share that it is about.
-        share: What it probably is.
-        gold_rows: How many gold rows there are.
-        outlook: What more of them would bring.
-        for_width: Way of drawing → rows for the width that was asked for; None if all rows would not be enough.
-        for_difference: The same for a difference.
-        for_promise: Rows with which the promise is made in four cases out of five; None if unknown or made already.
-        guessed: Whether there is no calibrated confidence yet, so that machine labels are not counted on.
-    """
-
-    of: str
-    share: float
-    gold_rows: int
-    outlook: Sequence[Outlook]
+    of: str  # the share that it is about
+    share: float  # what it probably is
+    gold_rows: int  # how many gold rows there are
+    outlook: Sequence[Outlook]  # what more of them would bring
+    # way of drawing → rows for the width that was asked for; None if all rows would not be enough
     for_width: dict[str, int | None]
-    for_difference: dict[str, int | None]
+    for_difference: dict[str, int | None]  # the same for a difference
+    # rows with which the promise is made in four cases out of five; None if unknown or made already
     for_promise: int | None = None
-    guessed: bool = False
+    guessed: bool = False  # whether there is no calibrated confidence yet, so that machine labels are not counted on
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

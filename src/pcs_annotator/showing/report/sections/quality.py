@@ -7,8 +7,9 @@ from typing import Any
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.weights import Share
-from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, LOGPROB
+from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
+from pcs_annotator.judging.metrics.significance import p_text
 from pcs_annotator.runs.certificate_text import (
     SHOWN,
     about_auroc,
@@ -182,8 +183,7 @@ def _difference(test: Any, p_value: float) -> str:
 
 
 def _p_value(value: float) -> str:
-    text = "p < 0.001" if value < 0.001 else f"p = {number(value, 3)}"
-    return text.replace(" ", "\N{NO-BREAK SPACE}")
+    return p_text(value).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def weights(view: View) -> Markup:

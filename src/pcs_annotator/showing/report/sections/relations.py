@@ -7,13 +7,19 @@ import numpy as np
 from pcs_annotator.base.errors import UserError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.judging.evaluation.relation_value import RelationValue
+from pcs_annotator.judging.evaluation.relation_value import (
+    ADVICE,
+    RelationValue,
+    RelationValues,
+    points,
+    relation_values,
+)
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions
 from pcs_annotator.runs.learn import counted_once
+from pcs_annotator.runs.recorded_votes import written_by_model
 from pcs_annotator.showing.report.formats import DASH, number, percent
 from pcs_annotator.showing.report.markup import Child, Markup, section, sentence, table, tag, user_text
 from pcs_annotator.showing.report.view import View
-from pcs_annotator.studies.relation_value import ADVICE, ValuedRelations, points, value_of_votes
-from pcs_annotator.verbs.evaluate import RecordedVotes, Splitting, written_by_model
 
 TITLE = "What each relation adds"
 RESAMPLES = 300
@@ -31,7 +37,7 @@ def relations(view: View) -> Markup:
         "relations",
         TITLE,
         sentence(
-            f"One more question beside the original, in points of class AUROC on {counted(found.values.n, 'gold row')} "
+            f"One more question beside the original, in points of class AUROC on {counted(found.n, 'gold row')} "
             "that the fit did not see, with 95 % intervals."
         ),
         table([("Relation", ""), *((title, "number") for title in columns)], _rows(found), kind="figures"),
@@ -40,7 +46,7 @@ def relations(view: View) -> Markup:
     )
 
 
-def _valued(view: View) -> ValuedRelations:
+def _valued(view: View) -> RelationValues:
     result = view.result
     codes = gold_codes(result.votes, view.gold)
     distinct = counted_once(result.votes, codes, [item.text for item in result.dataset.items]).distinct
@@ -48,12 +54,12 @@ def _valued(view: View) -> ValuedRelations:
     written = written_by_model(result.votes.relations, result.config.relations)
     learn = result.config.learn
     # one split and few resamples, because every report is written with them; the command takes more time
-    quick = Splitting(folds=learn.folds, seed=learn.seed, repeats=1, resamples=RESAMPLES)
-    return value_of_votes(RecordedVotes(result.votes, gold, written), quick, name=view.data_name)
+    quick = EvaluationOptions(folds=learn.folds, seed=learn.seed, repeats=1, resamples=RESAMPLES, rewritten=written)
+    return relation_values(result.votes, gold, quick, name=view.data_name)
 
 
-def _rows(found: ValuedRelations) -> list[list[Child]]:
-    return [_row(one, found.values.n) for one in found.values.relations]
+def _rows(found: RelationValues) -> list[list[Child]]:
+    return [_row(one, found.n) for one in found.relations]
 
 
 def _row(one: RelationValue, rows: int) -> list[Child]:
