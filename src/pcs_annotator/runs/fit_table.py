@@ -16,10 +16,10 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.votes import Votes, VoteTable, read_vote_table
 from pcs_annotator.runs import human_review
+from pcs_annotator.runs.facts import Facts
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.files.config import LearnSettings
 from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file
-from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.result_columns import with_outcomes
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
@@ -77,6 +77,7 @@ class FittedTable:
     table: VoteTable
     learned: Learned
     outcomes: list[Outcome]
+    folds: int
     texts: Sequence[str] | None = None
 
     @property
@@ -124,7 +125,7 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     made = {"table": files.table.name, "written": written}
     runs.write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})
     return FittedTable(
-        table=VoteTable(votes, gold), learned=learned, outcomes=outcomes, texts=list(texts.values()) or None
+        table=VoteTable(votes, gold), learned=learned, outcomes=outcomes, folds=settings.folds, texts=known.texts
     )
 
 

@@ -19,12 +19,12 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs import human_review
 from pcs_annotator.runs.certificate_text import promised, without_gold
+from pcs_annotator.runs.facts import Facts
 from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.verdicts import Verdicts
-from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.whole_table import WholeTable
 

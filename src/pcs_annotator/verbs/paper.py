@@ -20,7 +20,7 @@ from pcs_annotator.runs.learn import counted_once
 from pcs_annotator.runs.ledgers import asked_between, ledger_of
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing.report.formats import PRICE_UNKNOWN, counted, total_cost
+from pcs_annotator.showing.formats import PRICE_UNKNOWN, counted, total_cost
 from pcs_annotator.showing.result_tables import latex, to_csv, to_latex, to_markdown, without_intervals
 from pcs_annotator.tables.workbook import Sheet, write_workbook
 from pcs_annotator.verbs.evaluate import check_order

@@ -6,15 +6,14 @@ import csv
 import io
 import random
 import re
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
+from rich.console import Console
 
-from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.showing import to_terminal
 from tests.stub import Behaviour, stub_process
 
 MODELS = (
@@ -61,14 +60,16 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, str]]
 
         Path("pcs.toml").write_text("[learn]\nresamples = 20\n", encoding="utf-8")
 
-        def at_every_width(as_json: object, as_text: Callable[..., None], *values: Any, **how: object) -> None:
+        real = to_terminal.show
+
+        def at_every_width(*blocks: object, console: Console | None = None) -> None:
             for width in WIDTHS:
                 patch.setenv("COLUMNS", str(width))
                 with redirect_stdout(io.StringIO()) as out:
-                    as_text(*values)
+                    real(*blocks)
                 found[command][width] = out.getvalue()
 
-        patch.setattr(options, "show", at_every_width)
+        patch.setattr(to_terminal, "show", at_every_width)
         for command, arguments in COMMANDS.items():
             found[command] = {}
             assert main(arguments) == 0

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.showing.report.formats import bar, dollars, estimate, interval, number, percent, signed, span
+from pcs_annotator.showing.formats import bar, dollars, estimate, interval, number, percent, signed, span
 
 NAN = math.nan
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markdown_it import MarkdownIt
 
-from pcs_annotator.showing.report.markup import Markup
+from pcs_annotator.showing.markup import Markup
 
 
 def rendered(text: str) -> Markup:

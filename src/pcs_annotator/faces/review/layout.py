@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from pcs_annotator.faces.review.keys import COMMANDS
-from pcs_annotator.showing.report.markup import Child, Markup, sentence, tag, user_text
+from pcs_annotator.showing.markup import Child, Markup, sentence, tag, user_text
 
 PLACES = (("/", "Review"), ("/rows", "Rows"), ("/people", "People"))
 

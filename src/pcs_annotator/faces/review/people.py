@@ -5,9 +5,9 @@ from __future__ import annotations
 from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import link
 from pcs_annotator.runs.review.values import Agreement, Found, FoundRow, Progress
-from pcs_annotator.showing.report.diff import clipped
-from pcs_annotator.showing.report.formats import count, counted, number, percent
-from pcs_annotator.showing.report.markup import Markup, section, sentence, table, tag, user_text
+from pcs_annotator.showing.diff import clipped
+from pcs_annotator.showing.formats import count, counted, number, percent
+from pcs_annotator.showing.markup import Markup, section, sentence, table, tag, user_text
 
 PREVIEW = 400
 WHAT_ALPHA_IS = (

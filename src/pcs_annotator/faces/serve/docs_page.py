@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pcs_annotator.showing.report.markup import Markup, joined, tag
+from pcs_annotator.showing.markup import Markup, joined, tag
 
 STYLE = """
 :root { color-scheme: light dark; }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.outcome import Counts, Outcome
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, Task, label_lookup
 from pcs_annotator.core.variant import Variant, VariantCount
@@ -76,15 +76,19 @@ class View:
 
     @property
     def decisions(self) -> Counter[str]:
-        """How many rows have each decision (`accept`, `agree`, `review`), or no label (`none`)."""
-        counts = self.result.counts
-        # a row without a label is always for review
-        return Counter(counts.decisions) - Counter(review=counts.unlabelled) + Counter(none=counts.unlabelled)
+        """How many rows have each decision, or no label."""
+        return decisions_of(self.result.counts)
 
     @property
     def confident(self) -> bool:
         """Whether labels have a confidence, not just a score."""
         return any(outcome.confidence is not None for outcome in self.result.outcomes)
+
+
+def decisions_of(counts: Counts) -> Counter[str]:
+    """Return how many rows have each decision (`accept`, `agree`, `review`), or no label (`none`)."""
+    # a row without a label is always for review
+    return Counter(counts.decisions) - Counter(review=counts.unlabelled) + Counter(none=counts.unlabelled)
 
 
 def decision_on(outcome: Outcome) -> str:
@@ -112,14 +116,10 @@ class Row:
     """One listed row.
 
     Attributes:
-        item: Its text.
-        outcome: Its label, confidence and decision.
-        gold: Its gold label, if known.
         reviewed: What people said about it in a review; None if nobody has.
         codes: Its votes, `[annotator, relation, draw]`.
         grades: The probability that each model gave to each label, `[annotator, relation, label]`, mean over draws; nan
             where votes are hard, None if all are.
-        variants: Relation → variant.
         certainty: Confidence, or the score if there is none; -1 without a label.
         marks: The filters that it matches.
     """
@@ -162,7 +162,7 @@ def rows_at(view: View, chosen: Sequence[int]) -> Selection:
     """Return the rows at these positions, with their variants and votes."""
     result = view.result
     variants = read_variants(result.folder.variants, [result.dataset.items[at].id for at in chosen])
-    rows = tuple(_row(view, at, certainty(result.outcomes[at]), variants) for at in chosen)
+    rows = tuple(_row(view, at, variants) for at in chosen)
     return Selection(rows=rows, room=_room(rows, texts=len(rows) * (len(result.votes.relations) + 1)))
 
 
@@ -189,26 +189,27 @@ def certainty(outcome: Outcome) -> float:
     return outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence
 
 
-def _row(view: View, at: int, sure: float, variants: Mapping[tuple[str, str], Variant]) -> Row:
+def _row(view: View, at: int, variants: Mapping[tuple[str, str], Variant]) -> Row:
     result = view.result
-    item, outcome, gold = result.dataset.items[at], result.outcomes[at], view.gold[at]
-    own = {name: variants[item.id, name] for name in result.votes.relations if (item.id, name) in variants}
+    item, outcome, gold, verdicts = result.dataset.items[at], result.outcomes[at], view.gold[at], result.verdicts.by_row
+    sure = certainty(outcome)
+    marks = {
+        "wrong": gold is not None and outcome.label not in (None, gold),
+        "low": outcome.label is not None and sure < LOW,
+        decision_on(outcome): True,
+        "reviewed" if at in verdicts else "models": bool(verdicts),
+    }
     return Row(
         item=item,
         outcome=outcome,
         gold=gold,
-        reviewed=result.verdicts.by_row.get(at),
+        reviewed=verdicts.get(at),
         codes=result.votes.codes[at],
         grades=_grades(result.votes, at),
-        variants=own,
+        variants={name: variants[item.id, name] for name in result.votes.relations if (item.id, name) in variants},
         certainty=sure,
-        marks=(*_marks(outcome, gold, sure), *_reviewed(result, at)),
+        marks=tuple(name for name, applies in marks.items() if name and applies),
     )
-
-
-def _reviewed(result: RunResult, at: int) -> list[str]:
-    """Return whether people or only models have labelled a row; nothing if nobody has reviewed the run."""
-    return ["reviewed" if at in result.verdicts.by_row else "models"] if result.verdicts.by_row else []
 
 
 def _grades(votes: Votes, at: int) -> Floats | None:
@@ -218,12 +219,3 @@ def _grades(votes: Votes, at: int) -> Floats | None:
     graded = (~np.isnan(given)).sum(axis=2)
     total = np.nansum(given, axis=2, dtype=np.float64)
     return np.where(graded > 0, total / np.maximum(graded, 1), np.nan)
-
-
-def _marks(outcome: Outcome, gold: str | None, sure: float) -> tuple[str, ...]:
-    found = {
-        "wrong": gold is not None and outcome.label is not None and outcome.label != gold,
-        "low": outcome.label is not None and sure < LOW,
-    }
-    decision = decision_on(outcome)
-    return (*(name for name, applies in found.items() if applies), *([decision] if decision else ()))

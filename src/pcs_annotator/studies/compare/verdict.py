@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_value_text, rows_to_tell
 from pcs_annotator.runs.certificate_text import SHOWN, promised, without_gold
-from pcs_annotator.showing.report.formats import counted, number, percent, signed
+from pcs_annotator.showing.formats import counted, number, percent, signed
 from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.compare.costs import SideCost
 from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.showing.report.markup import Markup, tag
+from pcs_annotator.showing.markup import Markup, tag
 
 DASH = "–"
 PRICE_UNKNOWN = "price unknown"
@@ -142,7 +142,7 @@ def estimate(value: float, ends: Interval | None, *, top: float, reference: floa
 
 
 def span(  # one argument for each part
-    value: float, ends: Interval, *, low: float, high: float, mark: float | None = None, kind: str = "point"
+    value: float, ends: Interval, low: float, high: float, mark: float | None = None, kind: str = "point"
 ) -> Markup:
     """Return a point with its interval on a scale from `low` to `high`; `mark` is a value to compare it with."""
     width = high - low or 1.0

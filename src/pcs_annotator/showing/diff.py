@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pcs_annotator.core.variant import Edit, edits_between
-from pcs_annotator.showing.report.markup import Child, Markup, joined, tag
+from pcs_annotator.showing.markup import Child, Markup, joined, tag
 
 # Comparing word by word takes time quadratic in the length.
 LONGEST_COMPARED = 600
