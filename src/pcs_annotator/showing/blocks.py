@@ -6,13 +6,15 @@ A section is a function that returns blocks. Whoever shows it chooses the sectio
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pcs_annotator.core.result_table import Figure, ResultTable, number_of
+from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.showing.formats import count, percent
+from pcs_annotator.showing.svg_plot import Plot
 
 NUMBER = re.compile(r"(about )?[-+<≤$]? ?\d|(unknown|free|text unchanged|)$")
 Style = Literal[
@@ -185,6 +187,13 @@ class Folded(NamedTuple):
     opened: bool = False
 
 
+class Heading(NamedTuple):
+    """A heading; without words, the end of a section."""
+
+    words: Words
+    level: int
+
+
 class Section(NamedTuple):
     """A section with its heading; `menu` is a shorter title for the table of contents."""
 
@@ -250,3 +259,65 @@ def _numeric(table: ResultTable, column: int) -> bool:
     return any(number_of(cell) is not None for cell in cells) or all(
         cell is None or (isinstance(cell, str) and NUMBER.match(cell)) for cell in cells
     )
+
+
+def simple(*shown: Block) -> Iterator[Block]:
+    """Yield blocks as headings, paragraphs, lists, tables and changes alone, for renderers that know no others."""
+    for block in shown:
+        simpler = _SIMPLER.get(type(block))
+        if simpler is not None:
+            yield from simple(*simpler(block))
+        elif block is not None:
+            yield block
+
+
+def _with_heading(block: Group | Folded) -> list[Block]:
+    title = block.title if isinstance(block, Group) else block.summary
+    return [*([Heading(title, 2)] if title else []), *block.blocks]
+
+
+def _parts(shares: Shares) -> str:
+    named = [f"{count(times)} {title} ({percent(times, shares.whole)})" for title, _, times in shares.parts if times]
+    return f"{', '.join(named)} of {count(shares.whole)} rows"
+
+
+def _pair(title: str, value: Words) -> Words:
+    return (f"{title}: ", *(value if type(value) is tuple else (value,)))
+
+
+_SIMPLER: Mapping[type, Callable[[Any], Iterable[Block]]] = {
+    str: lambda words: [Paragraph(words)],
+    Section: lambda block: [Heading(block.title, 1), *block.blocks, Heading("", 1)],
+    Group: _with_heading,
+    Folded: _with_heading,
+    ResultTable: results,
+    KeyValues: lambda block: [Bullets([_pair(*pair) for pair in block.pairs])],
+    KeyFigures: lambda block: [Bullets([(strong(one.value), f" {one.title}, {one.detail}") for one in block.figures])],
+    Shares: lambda block: [Paragraph(_parts(block))],
+    Stamp: lambda block: [Paragraph(block.words, block.kind)],
+    Plot: lambda plot: [Paragraph(plot.description, "note")],
+}
+
+
+def plain(words: object) -> str:
+    """Return words without their looks; empty for what has no words."""
+    if isinstance(words, Shaded):
+        return plain(words.words)
+    if isinstance(words, Styled):
+        return words.text
+    return words if isinstance(words, str) else "".join(map(plain, words)) if type(words) is tuple else ""
+
+
+def as_results(table: Table) -> ResultTable:
+    """Return a table without its charts as a table of results."""
+    kept = [at for at, column in enumerate(table.columns) if not column.kind.startswith("chart")]
+    columns = [plain(table.columns[at].title) for at in kept]
+    rows = [[_content(row[at]) for at in kept] for row in table.rows]
+    digits = {plain(column.title): column.digits for column in table.columns}
+    return ResultTable(name="", title="", columns=columns, rows=rows, digits=digits)
+
+
+def _content(cell: Cell) -> Content:
+    if isinstance(cell, Change):
+        return cell.after
+    return cell if cell is None or isinstance(cell, int | float | Figure) else plain(cell)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from pcs_annotator.core.result_table import Figure
-from pcs_annotator.showing import blocks, formats, markup
+from pcs_annotator.showing import blocks, markup
 from pcs_annotator.showing.blocks import Bar, Block, Cell, Change, Column, Level, Shaded, Spot, Style, Styled, Words
 from pcs_annotator.showing.diff import marked
+from pcs_annotator.showing.drawings import drawing, stack
 from pcs_annotator.showing.formats import DASH, count, interval, number, percent
 from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag
 from pcs_annotator.showing.svg_plot import Plot
@@ -106,7 +107,7 @@ def _(block: blocks.Stamp) -> Markup:
 
 @html.register
 def _(block: blocks.Shares) -> Markup:
-    drawing = formats.stack([(times / block.whole, kind) for _, kind, times in block.parts])
+    drawing = stack([(times / block.whole, kind) for _, kind, times in block.parts])
     keys = [
         tag(
             "li",
@@ -157,31 +158,11 @@ def _content(cell: Cell, digits: int) -> Child:
             return number(cell, digits)
         case Figure():
             return joined(number(cell.value, digits), " ", tag("small", interval(cell.interval, digits)))
-        case Bar() | Level() | Spot() | Shaded() | Change():
-            return html(cell)
-    return inline(cell)
-
-
-@html.register
-def _(cell: Shaded) -> Markup:
-    return inline(cell.words)
-
-
-@html.register
-def _(cell: Bar) -> Markup:
-    return formats.bar(cell.share, mark=cell.mark, kind=cell.kind)
-
-
-@html.register
-def _(cell: Level) -> Markup:
-    return formats.estimate(cell.value, cell.interval, top=cell.top, reference=cell.reference)
+        case Bar() | Level() | Spot():
+            return drawing(cell)
+    return html(cell) if isinstance(cell, Change) else inline(cell.words if isinstance(cell, Shaded) else cell)
 
 
 @html.register
 def _(cell: Change) -> Markup:
     return tag("span", marked(*cell), dir="auto")
-
-
-@html.register
-def _(cell: Spot) -> Markup:
-    return formats.span(*cell)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import singledispatchmethod
 from textwrap import wrap
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from pcs_annotator.core.result_table import Figure, ResultTable, number_of
+from pcs_annotator.core.result_table import Figure, number_of
 from pcs_annotator.core.variant import edits_between
 from pcs_annotator.showing import blocks
-from pcs_annotator.showing.blocks import Bar, Block, Cell, Change, Level, Shaded, Style, Styled
-from pcs_annotator.showing.formats import DASH, count, percent
-from pcs_annotator.showing.svg_plot import Plot
+from pcs_annotator.showing.blocks import Bar, Block, Cell, Change, Level, Shaded, Style, Styled, plain
+from pcs_annotator.showing.formats import DASH
 
 GAP = 2
 WIDEST_BAR = 30
@@ -31,21 +28,36 @@ STYLES: dict[Style, str] = {
     "quiet": "dim",
     "meaning": "dim",
 }
-PARAGRAPHS = {"note": "dim", "warning": "yellow", "promise": "bold", "title": "bold", "files": "bold"}
-STAMPS = {"good": "green", "given": "cyan", "warn": "yellow", "bad": "red", "quiet": "dim"}
+PARAGRAPHS = {
+    "note": "dim",
+    "warning": "yellow",
+    "promise": "bold",
+    "title": "bold",
+    "files": "bold",
+    # stamps
+    "good": "green",
+    "given": "cyan",
+    "warn": "yellow",
+    "bad": "red",
+    "quiet": "dim",
+}
 
 
 def show(*shown: Block, console: Console | None = None) -> None:
     """Print blocks, then the names that were shortened in full."""
     console = console or Console(highlight=False)
-    printer = Printer(console, ShortNames(_words(shown), room_for_names(console)))
-    printer.all(shown)
+    found = [*blocks.simple(*shown)]
+    tables = [_Layout(one, ShortNames((), 0), console.width) for one in found if isinstance(one, blocks.Table)]
+    room = max(room_for_names(console.width), min((table.room for table in tables), default=0))
+    printer = _Printer(console, ShortNames(_words(found), room))
+    for one in found:
+        printer.block(one)
     printer.names.explain(console)
 
 
-def room_for_names(console: Console) -> int:
-    """Return the longest name that is shown in full: a third of the line, or more where figures leave more."""
-    return max(console.width // 3, console.width - 60, 8)
+def room_for_names(width: int) -> int:
+    """Return the longest name that is shown in full at least: a third of the line, or more."""
+    return max(width // 3, width - 60, 8)
 
 
 class ShortNames:
@@ -69,24 +81,13 @@ class ShortNames:
             console.print(Text(f"names in full: {', '.join(self._short)}", style="dim"))
 
 
-def _words(shown: Iterable[Block]) -> Iterator[str]:
+def _words(shown: Sequence[Block]) -> Iterator[str]:
     """Yield the words of all tables, among them names."""
     for block in shown:
-        match block:
-            case ResultTable():
-                yield from _words(blocks.results(block))
-            case blocks.Table():
-                for cell in (
-                    *(column.title for column in block.columns),
-                    *(cell for row in block.rows for cell in row),
-                ):
-                    yield from _plain(cell).split(" ")
-            case blocks.Section() | blocks.Group() | blocks.Folded():
-                yield from _words(block.blocks)
-
-
-def _plain(words: object) -> str:
-    return styled(words).plain if isinstance(words, str | Styled) or type(words) is tuple else ""
+        if isinstance(block, blocks.Table):
+            titles = (column.title for column in block.columns)
+            for cell in (*titles, *(cell for row in block.rows for cell in row)):
+                yield from plain(cell).split(" ")
 
 
 def styled(words: object) -> Text:
@@ -95,122 +96,62 @@ def styled(words: object) -> Text:
         return Text(words)
     if isinstance(words, Styled):
         return Text(words.text, STYLES.get(words.style, ""))
-    return Text.assemble(*map(styled, words))
+    return Text.assemble(*map(styled, words))  # type: ignore[call-overload]  # a tuple
 
 
-class Printer:
-    """Prints blocks; between them there is at most one empty line."""
+class _Printer:
+    """Prints simple blocks; between them there is at most one empty line."""
 
     def __init__(self, console: Console, names: ShortNames) -> None:
         self.console, self.names = console, names
         self._fresh = True
 
-    def all(self, shown: Iterable[Block]) -> None:
-        """Print blocks; those that are None are left out."""
-        for one in shown:
-            if one is not None:
-                self.block(one)
+    def block(self, block: Block) -> None:
+        """Print a block."""
+        match block:
+            case blocks.Heading():
+                self._gap()
+                if block.words:
+                    self._print(styled(block.words), "bold underline" if block.level == 1 else "bold")
+            case blocks.Paragraph():
+                if block.kind in ("title", "files"):
+                    self._gap()
+                self._print(styled(block.words), PARAGRAPHS.get(block.kind, ""), whole=block.kind == "files")
+            case blocks.Bullets():
+                self._bullets(block)
+            case Change():
+                self._gap()
+                coloured = self.console.color_system is not None
+                self._print(difference(block.before, block.after, coloured=coloured), whole=True)
+            case blocks.Table():
+                for part in _Layout(block, self.names, self.console.width).parts():
+                    self.console.print(part)
+                    self._fresh = False
+                    self._gap()
+            case _:
+                raise TypeError(f"{type(block).__name__} is not a block")
 
-    def line(self, words: object, style: str = "", *, indent: int = 0, whole: bool = False) -> None:
+    def _print(self, text: Text, style: str = "", *, whole: bool = False) -> None:
         """Print a paragraph; `whole` if its lines must not be broken."""
-        text = words if isinstance(words, Text) else styled(words)
         text.style = style
-        shown = Padding(text, (0, 0, 0, indent), expand=False) if indent else text
-        self.console.print(shown, soft_wrap=whole)
+        self.console.print(text, soft_wrap=whole)
         self._fresh = False
 
-    def gap(self) -> None:
+    def _gap(self) -> None:
         """Print an empty line, unless the last one is."""
         if not self._fresh:
             self.console.print()
         self._fresh = True
 
-    @singledispatchmethod
-    def block(self, block: Block) -> None:
-        """Print a block."""
-        raise TypeError(f"{type(block).__name__} is not a block")
-
-    @block.register
-    def _(self, block: str) -> None:
-        self.line(block)
-
-    @block.register
-    def _(self, block: Plot) -> None:
-        self.line(block.description, "dim")
-
-    @block.register
-    def _(self, block: blocks.Paragraph) -> None:
-        if block.kind in ("title", "files"):
-            self.gap()
-        self.line(block.words, PARAGRAPHS.get(block.kind, ""), whole=block.kind == "files")
-
-    @block.register
-    def _(self, block: Change) -> None:
-        self.gap()
-        self.line(difference(block.before, block.after, coloured=self.console.color_system is not None), whole=True)
-
-    @block.register
-    def _(self, block: blocks.Stamp) -> None:
-        self.line(block.words, STAMPS[block.kind])
-
-    @block.register
-    def _(self, block: blocks.Section) -> None:
-        self.gap()
-        self.line(block.title, "bold underline")
-        self.all(block.blocks)
-        self.gap()
-
-    @block.register
-    def _(self, block: blocks.Group) -> None:
-        if block.title:
-            self.gap()
-            self.line(block.title, "bold")
-        self.all(block.blocks)
-
-    @block.register
-    def _(self, block: blocks.Folded) -> None:
-        self.line(block.summary)
-        self.all(block.blocks)
-
-    @block.register
-    def _(self, block: blocks.Bullets) -> None:
+    def _bullets(self, block: blocks.Bullets) -> None:
         for place, item in enumerate(block.items):
             if block.kind == "spoken":
-                self.line(item, "" if place else "bold")
+                self._print(styled(item), "" if place else "bold")
             else:
                 grid = RichTable.grid(padding=(0, 1))
                 grid.add_row(" •", styled(item))
                 self.console.print(grid)
-        self._fresh = False
-
-    @block.register
-    def _(self, block: blocks.KeyValues) -> None:
-        for name, value in block.pairs:
-            self.line(Text.assemble(f"{name}: ", styled(value)), "dim", indent=2)
-
-    @block.register
-    def _(self, block: blocks.KeyFigures) -> None:
-        for value, title, detail in block.figures:
-            self.line(Text.assemble((value, "bold"), f" {title} ", (detail, "dim")))
-
-    @block.register
-    def _(self, block: blocks.Shares) -> None:
-        named = [f"{count(n)} {title} ({percent(n, block.whole)})" for title, _, n in block.parts if n]
-        self.line(f"{', '.join(named)} of {count(block.whole)} rows", indent=2)
-
-    @block.register
-    def _(self, block: ResultTable) -> None:
-        self.all(blocks.results(block))
-        self.gap()
-
-    @block.register
-    def _(self, block: blocks.Table) -> None:
-        for place, part in enumerate(_Layout(block, self.names, self.console.width).parts()):
-            if place:
-                self.console.print()
-            self.console.print(part)
-        self._fresh = False
-        self.gap()
+                self._fresh = False
 
 
 class _Layout:
@@ -223,6 +164,11 @@ class _Layout:
         self.bars = next((at for at, chart in enumerate(kinds) if chart and drawn[at]), None)
         self.columns = [at for at, chart in enumerate(kinds) if not chart]
 
+    @property
+    def room(self) -> int:
+        """What the other columns leave for the first one, which names the rows."""
+        return self.width - sum(GAP + _width(self._cells(column, "\n"), True) for column in self.columns[1:])
+
     def parts(self) -> Iterator[RichTable]:
         """Yield the table, in several parts with the same first columns if it is too wide."""
         leading = next((at for at in range(1, len(self.columns)) if self._numeric(self.columns[at])), 1)
@@ -232,7 +178,7 @@ class _Layout:
             if sum(widths.values()) + GAP * (len(widths) - 1) <= self.width:
                 break
         else:
-            room = max(self.width // 3, self.width - 60, 8)
+            room = room_for_names(self.width)
             for column in self.columns[:leading]:
                 widths[column] = min(widths[column], room, 2 * self.width // 3 // leading)
         for block in self._blocks({at: width + GAP for at, width in widths.items()}, leading):
@@ -278,7 +224,7 @@ class _Layout:
         rows = [self._cell(row[column], heading.digits, between) for row in self.table.rows]
         for place in best:
             rows[place].stylize("bold")
-        return [Text(self.names(_plain(heading.title))), *rows]
+        return [Text(self.names(plain(heading.title))), *rows]
 
     def _cell(self, cell: Cell, digits: int, between: str) -> Text:
         if isinstance(cell, Shaded):

@@ -104,7 +104,7 @@ def test_a_figure_that_is_undefined_is_null_and_a_dash(capsys: pytest.CaptureFix
     assert shown(fit, capsys)["cross_validation"][0]["auroc_confidence"] is None
     assert main(fit) == 0
     text = capsys.readouterr().out
-    assert re.search(r"PCS, uniform +1\.00 +\S+ +– +1\.00", text)
+    assert re.search(r"equal weights +1\.00 +\S+ +– +1\.00", text)
     assert "nan" not in text.split()
 
 

@@ -32,7 +32,8 @@ def list_(to_json: bool) -> None:
 
     Any other model works too.
     """
-    options.show(_json, models_shown, models.list_models(), to_json=to_json)
+    known = models.list_models()
+    options.show(lambda: [*map(asdict, known)], lambda: models_shown(known), to_json=to_json)
 
 
 @command.command("pull")
@@ -67,16 +68,10 @@ def check(model: tuple[str, ...], to_json: bool) -> int:
     """
     with options.gathered_warnings() as notes:
         checkups = models.check_models(model, Path.cwd())
-    options.show(_json, checkups_shown, checkups, to_json=to_json)
+    options.show(lambda: [*map(asdict, checkups)], lambda: checkups_shown(checkups), to_json=to_json)
     for note in notes:
         options.say(f"note: {note}")
-    if all(one.answers for one in checkups):
-        return exit_codes.ExitCode.DONE
-    return exit_codes.ExitCode.USER
-
-
-def _json(found: Sequence[models.KnownModel | models.Checkup]) -> list[dict[str, object]]:
-    return [asdict(one) for one in found]
+    return exit_codes.ExitCode.DONE if all(one.answers for one in checkups) else exit_codes.ExitCode.USER
 
 
 def models_shown(known: Sequence[models.KnownModel]) -> list[b.Block]:

@@ -15,6 +15,7 @@ from pcs_annotator.faces.cli.evaluate import splitting_options
 from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.faces.cli.learned_view import notes_shown
 from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import count, percent
 from pcs_annotator.showing.report.sections.answers import reasons
 from pcs_annotator.studies import relation_value
 from pcs_annotator.tables.table_files import Reading
@@ -36,7 +37,7 @@ def command() -> None:
 def list_(config: Path | None, to_json: bool) -> None:
     """List all relations: built in, from plug-ins, and your own."""
     known = relations.list_relations(relations.RelationChoice(config=config))
-    options.show(relations_json, relations_shown, known, to_json=to_json)
+    options.show(lambda: [*map(asdict, known)], lambda: relations_shown(known), to_json=to_json)
 
 
 @command.command("try")
@@ -97,7 +98,11 @@ def check(
     request = relations.CheckRequest(file=file, relations=chosen, **rest)
     choice = relations.RelationChoice(rewriter=rewriter, config=config, ledger=ledger)
     found = relations.check_relations(request, choice)
-    options.show(coverage_json, lambda found: coverage_shown(found, request.out), found, to_json=to_json)
+    options.show(
+        lambda: {name: coverage_json(one) for name, one in found.items()},
+        lambda: coverage_shown(found, request.out),
+        to_json=to_json,
+    )
 
 
 @command.command()
@@ -122,7 +127,11 @@ def value(*, source: Path, to_json: bool, **given: Any) -> None:
     request = relation_value.ValueRequest(source=source, splitting=splitting, **given)
     with options.gathered_warnings() as notes:
         found = relation_value.value_of_source(request)
-    options.show(values_json, values_shown, found, notes, to_json=to_json)
+    options.show(
+        lambda: {**relation_value.values_json(found), "warnings": notes},
+        lambda: [found.table, *found.conclusions, *notes_shown(notes)],
+        to_json=to_json,
+    )
 
 
 NEEDS = {
@@ -136,11 +145,6 @@ NAMES = (
     "More orders and wordings have numbers: order:2, order:3, …, wording:2, ….",
     "Combine them: voice+synonym (one after the other), rule:voice|llm:voice (the first that applies).",
 )
-
-
-def relations_json(known: Sequence[relations.KnownRelation]) -> list[dict[str, Any]]:
-    """Return the relations as plain values."""
-    return [asdict(relation) for relation in known]
 
 
 def relations_shown(known: Sequence[relations.KnownRelation]) -> list[b.Block]:
@@ -189,12 +193,8 @@ def tried_shown(tried: relations.TriedRelation) -> Iterator[b.Block]:
         yield b.Change(tried.usual_question, tried.question)
 
 
-def coverage_json(found: Mapping[str, relations.Coverage]) -> dict[str, Any]:
-    """Return the figures of each relation."""
-    return {name: _coverage_json(coverage) for name, coverage in found.items()}
-
-
-def _coverage_json(coverage: relations.Coverage) -> dict[str, Any]:
+def coverage_json(coverage: relations.Coverage) -> dict[str, Any]:
+    """Return the figures of a relation as plain values."""
     flips = coverage.flips
     return {
         "texts": coverage.texts,
@@ -213,7 +213,7 @@ def coverage_shown(found: Mapping[str, relations.Coverage], out: Path | None) ->
     rows: list[b.Row] = []
     for name, one in found.items():
         changed = "text unchanged" if one.unchanged else _count(one.changed, one.texts)
-        others = (_count(count, one.texts) for count in (one.not_applicable, one.rejected))
+        others = (_count(times, one.texts) for times in (one.not_applicable, one.rejected))
         rows.append([name, changed, *others, round(one.per_second)])
         if flips_known:
             rows[-1].append(one.flips and _count(one.flips.changed, one.flips.pairs))
@@ -225,18 +225,5 @@ def coverage_shown(found: Mapping[str, relations.Coverage], out: Path | None) ->
         yield f"All rewrites are in {out}"
 
 
-def values_json(found: relation_value.ValuedRelations, notes: Sequence[str]) -> dict[str, Any]:
-    """Return what relations add as plain values."""
-    return {**relation_value.values_json(found), "warnings": list(notes)}
-
-
-def values_shown(found: relation_value.ValuedRelations, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield what each relation adds, then what to keep and what to drop."""
-    yield found.table
-    yield from found.conclusions
-    yield from notes_shown(notes)
-
-
-def _count(count: int, total: int) -> str:
-    share = f"{count / total:.0%}" if total else "–"
-    return f"{count:,} ({share})"
+def _count(times: int, total: int) -> str:
+    return f"{count(times)} ({percent(times, total)})"

@@ -11,7 +11,8 @@ from pcs_annotator.faces.review.layout import link, undo_button
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.runs.review.values import Shown, ShownVariant, ShownVote
 from pcs_annotator.showing.diff import clipped, marked
-from pcs_annotator.showing.formats import DASH, bar, capital, number
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import DASH, capital, number
 from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, tag, user_text
 
 ROOM = 1500

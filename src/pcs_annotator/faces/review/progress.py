@@ -6,7 +6,8 @@ from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.review.layout import link
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.runs.review.values import FitNews, Progress
-from pcs_annotator.showing.formats import bar, capital, count, counted, number, percent
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import capital, count, counted, number, percent
 from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag
 
 

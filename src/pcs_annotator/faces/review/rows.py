@@ -13,7 +13,8 @@ from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import link, undo_button
 from pcs_annotator.runs.review.values import Found, FoundRow, Query, Sort
 from pcs_annotator.showing.diff import clipped
-from pcs_annotator.showing.formats import DASH, bar, count, counted, number
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import DASH, count, counted, number
 from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag, user_text
 
 T = TypeVar("T", bound=str)

@@ -10,7 +10,8 @@ from pcs_annotator.judging.evaluation.methods import ABOUT_AUROC, ABOUT_ECE, abo
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.runs.files.runs import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.formats import DASH, bar, capital, count, counted, dollars, interval, number, percent, signed
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import DASH, capital, count, counted, dollars, interval, number, percent, signed
 from pcs_annotator.showing.markup import Markup, figure, tag, user_text
 from pcs_annotator.showing.report.document import STYLES, document, header, title_of
 from pcs_annotator.showing.report.sections import rows as lists

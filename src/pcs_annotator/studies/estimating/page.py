@@ -9,9 +9,11 @@ from pathlib import Path
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.runs.files.runs import check_ending, write_page
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing import result_tables
 from pcs_annotator.showing.formats import capital, count, interval, number
 from pcs_annotator.showing.report.document import STYLES, document, header
+from pcs_annotator.showing.result_tables import to_csv
+from pcs_annotator.showing.to_latex import latex
+from pcs_annotator.showing.to_markdown import markdown
 from pcs_annotator.studies.estimating.answers import METHODS, Estimated, Line
 from pcs_annotator.studies.estimating.robust import Robust
 from pcs_annotator.studies.estimating.shown import HEADINGS, robust_sentences, sentences, tables
@@ -105,11 +107,6 @@ def write_robust(found: Sequence[Robust], path: Path) -> None:
     write_page(path, robust_page(found))
 
 
-def _markdown(found: Estimated) -> str:
-    said = "\n".join(f"- {sentence}" for sentence in sentences(found))
-    return "\n".join([*map(result_tables.to_markdown, tables(found)), said, ""])
-
-
 def _json(found: Estimated) -> str:
     return json.dumps({**found.to_dict(), "sentences": sentences(found)}, ensure_ascii=False, indent=2) + "\n"
 
@@ -117,8 +114,8 @@ def _json(found: Estimated) -> str:
 _FORMATS: Mapping[str, Callable[[Estimated], str]] = {
     ".html": page,
     ".htm": page,
-    ".md": _markdown,
-    ".tex": lambda found: "\n".join(result_tables.to_latex(one, intervals=True) for one in tables(found)),
-    ".csv": lambda found: "\n".join(map(result_tables.to_csv, tables(found))),
+    ".md": lambda found: markdown(*tables(found), b.Bullets(sentences(found))),
+    ".tex": lambda found: latex(*tables(found)),
+    ".csv": lambda found: "\n".join(map(to_csv, tables(found))),
     ".json": _json,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy as np
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
-from pcs_annotator.core.variant import ORIGINAL, Variant
+from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped, marked
-from pcs_annotator.showing.formats import bar, count, counted, number
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import count, counted, number
 from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag, user_text
 from pcs_annotator.showing.report.view import LOW, Row, Selection, View, select
 
@@ -158,10 +159,9 @@ def row_entry(row: Row, cells: Sequence[Child], opened: Markup, room: int) -> Ma
 
 def label_chip(outcome: Outcome) -> Markup:
     """Return the label of a row, or that it has none."""
-    none = tag("span", "no label", class_="chip warn")
-    return tag(
-        "span", none if outcome.label is None else tag("span", outcome.label, class_="chip", dir="auto"), class_="label"
-    )
+    if outcome.label is None:
+        return tag("span", tag("span", "no label", class_="chip warn"), class_="label")
+    return tag("span", tag("span", outcome.label, class_="chip", dir="auto"), class_="label")
 
 
 def _certainty(row: Row, view: View) -> Markup:
@@ -193,15 +193,12 @@ def _verdict(row: Row) -> Markup:
     return tag("span", user_text(row.reviewed.label or ""), by, class_="verdict")
 
 
-def _decision(row: Row) -> Markup:
-    return tag("span", row.outcome.decision, class_=f"decision {row.outcome.decision or ''}")
-
-
-def _reason(row: Row) -> Markup:
-    return tag("span", row.outcome.reason, class_="reason", dir="auto")
-
-
-COLUMNS = {"gold": _gold, "verdict": _verdict, "decision": _decision, "reason": _reason}
+COLUMNS: Mapping[str, Callable[[Row], Markup]] = {
+    "gold": _gold,
+    "verdict": _verdict,
+    "decision": lambda row: tag("span", row.outcome.decision, class_=f"decision {row.outcome.decision or ''}"),
+    "reason": lambda row: tag("span", row.outcome.reason, class_="reason", dir="auto"),
+}
 
 
 def whole_text(text: str, room: int) -> Markup | None:
@@ -212,6 +209,7 @@ def whole_text(text: str, room: int) -> Markup | None:
 def _opened(row: Row, view: View, room: int) -> Markup:
     whole = whole_text(row.item.text, room)
     cut = f" (the first {count(room)} characters)" if len(row.item.text) > room else ""
+    outcome, highest = row.outcome, max(row.outcome.scores.values(), default=0.0)
     return tag(
         "div",
         tag("h3", f"Text{cut}") if whole else None,
@@ -220,8 +218,8 @@ def _opened(row: Row, view: View, room: int) -> Markup:
         tag("h3", "Variants and votes"),
         votes_table(row, view, room),
         tag("h3", "Perceived Confidence Score per label"),
-        _scores(row.outcome),
-        sentence(NOT_THE_HIGHEST, kind="note") if _not_the_highest(row.outcome) else None,
+        _scores(outcome),
+        sentence(NOT_THE_HIGHEST, kind="note") if outcome.label and outcome.scores[outcome.label] < highest else None,
         class_="more",
     )
 
@@ -230,27 +228,17 @@ def _verdicts(reviewed: Reviewed | None) -> Markup | None:
     """Return what every person said, with their notes."""
     if reviewed is None:
         return None
-    entries = [
-        tag(
-            "li",
-            tag("bdi", name, dir="auto"),
-            ": ",
-            tag("bdi", one.label, dir="auto") if one.label is not None else "skipped",
-            joined(" · ", tag("bdi", one.note, dir="auto")) if one.note else None,
-        )
-        for name, one in reviewed.by_reviewer.items()
-    ]
+    entries = []
+    for name, one in reviewed.by_reviewer.items():
+        note = joined(" · ", user_text(one.note)) if one.note else None
+        entries.append(tag("li", user_text(name), ": ", "skipped" if one.label is None else user_text(one.label), note))
     return joined(tag("h3", "Verdicts"), tag("ul", *entries))
-
-
-def _not_the_highest(outcome: Outcome) -> bool:
-    return outcome.label is not None and outcome.scores[outcome.label] < max(outcome.scores.values())
 
 
 def _scores(outcome: Outcome) -> Markup:
     top = sorted(outcome.scores.items(), key=lambda pair: -pair[1])
     entries = [
-        tag("li", tag("bdi", label, dir="auto"), bar(score), tag("span", number(score), class_="number"))
+        tag("li", user_text(label), bar(score), tag("span", number(score), class_="number"))
         for label, score in top[:MOST_SCORES]
     ]
     more = len(top) - MOST_SCORES
@@ -289,15 +277,9 @@ def _shown(row: Row, relation: str, room: int) -> Markup:
         return tag("span", SAME_TEXT, class_="quiet")
     if variant.text is not None:
         return marked(row.item.text, variant.text, room)
-    return _missing(row, variant, room)
-
-
-def _missing(row: Row, variant: Variant, room: int) -> Markup:
     why = f": {clipped(variant.reason, room)}" if variant.reason else ""
-    reason = tag("span", f"{variant.status.replace('_', ' ')}{why}", class_="quiet")
-    if variant.refused is None:
-        return reason
-    return joined(reason, tag("span", marked(row.item.text, variant.refused, room), class_="refused"))
+    refused = variant.refused and tag("span", marked(row.item.text, variant.refused, room), class_="refused")
+    return joined(tag("span", f"{variant.status.replace('_', ' ')}{why}", class_="quiet"), refused or None)
 
 
 def _vote(row: Row, annotator: int, relation: int, view: View) -> Markup:
