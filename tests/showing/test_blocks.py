@@ -83,7 +83,7 @@ def test_every_block_is_shown_in_markdown_and_latex_with_its_words_escaped() -> 
         assert words in markdown(EVERY_BLOCK)
         assert words in latex(EVERY_BLOCK)
     assert "## Every block" in markdown(EVERY_BLOCK)
-    assert r"&lt;script&gt;\[bold\]$x$\| | 1200 | 0.500 [0.250, 0.750] |" in markdown(EVERY_BLOCK)
+    assert r"&lt;script&gt;\[bold\]$x$\| | 1200 | 0.500 \[0.250, 0.750\] |" in markdown(EVERY_BLOCK)
     assert r"$<$script$>$[bold]\$x\$\textbar{} & 1200 & 0.500 [0.250, 0.750]" in latex(EVERY_BLOCK)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -181,6 +181,8 @@ class _Layout:
             room = room_for_names(self.width)
             for column in self.columns[:leading]:
                 widths[column] = min(widths[column], room, 2 * self.width // 3 // leading)
+            for column in self.columns[leading:]:
+                widths[column] = widths[column] if self._numeric(column) else min(widths[column], room)
         for block in self._blocks({at: width + GAP for at, width in widths.items()}, leading):
             yield self._part(cells, {column: widths[column] for column in block})
 
@@ -203,8 +205,8 @@ class _Layout:
         for column, width in widths.items():
             # the no-break space keeps "50 %" on one line
             heading = "\n".join(wrap(cells[column][0].plain.replace(" %", "\u00a0%"), width))
-            side = "right" if self._numeric(column) else "left"
-            shown.add_column(Text(heading), justify=side, width=width, overflow="fold")  # type: ignore[arg-type]  # rich's literal
+            side: JustifyMethod = "right" if self._numeric(column) else "left"
+            shown.add_column(Text(heading), justify=side, width=width, overflow="fold")
         left = min(WIDEST_BAR, self.width - sum(widths.values()) - GAP * (len(widths) + 1))
         bars = self.bars if left > 1 and self.columns[-1] in widths else None
         if bars is not None:
@@ -227,13 +229,11 @@ class _Layout:
         return [Text(self.names(plain(heading.title))), *rows]
 
     def _cell(self, cell: Cell, digits: int, between: str) -> Text:
-        if isinstance(cell, Shaded):
-            cell = cell.words
+        if isinstance(cell, Shaded | Change):
+            cell = cell.words if isinstance(cell, Shaded) else cell.after
         if isinstance(cell, str | Styled) or type(cell) is tuple:
             text = styled(cell)
             return Text(self.names(" ".join(text.plain.split())), text.style, spans=text.spans)
-        if isinstance(cell, Change):
-            return difference(cell.before, cell.after, coloured=True)
         return _number(cell, digits, between) if isinstance(cell, int | float | Figure) else Text(DASH, "dim")
 
 

@@ -88,7 +88,7 @@ def models_shown(known: Sequence[models.KnownModel]) -> list[b.Block]:
 
 def _price(model: models.KnownModel) -> tuple[str, str, str]:
     if model.usd_per_million_in is None:
-        return "", "", "price unknown"
+        return "price", "unknown", ""
     return f"{model.usd_per_million_in:g}", f"{model.usd_per_million_out:g}", f"{model.price_as_of:%Y-%m}"
 
 

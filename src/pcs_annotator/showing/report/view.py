@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.outcome import Counts, Outcome
+from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, Task, label_lookup
 from pcs_annotator.core.variant import Variant, VariantCount
@@ -70,30 +69,9 @@ class View:
         return dict(zip(votes.annotators, given.tolist(), strict=True))
 
     @property
-    def decided(self) -> bool:
-        """Whether there are decisions at all."""
-        return bool(self.result.learned.model.decided_by)
-
-    @property
-    def decisions(self) -> Counter[str]:
-        """How many rows have each decision, or no label."""
-        return decisions_of(self.result.counts)
-
-    @property
     def confident(self) -> bool:
         """Whether labels have a confidence, not just a score."""
         return any(outcome.confidence is not None for outcome in self.result.outcomes)
-
-
-def decisions_of(counts: Counts) -> Counter[str]:
-    """Return how many rows have each decision (`accept`, `agree`, `review`), or no label (`none`)."""
-    # a row without a label is always for review
-    return Counter(counts.decisions) - Counter(review=counts.unlabelled) + Counter(none=counts.unlabelled)
-
-
-def decision_on(outcome: Outcome) -> str:
-    """Return the decision or, for a row without a label, `none`; empty if no decisions were requested."""
-    return "none" if outcome.label is None else outcome.decision or ""
 
 
 def view_of(result: RunResult) -> View:
@@ -196,7 +174,7 @@ def _row(view: View, at: int, variants: Mapping[tuple[str, str], Variant]) -> Ro
     marks = {
         "wrong": gold is not None and outcome.label not in (None, gold),
         "low": outcome.label is not None and sure < LOW,
-        decision_on(outcome): True,
+        "none" if outcome.label is None else outcome.decision or "": True,
         "reviewed" if at in verdicts else "models": bool(verdicts),
     }
     return Row(

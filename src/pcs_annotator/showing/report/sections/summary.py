@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.judging.model import Model
@@ -15,7 +17,9 @@ from pcs_annotator.showing.findings.look_at import what_to_look_at
 from pcs_annotator.showing.formats import capital, count, counted, interval, number, percent, total_cost
 from pcs_annotator.showing.markup import Markup
 from pcs_annotator.showing.report.document import header
-from pcs_annotator.showing.report.view import View, decisions_of
+
+if TYPE_CHECKING:  # it imports the code that asks models, which a promise about a table of votes does not need
+    from pcs_annotator.showing.report.view import View
 
 MOST_LABELS = 12
 HELD_OUT = "held\N{NO-BREAK SPACE}out"
@@ -74,8 +78,8 @@ def _figures(view: View) -> Iterator[b.KeyFigure]:
     if reviewed["rows"]:
         learned_from = f"{count(reviewed['learned_from'])} of them learned from"
         yield b.KeyFigure(count(reviewed["rows"]), "rows reviewed", learned_from)
-    if view.decided and rows:
-        accepted = view.decisions["accept"]
+    if result.learned.model.decided_by and rows:
+        accepted = _decisions(result.counts)["accept"]
         review = f"{counted(rows - accepted, 'row')} for review"
         why = "for lack of gold labels" if result.learned.model.by_agreement else review
         yield b.KeyFigure(percent(accepted, rows), "accepted", why)
@@ -104,12 +108,13 @@ def _quality(view: View) -> Iterator[b.KeyFigure]:
 
 def promise(model: Model, drift: Drift | None, counts: Counts) -> b.Section:
     """Return the promise, what it means for these rows, and what it is based on; or why there is none."""
-    rough = about_confidence(model)
+    rough, found = about_confidence(model), _decisions(counts)
+    parts = [(title, kind, found[decision]) for decision, title, kind in DECISIONS]
     return b.section(
         "promise",
         "Promise",
         _stamped(model, counts),
-        _decisions(model, counts),
+        b.Shares(parts, counts.rows) if counts.rows and model.decided_by else None,
         b.text(capital(f"{rough}.")) if rough else None,
         drift and b.text(capital(f"{drift.sentence}; {drift.unseen}.")),
         model.certificate and _basis(model.certificate),
@@ -157,12 +162,10 @@ def _basis(certificate: Certificate) -> b.KeyValues:
     return b.KeyValues(facts, "basis")
 
 
-def _decisions(model: Model, counts: Counts) -> b.Shares | None:
-    """Return how many rows are accepted, agree, are sent to review, or have no label."""
-    if not counts.rows or not model.decided_by:
-        return None
-    found = decisions_of(counts)
-    return b.Shares([(title, kind, found[decision]) for decision, title, kind in DECISIONS], counts.rows)
+def _decisions(counts: Counts) -> Counter[str]:
+    """Return how many rows are accepted, agree, are sent to review, or have no label (`none`)."""
+    # a row without a label is always for review
+    return Counter(counts.decisions) - Counter(review=counts.unlabelled) + Counter(none=counts.unlabelled)
 
 
 def look_at(facts: Facts) -> b.Section:
