@@ -344,8 +344,8 @@ def test_terminal_json_and_report_name_the_same_troubles(
     assert main(["fit", "runs/data"]) == 0  # what to look at is kept after a run
     text = re.sub(r"\s+", " ", capsys.readouterr().out)
     assert "rule:contraction – cast no votes" in text
-    assert "12 rewrites did not apply: 12 rule:contraction" in text
-    assert "12 answers were unreadable: 12 no label in reply" in text
+    assert "12 rewrites did not apply: • 12 rule:contraction" in text
+    assert "12 answers were unreadable: • 12 no label in reply" in text
     for flag in shown["look_at"]:
         assert flag["detail"] in page
         assert text.count(flag["detail"]) == 1
