@@ -23,12 +23,7 @@ LONGEST_TEXT = 160
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option(
-    "-o",
-    "--out",
-    type=options.PATH,
-    default=Path("compare.html"),
-    show_default=True,
-    help="HTML file to write.",
+    "-o", "--out", type=options.PATH, default=Path("compare.html"), show_default=True, help="HTML file to write."
 )
 @options.KEEP_EARLIER
 @options.JSON

@@ -80,10 +80,7 @@ def models_shown(known: Sequence[models.KnownModel]) -> list[b.Block]:
     for one in known:
         context = f"{one.context_tokens / 1000:,.0f}k" if one.context_tokens else "?"
         rows.append([one.name, context, *_price(one)])
-    return [
-        b.Table(columns=[b.Column("model"), *b.numbers("context", "$ in", "$ out", "as of")], rows=rows),
-        PRICES,
-    ]
+    return [b.Table(columns=[b.Column("model"), *b.numbers("context", "$ in", "$ out", "as of")], rows=rows), PRICES]
 
 
 def _price(model: models.KnownModel) -> tuple[str, str, str]:

@@ -134,11 +134,7 @@ def value(*, source: Path, to_json: bool, **given: Any) -> None:
     )
 
 
-NEEDS = {
-    "rewriter": "--rewriter MODEL",
-    "parser": "the extra [rules]",
-    "wording": "--rewriter, once",
-}
+NEEDS = {"rewriter": "--rewriter MODEL", "parser": "the extra [rules]", "wording": "--rewriter, once"}
 CAUSES_SHOWN = 3
 NAMES = (
     "A bare name such as voice means llm:voice with a rewriter, else rule:voice.",

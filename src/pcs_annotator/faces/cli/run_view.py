@@ -135,12 +135,7 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
     panel = planned.panel
     return {
         **calls_json(planned.plan),
-        "panel": panel
-        and {
-            "relations": panel.relations,
-            "questions": panel.questions,
-            "reasons": panel.reasons,
-        },
+        "panel": panel and {"relations": panel.relations, "questions": panel.questions, "reasons": panel.reasons},
         "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
         "ways": [way._asdict() for way in planned.ways],
         "languages": planned.languages and languages_json(planned.languages),

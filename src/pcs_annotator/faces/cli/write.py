@@ -96,14 +96,7 @@ def exchange_command() -> None:
 @options.KEEP_EARLIER
 @options.JSON
 def export(
-    *,
-    run: Path,
-    out: Path,
-    decision: str | None,
-    queue: Queue | None,
-    rows: int | None,
-    replace: bool,
-    to_json: bool,
+    *, run: Path, out: Path, decision: str | None, queue: Queue | None, rows: int | None, replace: bool, to_json: bool
 ) -> None:
     """Write rows of RUN for people to label.
 

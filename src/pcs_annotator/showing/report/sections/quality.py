@@ -28,11 +28,7 @@ METRICS = (
     ("accuracy", "accuracy"),
     ("ece_confidence", "ECE of confidence"),
 )
-NAMES = {
-    "uniform": "PCS, equal weights",
-    "majority": "majority vote",
-    FIRST_QUESTION: f"PCS, {FIRST_QUESTION}",
-}
+NAMES = {"uniform": "PCS, equal weights", "majority": "majority vote", FIRST_QUESTION: f"PCS, {FIRST_QUESTION}"}
 RIVALS = {
     "uniform": "equal weights",
     "majority": "a majority vote",
