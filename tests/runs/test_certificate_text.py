@@ -16,7 +16,6 @@ from pcs_annotator.runs.certificate_text import (
     about_auroc,
     about_confidence,
     about_ece,
-    about_tests,
     fallen_away,
     promised,
     what_more_questions_bought,
@@ -143,8 +142,6 @@ def test_a_gain_counts_as_shown_by_its_adjusted_p_value() -> None:
     test = BootstrapTest(0.02, Interval(0.001, 0.039), 0.04, 90)
     assert "cannot be shown" not in what_more_questions_bought([first, second._replace(behind=test, holm=0.04)])
     assert "cannot be shown" in what_more_questions_bought([first, second._replace(behind=test, holm=0.08)])
-    assert "p is of this one comparison" in about_tests([first, second])
-    assert "all 2 comparisons (Holm)" in about_tests([first, second, second])
 
 
 def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:

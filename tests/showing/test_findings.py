@@ -24,8 +24,8 @@ from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.runs.facts import Facts
 from pcs_annotator.runs.learn import Learned
-from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.showing.findings.look_at import what_to_look_at
 from tests.showing.report.reading import section
 from tests.simulated import simulated_run
@@ -343,9 +343,9 @@ def test_terminal_json_and_report_name_the_same_troubles(
     page = section((tmp_path / "runs/data/report.html").read_text(encoding="utf-8"), "look-at")
     assert main(["fit", "runs/data"]) == 0  # what to look at is kept after a run
     text = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert "rule:contraction – no votes" in text
-    assert "12 rewrites did not apply: 12 rule:contraction" in text
-    assert "12 answers were unreadable: 12 no label in reply" in text
+    assert "rule:contraction – cast no votes" in text
+    assert "12 rewrites did not apply: • 12 rule:contraction" in text
+    assert "12 answers were unreadable: • 12 no label in reply" in text
     for flag in shown["look_at"]:
         assert flag["detail"] in page
         assert text.count(flag["detail"]) == 1

@@ -177,16 +177,6 @@ def about_ece(figures: Sequence[MethodFigures]) -> str:
     return ABOUT_ECE
 
 
-def about_tests(figures: Sequence[MethodFigures]) -> str:
-    """Return what intervals and p-values of the comparisons with the first method are about."""
-    others = len(figures) - 1
-    adjusted = f"p is adjusted for all {others} comparisons (Holm)" if others > 1 else "p is of this one comparison"
-    return (
-        "Intervals are for this way of learning from as many gold rows, on new rows like these. Each is for one "
-        f"comparison by itself, while {adjusted}: a difference counts as shown where p is below .05."
-    )
-
-
 def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "questions") -> str:
     """Return in one sentence what all questions bought over the first one alone; empty if that was not measured.
 

@@ -18,13 +18,13 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.runs.drawing import HandedOut
+from pcs_annotator.runs.facts import Facts
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.files.whole_table import WholeTable
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.runs.settings import Config
-from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.tables import tables
 
 __all__ = ["SILENCES", "Certificate", "Model", "RunResult"]

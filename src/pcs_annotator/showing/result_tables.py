@@ -33,13 +33,13 @@ def to_markdown(table: ResultTable) -> str:
     """Return the table as Markdown: a heading, the rows, then the notes as a list."""
     numeric = _numeric(table)
     rule = ["---:" if right else "---" for right in numeric]
-    lines = [f"### {_markdown(table.title)}", "", _row(map(_markdown, table.columns)), _row(rule)]
+    lines = [f"### {markdown_text(table.title)}", "", _row(map(markdown_text, table.columns)), _row(rule)]
     for place, row in enumerate(table.rows):
-        cells = [_markdown(_shown(table, column, cell)) for column, cell in enumerate(row)]
+        cells = [markdown_text(_shown(table, column, cell)) for column, cell in enumerate(row)]
         lines.append(_row(f"**{cell}**" if (place, at) in table.best else cell for at, cell in enumerate(cells)))
     width = len(table.columns)
-    lines += [_row([_markdown(name), _markdown(value), *[""] * (width - 2)]) for name, value in table.summary]
-    lines += ["", *(f"- {_markdown(note)}" for note in table.notes), ""]
+    lines += [_row([markdown_text(name), markdown_text(value), *[""] * (width - 2)]) for name, value in table.summary]
+    lines += ["", *(f"- {markdown_text(note)}" for note in table.notes), ""]
     return "\n".join(lines)
 
 
@@ -132,7 +132,8 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _markdown(text: str) -> str:
+def markdown_text(text: str) -> str:
+    """Return text in one line with every special character escaped."""
     escaped = _MARKDOWN.sub(r"\\\1", one_line(text).replace("&", "&amp;"))
     return escaped.replace("<", "&lt;").replace(">", "&gt;")
 

@@ -16,7 +16,7 @@ from pcs_annotator.runs.learn import counted_once
 from pcs_annotator.runs.ledgers import existing_ledger, ledger_of
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing.report.formats import PRICE_UNKNOWN, total_cost
+from pcs_annotator.showing.formats import PRICE_UNKNOWN, total_cost
 
 CITATION = (
     "Perceived Confidence Score: Salimian et al., IEEE Transactions on Software Engineering; software: "

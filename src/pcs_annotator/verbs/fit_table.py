@@ -15,11 +15,11 @@ from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.votes import Unknown
+from pcs_annotator.runs.facts import Facts
 from pcs_annotator.runs.gold import FromPeople, read_labels, refuse_other_labels
 from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file
 from pcs_annotator.runs.recorded_votes import texts_of
 from pcs_annotator.runs.settings import LearnSettings
-from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import check_ending, read_json, refuse_inputs, set_aside, signature, write_json
 from pcs_annotator.tables.result_columns import with_outcomes
@@ -63,6 +63,7 @@ class FittedTable:
     table: VoteTable
     learned: Learned
     outcomes: list[Outcome]
+    folds: int
     texts: Sequence[str] | None = None
 
     @property
@@ -106,7 +107,7 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     made = {"table": files.table.name, "written": written}
     write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})
     return FittedTable(
-        table=VoteTable(votes, gold), learned=learned, outcomes=outcomes, texts=list(texts.values()) or None
+        table=VoteTable(votes, gold), learned=learned, outcomes=outcomes, folds=settings.folds, texts=known.texts
     )
 
 

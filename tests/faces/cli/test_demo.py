@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
-from pcs_annotator.faces.cli.demo import print_tour
+from pcs_annotator.faces.cli.demo import tour_shown
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.demo import tour as touring
 from pcs_annotator.faces.demo.tour import LABELS, STYLES, run_tour
@@ -20,6 +20,7 @@ from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.resolve_config import settings_of
+from pcs_annotator.showing import to_terminal
 from pcs_annotator.verbs.models import missing_weights
 from tests.simulated import read_csv
 from tests.stub.behaviour import pick
@@ -70,7 +71,7 @@ def test_the_tour_labels_every_row_shows_a_text_and_its_answers_and_the_verb_reu
     assert len(right) == ROWS
     assert sum(right) > len(right) / 2
 
-    print_tour(tour, Console(width=100, highlight=False))
+    to_terminal.show(*tour_shown(tour), console=Console(width=100, highlight=False))
     text = capsys.readouterr().out
     for words in (tour.outcomes[0].label or "", "labels in reverse order", "PCS:", "pcs run your.csv", "report.html"):
         assert words in text

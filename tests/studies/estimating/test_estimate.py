@@ -10,8 +10,8 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.answers import Estimated, Question
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.studies.estimating.evidence import evidence_of
+from pcs_annotator.studies.estimating.page import write_estimates
 from pcs_annotator.studies.estimating.shown import sentences, tables
-from pcs_annotator.studies.estimating.write import write_estimates
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -211,13 +211,19 @@ def say(text: str, *, shown: bool = True) -> None:
 
 
 def show(
-    as_json: Callable[..., object], as_text: Callable[..., None], *found: Any, to_json: bool, quiet: bool = False
+    as_json: Callable[..., object],
+    as_blocks: Callable[..., Iterable[object]],
+    *found: Any,
+    to_json: bool,
+    quiet: bool = False,
 ) -> None:
-    """Print results as JSON or as text; nothing if `quiet`."""
+    """Print results as JSON or, by their blocks, as text; nothing if `quiet`."""
     if to_json:
         echo_json(as_json(*found))
     elif not quiet:
-        as_text(*found)
+        from pcs_annotator.showing import to_terminal
+
+        to_terminal.show(*as_blocks(*found))
 
 
 def echo_json(values: object) -> None:

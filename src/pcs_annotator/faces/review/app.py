@@ -39,7 +39,7 @@ from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, Shown
-from pcs_annotator.showing.report.markup import Markup, joined, section, tag
+from pcs_annotator.showing.markup import Markup, joined, section, tag
 
 A_YEAR = 365 * 24 * 3600
 STATUS: Mapping[type[Exception], int] = {UnknownRow: 404, LeaseExpired: 409, ChangedMeanwhile: 409}

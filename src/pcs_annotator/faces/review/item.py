@@ -11,9 +11,10 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.faces.review.layout import link, undo_button
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.runs.review.values import Shown, ShownVariant, ShownVote
-from pcs_annotator.showing.report.diff import clipped, marked
-from pcs_annotator.showing.report.formats import DASH, bar, number
-from pcs_annotator.showing.report.markup import Child, Markup, joined, section, sentence, tag, user_text
+from pcs_annotator.showing.diff import clipped, marked
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import DASH, number
+from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, tag, user_text
 
 ROOM = 1500
 """About how many characters of a variant are shown."""

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from markdown_it import MarkdownIt
 
 from pcs_annotator.faces.review.keys import COMMANDS
-from pcs_annotator.showing.report.markup import Child, Markup, sentence, tag, user_text
+from pcs_annotator.showing.markup import Child, Markup, sentence, tag, user_text
 
 PLACES = (("/", "Review"), ("/rows", "Rows"), ("/people", "People"))
 

@@ -8,9 +8,10 @@ from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import link
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.runs.review.values import FitNews, FoundRow, FoundRows, Progress, ReviewerAgreement
-from pcs_annotator.showing.report.diff import clipped
-from pcs_annotator.showing.report.formats import bar, count, number, percent
-from pcs_annotator.showing.report.markup import Child, Markup, joined, section, sentence, table, tag, user_text
+from pcs_annotator.showing.diff import clipped
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import count, number, percent
+from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, table, tag, user_text
 
 PREVIEW = 400
 WHAT_ALPHA_IS = (

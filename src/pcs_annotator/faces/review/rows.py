@@ -14,9 +14,10 @@ from pcs_annotator.core.review import Reviewed
 from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import link, undo_button
 from pcs_annotator.runs.review.values import FoundRow, FoundRows, Query, Sort
-from pcs_annotator.showing.report.diff import clipped
-from pcs_annotator.showing.report.formats import DASH, bar, count, number
-from pcs_annotator.showing.report.markup import Child, Markup, joined, sentence, tag, user_text
+from pcs_annotator.showing.diff import clipped
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import DASH, count, number
+from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag, user_text
 
 T = TypeVar("T", bound=str)
 PREVIEW = 240

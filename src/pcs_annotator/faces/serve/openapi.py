@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pcs_annotator.showing.report.markup import Markup, joined, tag
+from pcs_annotator.showing.markup import Markup, joined, tag
 from pcs_annotator.version import __version__
 
 Schema = Mapping[str, Any]

@@ -17,8 +17,8 @@ from pcs_annotator.judging.evaluation.relation_value import (
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions
 from pcs_annotator.runs.learn import counted_once
 from pcs_annotator.runs.recorded_votes import written_by_model
-from pcs_annotator.showing.report.formats import DASH, number, percent
-from pcs_annotator.showing.report.markup import Child, Markup, section, sentence, table, tag, user_text
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.view import View
 
 TITLE = "What each relation adds"
@@ -26,23 +26,25 @@ RESAMPLES = 300
 MORE = "pcs relations value FOLDER uses more splits and resamples."
 
 
-def relations(view: View) -> Markup:
+def relations(view: View) -> b.Section:
     """Return what each relation adds on gold rows, and what to keep; or why that is not known."""
     try:
         found = _valued(view)
     except UserError as error:
-        return section("relations", TITLE, sentence(f"Not known: {str(error).rstrip('.')}."))
-    columns = ("applies to", "calls per text", "per question", "over all texts", "advice")
-    return section(
+        return b.section("relations", TITLE, b.text(f"Not known: {str(error).rstrip('.')}."), menu="Relations")
+    columns = b.numbers("applies to", "calls per text", "per question", "over all texts", "advice")
+    rows = [_row(one, found.n) for one in found.relations]
+    return b.section(
         "relations",
         TITLE,
-        sentence(
+        b.text(
             f"One more question beside the original, in points of class AUROC on {counted(found.n, 'gold row')} "
             "that the fit did not see, with 95 % intervals."
         ),
-        table([("Relation", ""), *((title, "number") for title in columns)], _rows(found), kind="figures"),
-        *(sentence(tag("strong", said, dir="auto"), kind="verdict") for said in found.conclusions),
-        sentence(" ".join([*found.table.notes[:2], MORE]), kind="note"),
+        b.Table(columns=[b.Column("Relation"), *columns], rows=rows, kind="figures"),
+        *(b.text(b.strong(said, own=True), kind="verdict") for said in found.conclusions),
+        b.note(" ".join([*found.table.notes[:2], MORE])),
+        menu="Relations",
     )
 
 
@@ -58,16 +60,6 @@ def _valued(view: View) -> RelationValues:
     return relation_values(result.votes, gold, quick, name=view.data_name)
 
 
-def _rows(found: RelationValues) -> list[list[Child]]:
-    return [_row(one, found.n) for one in found.relations]
-
-
-def _row(one: RelationValue, rows: int) -> list[Child]:
-    return [
-        user_text(one.relation),
-        percent(one.covered, rows),
-        number(one.calls),
-        points(one.per_question) or DASH,
-        points(one.gain),
-        ADVICE[one.advice],
-    ]
+def _row(one: RelationValue, rows: int) -> b.Row:
+    gains = points(one.per_question) or None, points(one.gain)
+    return [b.name(one.relation), percent(one.covered, rows), one.calls, *gains, ADVICE[one.advice]]

@@ -9,10 +9,10 @@ from rich.console import Console
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.faces.cli.learned_view import _figures_table
-from pcs_annotator.faces.cli.result_view import ShortNames, print_rows, print_tables, table_json
-from pcs_annotator.judging.evaluation.figures import KEPT, MethodFigures
+from pcs_annotator.faces.cli.experiment import table_json
 from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.to_terminal import ShortNames, show
 
 TABLE = ResultTable(
     name="t",
@@ -31,7 +31,7 @@ TABLE = ResultTable(
 
 def printed(table: ResultTable, width: int) -> str:
     out = io.StringIO()
-    print_tables([table], Console(file=out, width=width, highlight=False))
+    show(table, console=Console(file=out, width=width, highlight=False))
     return out.getvalue()
 
 
@@ -72,10 +72,10 @@ def test_any_table_can_be_printed_at_any_width(rows: list[list[Content]], width:
 
 
 def test_a_figure_with_more_decimals_than_its_interval_is_still_inside() -> None:
-    estimate = Estimate(0.864, Interval(0.864, 0.891), 40)
-    figures = MethodFigures(method="lr", figures=dict.fromkeys(KEPT, estimate))
+    cell = b.figure(Estimate(0.864, Interval(0.864, 0.891), 40))
     out = io.StringIO()
-    print_rows(_figures_table([figures], ShortNames([], 40)), Console(file=out, width=120))
+    table = b.Table(columns=[b.Column("method"), *b.numbers("AUROC", digits=3)], rows=[["lr", cell]])
+    show(table, console=Console(file=out, width=120))
     assert "0.864  0.864–0.891" in out.getvalue()
 
 

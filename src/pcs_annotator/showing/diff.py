@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pcs_annotator.core.variant import Edit, edits_between
-from pcs_annotator.showing.report.markup import Child, Markup, joined, tag
+from pcs_annotator.showing.markup import Child, Markup, joined, tag
 
 # Comparing word by word takes time quadratic in the length.
 LONGEST_COMPARED = 600
@@ -23,14 +22,18 @@ class _Frame(NamedTuple):
 
 def marked(before: str, after: str, room: int) -> Markup:
     """Return the second text, with `<del>` and `<ins>` where it differs from the first, in about `room` characters."""
-    edits = _edits(before, after)
-    if max(len(before), len(after)) <= room:
-        return joined(*_pieces(before, edits))
-    place = max(room // 3, CONTEXT)
-    short = [(_middle(same, from_start=at == 0), edit) for at, (same, edit) in enumerate(_stretches(before, edits))]
-    rest = before[edits[-1].start + len(edits[-1].before) :] if edits else before
-    shown = [joined(same, *_change(edit, place)) for same, edit in short[:MOST_CHANGES]]
-    return joined(*shown, " …" if len(edits) > MOST_CHANGES else clipped(rest, CONTEXT))
+    edits, whole = _edits(before, after), max(len(before), len(after)) <= room
+    shown: list[Child] = []
+    at = 0
+    for place, edit in enumerate(edits if whole else edits[:MOST_CHANGES]):
+        same = before[at : edit.start]
+        shown.append(same if whole else _middle(same, from_start=not place))
+        longest = LONGEST_COMPARED if whole else max(room // 3, CONTEXT)
+        shown += [tag(name, clipped(one, longest)) for name, one in (("del", edit.before), ("ins", edit.after)) if one]
+        at = edit.start + len(edit.before)
+    if whole:
+        return joined(*shown, before[at:])
+    return joined(*shown, " …" if len(edits) > MOST_CHANGES else clipped(before[at:], CONTEXT))
 
 
 def clipped(text: str, room: int) -> str:
@@ -68,28 +71,6 @@ def _frame(before: str, after: str) -> _Frame:
 
 def _inside_word(text: str, at: int) -> bool:
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
-
-
-def _pieces(before: str, edits: Sequence[Edit]) -> Iterator[Child]:
-    at = 0
-    for same, edit in _stretches(before, edits):
-        yield same
-        yield from _change(edit, LONGEST_COMPARED)
-        at = edit.start + len(edit.before)
-    yield before[at:]
-
-
-def _stretches(before: str, edits: Sequence[Edit]) -> Iterator[tuple[str, Edit]]:
-    """Yield each change with the unchanged text before it."""
-    at = 0
-    for edit in edits:
-        yield before[at : edit.start], edit
-        at = edit.start + len(edit.before)
-
-
-def _change(edit: Edit, room: int) -> Iterator[Child]:
-    yield tag("del", clipped(edit.before, room)) if edit.before else None
-    yield tag("ins", clipped(edit.after, room)) if edit.after else None
 
 
 def _middle(same: str, *, from_start: bool) -> str:

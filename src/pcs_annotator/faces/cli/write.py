@@ -1,25 +1,78 @@
-"""`pcs exchange`: rows of a run to Label Studio, and people's answers back."""
+"""`pcs report`, `pcs table` and `pcs exchange`: what a run hands to people and papers."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.cli import options
-from pcs_annotator.verbs import exchange
+from pcs_annotator.showing.report.page import write_figures, write_report
+from pcs_annotator.verbs import exchange, paper
+from pcs_annotator.verbs.fit import open_run
+
+
+@click.command("report")
+@click.argument("folder", type=options.PATH)
+@click.option("-o", "--out", type=options.PATH, help="HTML file to write; default: report.html in the run folder.")
+@click.option(
+    "--figures/--no-figures",
+    default=True,
+    show_default=True,
+    help="Also write each chart as an SVG file, to the folder figures beside the page.",
+)
+@options.KEEP_EARLIER
+@options.JSON
+def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bool, to_json: bool) -> None:
+    """Write the report of the run in FOLDER: one HTML file that works offline."""
+    result = open_run(folder)
+    path = write_report(result, out, replace=replace)
+    charts = write_figures(result, path.parent / "figures") if figures else []
+    if to_json:
+        files = [str(chart) for chart in charts]
+        options.echo_json({"report": str(path), "bytes": path.stat().st_size, "figures": files})
+        return
+    click.echo(f"wrote {path}")
+    if charts:
+        click.echo(f"wrote {', '.join(chart.name for chart in charts)} in {charts[0].parent}")
+
+
+@click.command("table")
+@click.argument("folder", type=options.PATH)
+@click.option(
+    "--format",
+    "name",
+    type=click.Choice(get_args(paper.Format)),
+    help="Format; default: what the ending of --out says (.md, .tex, .csv, .xlsx), else markdown.",
+)
+@click.option("-o", "--out", type=options.PATH, help="File to write; default: print it.")
+@options.list_option("--order", "Labels from the lowest to the highest, for weighted κ and ordinal α.")
+@options.KEEP_EARLIER
+def table_command(*, folder: Path, name: str | None, out: Path | None, order: tuple[str, ...], replace: bool) -> None:
+    """Write results, confusion matrix and a methods paragraph of the run in FOLDER, to paste into a paper.
+
+    CSV has one row per figure. LaTeX needs the packages booktabs and graphicx.
+    """
+    kind = paper.format_of(name, out)
+    found = paper.paper_of(open_run(folder), order)
+    if out is None:
+        click.echo(paper.paper_text(found, kind), nl=False)
+    else:
+        click.echo(f"wrote {paper.write_paper(found, kind, out, keep_earlier=replace)}")
+
 
 RUN = click.argument("run", type=options.PATH)
 TOOL = click.argument("tool", type=click.Choice(["label-studio"]), expose_value=False)
 
 
 @click.group("exchange")
-def command() -> None:
+def exchange_command() -> None:
     """Hand rows of a run to people in Label Studio, and read their answers back."""
 
 
-@command.command()
+@exchange_command.command()
 @RUN
 @TOOL
 @click.option("-o", "--out", type=options.PATH, required=True, help="JSON file to write.")
@@ -43,14 +96,7 @@ def command() -> None:
 @options.KEEP_EARLIER
 @options.JSON
 def export(
-    *,
-    run: Path,
-    out: Path,
-    decision: str | None,
-    queue: Queue | None,
-    rows: int | None,
-    replace: bool,
-    to_json: bool,
+    *, run: Path, out: Path, decision: str | None, queue: Queue | None, rows: int | None, replace: bool, to_json: bool
 ) -> None:
     """Write rows of RUN for people to label.
 
@@ -69,7 +115,7 @@ def export(
     click.echo(f"in Label Studio, {paste}, then import {written.file}")
 
 
-@command.command("import")
+@exchange_command.command("import")
 @RUN
 @TOOL
 @click.argument("file", type=options.PATH)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
-from pcs_annotator.showing.report.markup import Markup, joined, tag
+from pcs_annotator.showing.markup import Markup, joined, tag
 
 WIDTH = 400.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 380.0, 34.0, 290.0
