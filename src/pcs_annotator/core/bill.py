@@ -33,7 +33,7 @@ class Plan:
     known: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def for_rows(self, rows: int) -> Plan:
-        """Return the plan for so many rows that are like these."""
+        """Return the plan for another number of similar rows."""
         if rows == self.rows:
             return self
 

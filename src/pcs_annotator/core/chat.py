@@ -85,7 +85,7 @@ class Request:
         sampling: How to sample the answer.
         constraint: The form of the answer; None for any.
         logprobs: How many alternatives of each answer token to give with their log-probabilities; 0 for none.
-        parts: What the messages were made from, if they ask for a label. They are no part of a ledger entry's key.
+        parts: What the messages were made from, if they ask for a label. They do not count for a ledger entry's key.
     """
 
     messages: tuple[Message, ...]

@@ -151,7 +151,7 @@ def row_counts(sample_weight: object, rows: int) -> Integers:
     """Return how often each row counts, from the weights that a user gave; None is once for each.
 
     Raises:
-        GoldError: There is not one weight per row, or a weight is no whole number from 0 on.
+        GoldError: There is not one weight per row, or a weight is not a whole number from 0 on.
     """
     if sample_weight is None:
         return np.ones(rows, dtype=np.intp)
@@ -161,8 +161,8 @@ def row_counts(sample_weight: object, rows: int) -> Integers:
     wrong = np.flatnonzero(~((given >= 0) & (given == np.floor(given)) & np.isfinite(given)))
     if len(wrong):
         raise GoldError(
-            f"sample_weight, row {wrong[0] + 1}: {given[wrong[0]]:g} is no whole number from 0 on: a weight says how "
-            "often a row counts, so round weights to whole numbers"
+            f"sample_weight, row {wrong[0] + 1}: {given[wrong[0]]:g} is not a whole number from 0 on: a weight says "
+            "how often a row counts, so round weights to whole numbers"
         )
     return given.astype(np.intp)
 

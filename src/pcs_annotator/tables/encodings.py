@@ -90,7 +90,7 @@ class Encoding(NamedTuple):
 
 
 class NotText(ValueError):
-    """The bytes are no text in any encoding."""
+    """The bytes are not a text in any encoding."""
 
 
 def find_encoding(open: Callable[[], Any], file: str, wanted: str = "", most: int | None = None) -> Encoding:
@@ -120,7 +120,7 @@ def find_encoding(open: Callable[[], Any], file: str, wanted: str = "", most: in
 def _as_wanted(open: Callable[[], Any], file: str, wanted: str, marked: str, most: int | None) -> Encoding:
     try:
         found = codecs.lookup(wanted)
-        "".encode(wanted)  # `hex` and the like are no encodings of texts
+        "".encode(wanted)  # `hex` and the like do not encode texts
     except LookupError:
         raise TableError(
             f"there is no encoding {wanted!r} (--encoding): use one such as utf-8, windows-1252, latin-1 or shift-jis"
@@ -223,7 +223,7 @@ def _sample(open: Callable[[], Any], most: int | None) -> tuple[int, list[bytes]
 
 
 def _likeliest(sample: bytes) -> str:
-    """Return the encoding in which most letters are usual ones; empty if there is none."""
+    """Return the encoding in which most letters are usual ones; empty if no encoding fits."""
     ascii_letters = len(re.findall(rb"[A-Za-z]", sample))
     latin = ascii_letters > len(re.findall(rb"[\x80-\xff]", sample))
     scores = {name: _usual(sample, name, languages) for name, languages in (_LATIN if latin else _OTHER).items()}
@@ -274,7 +274,7 @@ class Utf8Stream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer, as far as there is something."""
+        """Fill a buffer with what can be read."""
         while not self._ready:
             block = self._stream.read(BLOCK)
             text = self._decoder.decode(block, final=not block)

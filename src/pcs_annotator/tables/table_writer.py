@@ -114,7 +114,7 @@ def _closing(writer: TableWriter) -> Iterator[TableWriter]:
 def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     import pyarrow as pa
 
-    ending = ending_of(name if split_name(PurePath(name)).ending else f"{name}.{style.kind}")
+    ending = ending_of(name if split_name(PurePath(name))[1] else f"{name}.{style.kind}")
     if ending.kind in (*PARQUET, FEATHER):
         return _ArrowWriter(file, ending.kind)
     if ending.kind == WORKBOOK:
