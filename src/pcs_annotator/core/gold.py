@@ -15,7 +15,7 @@ import numpy as np
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.base.text import MOST_LISTED, listed
 from pcs_annotator.core.arrays import Codes, Integers, values_of
-from pcs_annotator.core.task import label_lookup, unknown_label
+from pcs_annotator.core.task import label_code
 from pcs_annotator.core.votes import Votes, check_known, check_votes
 
 UNLABELLED = -1
@@ -31,17 +31,10 @@ def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> C
             item id to label name.
     """
     check_votes(votes)
-    values = _aligned(votes, gold)
-    lookup = label_lookup(votes.labels)
     codes = np.full(len(votes), UNLABELLED, dtype=np.int8)
-    for row, value in enumerate(values):
-        text = _as_text(value)
-        if not text:
-            continue
-        code = lookup.get(text.casefold())
-        if code is None:
-            raise unknown_label(text, votes.labels, f"gold, row {row + 1} (id {votes.ids[row]!r})")
-        codes[row] = code
+    for row, value in enumerate(_aligned(votes, gold)):
+        if text := _as_text(value):
+            codes[row] = label_code(text, votes.labels, f"gold, row {row + 1} (id {votes.ids[row]!r})")
     return codes
 
 

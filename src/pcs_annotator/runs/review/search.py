@@ -8,7 +8,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import Array, Integers, Mask
-from pcs_annotator.core.task import label_lookup, unknown_label
+from pcs_annotator.core.task import label_code
 from pcs_annotator.runs.review.record import Record
 from pcs_annotator.runs.review.rows import DECISIONS, NO_LABEL, Rows
 from pcs_annotator.runs.review.values import Query
@@ -72,10 +72,7 @@ def _by_people(rows: Rows, record: Record, query: Query) -> Mask:
 
 
 def _code(rows: Rows, label: str) -> int:
-    code = label_lookup(rows.labels).get(label.casefold())
-    if code is None:
-        raise unknown_label(label, rows.labels, "query")
-    return code
+    return label_code(label, rows.labels, "query")
 
 
 def contains(column: Array, words: str) -> Mask:

@@ -18,7 +18,7 @@ from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpire
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
-from pcs_annotator.core.task import Task, label_lookup, unknown_label
+from pcs_annotator.core.task import Task, label_code
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.review import search
@@ -194,12 +194,7 @@ class Review:
         return Saved([given.id], [verdict.number])
 
     def _label(self, label: str | None) -> str | None:
-        if label is None:
-            return None
-        code = label_lookup(self.labels).get(label.casefold())
-        if code is None:
-            raise unknown_label(label, self.labels, "verdict")
-        return self.labels[code]
+        return None if label is None else self.labels[label_code(label, self.labels, "verdict")]
 
     def _check_lease(self, place: int, given: Given) -> None:
         if self._version(place, given.reviewer) != given.version:
