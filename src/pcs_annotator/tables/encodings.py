@@ -18,7 +18,7 @@ UTF8 = "utf-8"
 BLOCK = 1024**2
 SAMPLE = 16 * 1024
 """How many bytes a guess is made from: lines with other letters than ASCII, from the whole file."""
-_BOMS = (
+BOMS = (
     (codecs.BOM_UTF8, UTF8),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins like the next one
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -102,7 +102,7 @@ def find_encoding(open: Callable[[], Any], file: str, wanted: str = "", most: in
     """
     with open() as stream:
         head = stream.read(BLOCK)
-    marked = next((name for bom, name in _BOMS if head.startswith(bom)), "")
+    marked = next((name for bom, name in BOMS if head.startswith(bom)), "")
     if wanted:
         return _as_wanted(open, file, wanted, marked, most)
     if marked:
