@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError, PcsWarning, TableError
+from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Integers, Mask
 from pcs_annotator.core.copies import same_texts
 from pcs_annotator.core.gold import (
@@ -18,7 +19,6 @@ from pcs_annotator.core.gold import (
     as_known,
     cell_key,
     gold_codes,
-    listed,
     refuse_contradictions,
     same_text,
     text_hash,
