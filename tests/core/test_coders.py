@@ -54,7 +54,16 @@ def test_a_column_that_is_named_or_called_gold_wins(
     assert found.columns.coders
 
 
-def test_a_label_that_is_none_names_column_and_row(tmp_path: Path) -> None:
+def test_labels_of_people_become_codes_and_the_majority_counts() -> None:
+    found = Coders.of({"anna": ["a", None, "B"], "ben": ["a", "b", "a"]}, ["a", "b"], ["1", "2", "3"], "coded.csv")
+    assert found is not None
+    assert found.codes.tolist() == [[0, -1, 1], [0, 1, 0]]
+    assert found.majority.tolist() == [0, 1, -1]
+    with pytest.raises(ValueError, match="1 coders with codes of shape"):
+        Coders(names=("anna",), codes=found.codes)
+
+
+def test_a_label_outside_the_set_names_column_and_row(tmp_path: Path) -> None:
     given = coder_labels(dataset(tmp_path, "id,text,gold_ben\nr1,one,a\nr2,two,oops\n"))
     with pytest.raises(
         LabelError, match=r"coded\.csv, id 'r2', column gold_ben: 'oops' is not one of the labels 'a', 'b'"

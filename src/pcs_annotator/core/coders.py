@@ -9,7 +9,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.task import label_lookup, unknown_label
+from pcs_annotator.core.task import label_code
 
 PREFIX = "gold_"
 
@@ -47,15 +47,11 @@ class Coders:
         """
         if not given:
             return None
-        lookup = label_lookup(labels)
         codes = np.full((len(given), len(ids)), UNLABELLED, dtype=np.int8)
         for line, (name, column) in enumerate(given.items()):
             for row, label in enumerate(column):
-                if label and label.casefold() not in lookup:
-                    where = f"{table}, id {ids[row]!r}, column {PREFIX}{name}"
-                    raise unknown_label(label, labels, where)
                 if label:
-                    codes[line, row] = lookup[label.casefold()]
+                    codes[line, row] = label_code(label, labels, f"{table}, id {ids[row]!r}, column {PREFIX}{name}")
         return cls(names=tuple(given), codes=codes)
 
     @property

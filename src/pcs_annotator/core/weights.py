@@ -93,7 +93,7 @@ class Diagnostics:
         flags: What a user should know.
         annotator_intervals: Stability range per annotator: where 95 % of refits on resampled rows put its weight,
             widened to contain the weight itself; empty unless requested. Weights are shrunk towards equal ones, so
-            this is no confidence interval of the weight that endless gold would give.
+            this is not a confidence interval of the weight that endless gold would give.
         relation_intervals: The same per relation.
         candidates: For `auto`, the cross-validated log-loss of every candidate.
     """

@@ -17,8 +17,6 @@ from pcs_annotator.tables.table_files import (
     Contents,
     Dialect,
     TextFile,
-    refuse_repeated,
-    refuse_too_many,
     schema_of_texts,
 )
 
@@ -71,10 +69,7 @@ class CsvFile(TextFile):
             header = self._header()
             if not header.names:
                 raise EOFError("it has no header line")
-        names = header.names
-        refuse_too_many(len(names), self.name)
-        refuse_repeated(names, self.name)
-        return Contents(schema_of_texts(names), None, header.dialect, self._note())
+        return Contents(schema_of_texts(header.names, self.name), None, header.dialect, self._note())
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""

@@ -51,7 +51,7 @@ def check_ending(place: Path | str, endings: Sequence[str]) -> None:
     """Raise if a file to be written, here or at an address, has an extension that we do not write, or is a folder."""
     if isinstance(place, Path) and place.is_dir():
         raise TableError(f"{place} is a folder: name a file to write")
-    ending = split_name(PurePath(place)).ending
+    ending = split_name(PurePath(place))[1]
     if ending and ending.lower() not in endings:
         raise TableError(f"{place} cannot be written: use {' or '.join(endings)} instead of {ending}")
 
@@ -74,7 +74,7 @@ def refuse_inputs(out: Path, *inputs: Path | None) -> None:
     """Raise if a file to be written is one that was read."""
     for path in inputs:
         if path is not None and out.exists() and path.exists() and out.samefile(path):
-            raise TableError(f"{out} is what is read here, and would be overwritten: name another file to write")
+            raise TableError(f"{out} is read here, and would be overwritten: name another file to write")
 
 
 def refuse_existing(out: Path, *, replace: bool) -> None:

@@ -106,7 +106,7 @@ def file_system(address: str) -> tuple[Any, str]:
     except ImportError as error:
         raise MissingPackage(f"{shown} needs another package ({error}): install it, or copy the file here") from error
     except Exception as error:  # whatever the package raises, its first line says why
-        raise TableError(f"{shown} is no usable address ({first_line(error)}): check it") from error
+        raise TableError(f"{shown} is not a usable address ({first_line(error)}): check it") from error
 
 
 @contextmanager

@@ -95,22 +95,15 @@ class Contents(NamedTuple):
     note: str = ""
 
 
-class FileName(NamedTuple):
-    """The name of a file, in two parts."""
-
-    stem: str
-    ending: str
-
-
-def split_name(path: PurePath) -> FileName:
+def split_name(path: PurePath) -> tuple[str, str]:
     """Return the name of a file without its extension, and the extension with that of its compression.
 
     >>> split_name(PurePath("news.train.csv.gz"))
-    FileName(stem='news.train', ending='.csv.gz')
+    ('news.train', '.csv.gz')
     """
     packed = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
     inner = path.with_suffix("") if packed else path
-    return FileName(inner.stem, inner.suffix + packed)
+    return inner.stem, inner.suffix + packed
 
 
 class Ending(NamedTuple):
@@ -285,16 +278,13 @@ def refuse_repeated(names: Sequence[str], table: str) -> None:
         raise TableError(f"{table} has more than one column called {repeated[0]!r}: rename one of them")
 
 
-def refuse_too_many(columns: int, name: str) -> None:
-    """Raise if a table has more columns than any table of texts."""
-    if columns > MOST_COLUMNS:
-        raise TableError(
-            f"{name} has {columns:,} columns, at most {MOST_COLUMNS:,} are read: one row per text is needed"
-        )
-
-
-def schema_of_texts(names: Sequence[str]) -> pa.Schema:
-    """Return the schema of a table all of whose cells are texts."""
+def schema_of_texts(names: Sequence[str], table: str) -> pa.Schema:
+    """Return the schema of a table in which all cells are texts; too many columns or a repeated name are an error."""
     import pyarrow as pa
 
+    if len(names) > MOST_COLUMNS:
+        raise TableError(
+            f"{table} has {len(names):,} columns, at most {MOST_COLUMNS:,} are read: one row per text is needed"
+        )
+    refuse_repeated(names, table)
     return pa.schema([(name, pa.string()) for name in names])

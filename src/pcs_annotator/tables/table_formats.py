@@ -34,7 +34,6 @@ from pcs_annotator.tables.table_files import (
     TextFile,
     ending_of,
     refuse_repeated,
-    refuse_too_many,
     schema_of_texts,
 )
 from pcs_annotator.tables.workbooks import WorkbookFile
@@ -111,8 +110,7 @@ class JsonLinesFile(TextFile):
             rows += 1
             if not row.keys() <= names.keys():
                 names.update(dict.fromkeys(row))
-        refuse_too_many(len(names), self.name)
-        return Contents(schema_of_texts(list(names)), rows, note=self._note())
+        return Contents(schema_of_texts(list(names), self.name), rows, note=self._note())
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""

@@ -133,7 +133,7 @@ class TableStream:
         return found
 
     def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Dataset]:
-        """Yield all rows in order, at most so many at a time; rows without an id are numbered through the table."""
+        """Yield all rows in order, at most `rows` at a time; those without an id are numbered through the table."""
         found = False
         for numbers, table in self._numbered(self.schema, rows):
             if numbers[0] == 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import errno
 import io
@@ -114,7 +113,7 @@ def _closing(writer: TableWriter) -> Iterator[TableWriter]:
 def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     import pyarrow as pa
 
-    ending = ending_of(name if split_name(PurePath(name)).ending else f"{name}.{style.kind}")
+    ending = ending_of(name if split_name(PurePath(name))[1] else f"{name}.{style.kind}")
     if ending.kind in (*PARQUET, FEATHER):
         return _ArrowWriter(file, ending.kind)
     if ending.kind == WORKBOOK:
@@ -170,9 +169,10 @@ class _CsvWriter(TableWriter):
     def __init__(self, file: Any, name: str, dialect: Dialect, *, spreadsheet_safe: bool) -> None:
         self._file, self._name, self._dialect = file, name, dialect
         # whether an encoding has all characters is known at the end
-        self._waiting = None if dialect.encoding == "utf-8" else tempfile.TemporaryFile()  # noqa: SIM115
-        self._text = io.TextIOWrapper(self._waiting or file, encoding="utf-8", newline="")
-        if self._waiting is None and dialect.bom:
+        self._waits = dialect.encoding != "utf-8"
+        to = tempfile.TemporaryFile() if self._waits else file  # noqa: SIM115
+        self._text = io.TextIOWrapper(to, encoding="utf-8", newline="")
+        if dialect.bom and not self._waits:
             self._text.write(BOM)
         # pyarrow would quote every text
         self._writer = csv.writer(
@@ -201,17 +201,16 @@ class _CsvWriter(TableWriter):
         return [None if cell is None else str(cell).replace(".", self._dialect.decimal) for cell in cells]
 
     def close(self) -> None:
-        if self._waiting is not None:
-            self._text.flush()
-            self._encode(self._waiting)
+        if self._waits:
+            self._encode()
             self._file.close()
         self._text.close()
 
-    def _encode(self, waiting: BinaryIO) -> None:
+    def _encode(self) -> None:
         """Copy all rows in the encoding of the dialect; in UTF-8, with a warning, if that lacks a character."""
         encoding, bom = self._dialect.encoding, self._dialect.bom
         try:
-            for text in _pieces(waiting):
+            for text in self._pieces():
                 text.encode(encoding)
         except UnicodeEncodeError as error:
             warnings.warn(
@@ -221,16 +220,12 @@ class _CsvWriter(TableWriter):
             )
             encoding, bom = "utf-8", True
         self._file.write((BOM if bom else "").encode(encoding))
-        for text in _pieces(waiting):
+        for text in self._pieces():
             self._file.write(text.encode(encoding))
 
-
-def _pieces(file: BinaryIO) -> Iterator[str]:
-    """Yield a text in UTF-8 in pieces, from its beginning."""
-    file.seek(0)
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    while data := file.read(1 << 20):
-        yield decoder.decode(data)
+    def _pieces(self) -> Iterator[str]:
+        self._text.seek(0)
+        return iter(partial(self._text.read, 1 << 20), "")
 
 
 class _WorkbookWriter(TableWriter):

@@ -62,7 +62,7 @@ def place_or_table(data: object) -> Path | str | pa.Table:
 
 
 def texts_of(column: object, name: str = "the list") -> list[str | None]:
-    """Return the texts of a column, None where one is missing; a value that is no text is an error."""
+    """Return the texts of a column, None where one is missing; a value that is not a text is an error."""
     import pyarrow as pa
 
     values = values_of(column, name)

@@ -168,7 +168,7 @@ class VoteColumns:
 
 
 def _parsed(texts: pa.Array) -> Floats:
-    """Return texts as numbers, nan where they are none."""
+    """Return texts as numbers, nan for texts that are not numbers."""
     import pyarrow as pa
 
     def number(text: str | None) -> float:

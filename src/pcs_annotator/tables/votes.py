@@ -141,7 +141,7 @@ def _seen(votes: Sequence[Column], gold: Column | None, columns: VoteColumns) ->
     """Return the labels found in votes, gold and the names of columns with probabilities."""
     labels = vote_columns.with_named_labels(vote_columns.seen_labels(votes, gold), columns)
     if gold is not None:
-        # a gold value that is probably no label is refused, unless models answer with it
+        # a gold value that is probably not a label is refused, unless models answer with it
         known = label_lookup(vote_columns.with_named_labels(vote_columns.seen_labels(votes, None), columns))
         unsure = [text if text and text.casefold() not in known else None for text in gold.texts()]
         refuse_doubtful(unsure, [f"{columns.table}, column 'gold'"] * len(unsure), "name all labels with --labels")

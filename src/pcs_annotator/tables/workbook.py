@@ -71,7 +71,7 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> None:
 
 
 def refuse_too_many_rows(rows: int, name: str) -> None:
-    """Raise if a sheet cannot have so many rows."""
+    """Raise if a sheet cannot have this number of rows."""
     if rows > MOST_ROWS:
         raise TableError(
             f"{name}: an Excel sheet has at most {MOST_ROWS:,} rows and a header: write .parquet or .csv instead"

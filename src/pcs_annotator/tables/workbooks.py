@@ -19,8 +19,6 @@ from pcs_annotator.tables.table_files import (
     MOST_BYTES_UNPACKED,
     Contents,
     TableFile,
-    refuse_repeated,
-    refuse_too_many,
     schema_of_texts,
     too_large,
 )
@@ -53,13 +51,13 @@ class _Rows(NamedTuple):
 
     Attributes:
         sheet: The name of the sheet.
-        names: The columns, after those of the sheet that they are in.
-        columns: Where they are.
+        schema: The columns.
+        columns: Where they are on the sheet.
         cells: The rows below the header, without empty ones.
     """
 
     sheet: str
-    names: Sequence[str]
+    schema: pa.Schema
     columns: Sequence[int]
     cells: Sequence[Sequence[Any]]
 
@@ -78,7 +76,7 @@ class WorkbookFile(TableFile):
             rows, sheets = self._rows(book, data), len(_visible_sheets(book))
         several = sheets > 1 and not self.reading.sheet
         note = f"has {sheets} sheets: {rows.sheet!r} is read (--sheet names another)" if several else ""
-        return Contents(schema_of_texts(rows.names), len(rows.cells), note=note)
+        return Contents(rows.schema, len(rows.cells), note=note)
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows."""
@@ -86,7 +84,7 @@ class WorkbookFile(TableFile):
 
         with self._opened() as (book, data):
             rows = self._rows(book, data)
-        wanted = [rows.columns[rows.names.index(name)] for name in schema.names]
+        wanted = [rows.columns[rows.schema.get_field_index(name)] for name in schema.names]
         left = iter(rows.cells)
         while batch := list(islice(left, BATCH_ROWS)):
             yield pa.table([[_as_text(cells[place]) for cells in batch] for place in wanted], schema=schema)
@@ -196,9 +194,7 @@ class WorkbookFile(TableFile):
             )
         columns = [place for place in range(len(header)) if any(row[place] != "" for row in found)]
         named = [_as_text(header[place]) or f"column_{first + place + 1}" for place in columns]
-        refuse_too_many(len(named), where)
-        refuse_repeated(named, where)
-        return _Rows(sheet.name, named, columns, cells)
+        return _Rows(sheet.name, schema_of_texts(named, where), columns, cells)
 
 
 def _visible_sheets(book: CalamineWorkbook) -> list[int]:

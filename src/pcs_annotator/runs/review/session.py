@@ -17,7 +17,7 @@ import numpy as np
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, TableError, UserError
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.task import Task, label_code
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
@@ -186,6 +186,9 @@ class Review:
         self._queues.leases.drop(place, reviewer)
         self._refits.saw(1)
         return verdict
+
+    def _label(self, label: str | None) -> str | None:
+        return None if label is None else self.labels[label_code(label, self.labels, "verdict")]
 
     def _check_lease(self, place: int, given: Given) -> None:
         if self._version(place, given.reviewer) != given.version:
