@@ -19,7 +19,7 @@ from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.runs.files.config import Config, RelationSettings, TaskSettings
 from pcs_annotator.runs.files.human_files import GivenGold, write_gold
-from pcs_annotator.runs.review.rows import DECISIONS, Rows, asked_questions, count_values, matching
+from pcs_annotator.runs.review.rows import DECISIONS, Rows, asked_questions, matching
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, append_events
@@ -280,10 +280,8 @@ def test_found_rows_are_sorted_and_counted(run: Path) -> None:
     assert (np.diff(certain) <= 0).all()
     recent = matching(rows, record, Query(sort="recent"))
     assert [rows.ids[place] for place in recent[:2]] == ["t3", "t25"]
-    found = count_values(rows, record, matching(rows, record, Query()))
-    assert sum(found["label"].values()) == len(rows)
-    assert sum(found["decision"].values()) == len(rows)
-    assert found["reviewed"] == {"good": 1, "bad": 1}
+    found = rows.count_labels(matching(rows, record, Query()))
+    assert found == {"good": (rows.judgement.label == 0).sum(), "bad": (rows.judgement.label == 1).sum()}
 
 
 @pytest.mark.parametrize(

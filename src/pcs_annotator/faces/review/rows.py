@@ -181,7 +181,7 @@ def _range(title: str, query: Query) -> Markup:
 def _totals(found: FoundRows, query: Query) -> Markup:
     shares = [
         joined(tag("b", count(times)), " ", user_text(name or "no label"))
-        for name, times in sorted(found.counts.get("label", {}).items(), key=lambda pair: -pair[1])[:6]
+        for name, times in sorted(found.labels.items(), key=lambda pair: -pair[1])[:6]
     ]
     return tag(
         "div",

@@ -175,6 +175,12 @@ class Rows:
             raise unknown_label(label, self.labels, where)
         return code
 
+    def count_labels(self, places: Integers) -> dict[str, int]:
+        """Return label → for how many of these rows the models propose it."""
+        codes = self.judgement.label[places]
+        times = np.bincount(codes[codes >= 0], minlength=len(self.labels)).tolist()
+        return {label: count for label, count in zip(self.labels, times, strict=True) if count}
+
     def gold_label(self, place: int) -> str | None:
         """Return the gold label of a row, if it has one."""
         code = int(self.gold[place])
@@ -304,21 +310,6 @@ def _decision(name: str) -> int:
     if name not in DECISIONS:
         raise ConfigError(f"no decision is called {name!r}: there are {', '.join(DECISIONS)}")
     return DECISIONS.index(name)
-
-
-def count_values(rows: Rows, state: ReviewState, places: Integers) -> dict[str, dict[str, int]]:
-    """Return label, decision and verdict → value → how many of these rows have it."""
-    judgement = rows.judgement
-    return {
-        "label": _counted(judgement.label[places], rows.labels),
-        "decision": _counted(judgement.decision[places], DECISIONS),
-        "reviewed": _counted(state.decided[places], rows.labels),
-    }
-
-
-def _counted(codes: Array, names: Sequence[str]) -> dict[str, int]:
-    times = np.bincount(codes[codes >= 0], minlength=len(names)).tolist()
-    return {name: count for name, count in zip(names, times, strict=True) if count}
 
 
 def _contains(column: Array, words: str) -> Mask:

@@ -21,7 +21,7 @@ from pcs_annotator.core.task import Task
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
-from pcs_annotator.runs.review.rows import DECISIONS, Rows, count_values, matching
+from pcs_annotator.runs.review.rows import DECISIONS, Rows, matching
 from pcs_annotator.runs.review.values import (
     AcceptedRows,
     FoundRow,
@@ -48,7 +48,6 @@ class Review:
     """A review of one run: rows to see, verdicts to store, and how far it is.
 
     Attributes:
-        task: What is to be decided.
         labels: The labels.
         columns: The user's own columns, besides ID and text.
         guidelines: For the people who review, in Markdown.
@@ -60,7 +59,6 @@ class Review:
         self._queues = Queues(rows, state, options)
         self._refits = Refits(rows, options.refit_every, state.since)
         self._trails: dict[str, dict[str, None]] = {}
-        self.task: Task = rows.task
         self.labels: Sequence[str] = rows.labels
         self.columns: Sequence[str] = rows.own_columns
         self.guidelines = _guidelines(rows.task, options.guidelines)
@@ -246,7 +244,7 @@ class Review:
             total=len(places),
             rows=[self._found(place, reviewer) for place in shown],
             acceptable=len(self._acceptable(places, reviewer)),
-            counts=count_values(self._rows, self._state, places),
+            labels=self._rows.count_labels(places),
             fits=self._refits.news().fits,
         )
 
@@ -304,7 +302,6 @@ class Review:
             rows=len(self._rows),
             reviewed=int((state.coders > 0).sum()),
             verdicts=sum(one.label is not None for one in own),
-            skipped=sum(one.label is None for one in own),
             seconds=statistics.median(taken) if taken else None,
             per_hour=3600 * len(taken) / sum(taken) if sum(taken) else None,
             queues=self._queues.progress(),
@@ -327,7 +324,6 @@ class Review:
             pairs=pairs,
             alpha=alpha and alpha.value,
             rows=alpha.rows if alpha else 0,
-            conflicts=int(self._state.conflict.sum()),
         )
 
 

@@ -138,7 +138,7 @@ class FoundRows:
     rows: Sequence[FoundRow]  # those of the page
     acceptable: int  # how many of all have a label that `accept_all` would accept for the person who asked
     fits: int  # which model gave the labels, as a number; give it to `accept_all`
-    counts: Mapping[str, Mapping[str, int]]  # `label`, `decision` and `reviewed` → value → how many of all
+    labels: Mapping[str, int]  # proposed label → how many of all have it
 
 
 class QueueProgress(NamedTuple):
@@ -170,7 +170,6 @@ class Progress:
     rows: int  # rows of the run
     reviewed: int  # rows with a verdict of anybody
     verdicts: int  # verdicts of this person that count
-    skipped: int  # rows that this person skipped
     seconds: float | None  # median seconds per row of this person's latest verdicts; None before the first
     per_hour: float | None  # their pace while they worked; None before the first
     queues: Mapping[Queue, QueueProgress]  # queue → progress
@@ -195,4 +194,3 @@ class ReviewerAgreement:
     pairs: Sequence[ReviewerPair]  # every two who have judged the same rows
     alpha: float | None  # krippendorff's α over all; None where it is not defined
     rows: int  # rows with verdicts of two or more
-    conflicts: int  # rows on which they differ and nobody has settled it
