@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.outcome import Decision
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.faces.review.item import readable
-from pcs_annotator.faces.review.layout import link, undo_button
+from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
 from pcs_annotator.runs.review.values import FoundRow, FoundRows, Query, Sort
 from pcs_annotator.showing.report.diff import clipped
 from pcs_annotator.showing.report.formats import DASH, bar, count, counted, number
@@ -203,38 +203,20 @@ def _accept(found: FoundRows, query: Query) -> Markup:
         ),
         tag(
             "div",
-            tag(
-                "form",
-                *(tag("input", type="hidden", name_=name, value=value) for name, value in carried.items()),
-                tag("button", f"Accept {many}", class_="strong"),
-                method="post",
-                action="/accept",
-                data_act="accept",
-            ),
+            post_form("accept", carried, tag("button", f"Accept {many}", class_="strong")),
             tag("form", tag("button", "Cancel"), method="dialog"),
             class_="buttons",
         ),
         id="sure",
         aria_labelledby="sure-title",
     )
-    return joined(
-        tag(
-            "button", f"Accept all {count(found.acceptable)} …", type="button", data_opens="sure", class_="needs-script"
-        ),
-        sure,
-    )
+    opens = {"type": "button", "data_opens": "sure", "class_": "needs-script"}
+    return joined(tag("button", f"Accept all {count(found.acceptable)} …", **opens), sure)
 
 
 def _table(rows: Sequence[FoundRow]) -> Markup:
-    titles = (
-        ("id", ""),
-        ("text", "text-cell"),
-        ("proposed", ""),
-        ("confidence", "sure"),
-        ("decision", ""),
-        ("verdict", ""),
-    )
-    head = [tag("th", title, scope="col", class_=kind or None) for title, kind in titles]
+    titles = {"id": "", "text": "text-cell", "proposed": "", "confidence": "sure", "decision": "", "verdict": ""}
+    head = [tag("th", title, scope="col", class_=kind or None) for title, kind in titles.items()]
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *map(_row, rows)), class_="list")
     return tag("div", whole, class_="scroll card", tabindex="0", role="region", aria_label="Rows")
 
@@ -245,12 +227,7 @@ def _row(row: FoundRow) -> Markup:
         "tr",
         tag("th", tag("a", row.id, href=link("/row", id=row.id), data_go="", dir="auto"), scope="row"),
         tag("td", readable(clipped(row.text, PREVIEW)), dir="auto", class_="text-cell"),
-        tag(
-            "td",
-            tag("span", row.label, class_="chip", dir="auto")
-            if row.label is not None
-            else tag("span", "no label", class_="chip warn"),
-        ),
+        tag("td", chip("no label", kind="warn") if row.label is None else chip(row.label, dir="auto")),
         tag("td", tag("span", sure), class_="sure"),
         tag("td", row.decision or DASH, class_=f"decision {row.decision}"),
         tag("td", _verdict(row.reviewed, row.gold), class_="by-people"),
@@ -263,10 +240,10 @@ def _verdict(reviewed: Reviewed | None, gold: str | None) -> Child:
         return joined("gold: ", user_text(gold)) if gold is not None else DASH
     names = tag("small", ", ".join(reviewed.by_reviewer), dir="auto")
     if reviewed.in_conflict:
-        return joined(tag("span", "reviewers differ", class_="chip warn"), " ", names)
+        return joined(chip("reviewers differ", kind="warn"), " ", names)
     if reviewed.label is None:
         return joined(tag("span", "skipped", class_="quiet"), " ", names)
-    return joined(tag("span", "✓ ", user_text(reviewed.label), class_="chip good"), " ", names)
+    return joined(chip("✓ ", user_text(reviewed.label), kind="good"), " ", names)
 
 
 def _pages(found: FoundRows, query: Query) -> Markup | None:
