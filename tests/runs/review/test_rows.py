@@ -87,7 +87,7 @@ def test_variants_of_every_row_are_shown_from_a_file_of_several_groups(run: Path
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vote_files, "ROWS_IN_MEMORY", 3)
         rows = rows_of(run)
-        shown = [one.text for place in range(len(rows)) for one in rows.variants(place)]
+        shown = [one.text for place in range(len(rows)) for one in rows.rewrites.of(place)]
     assert len(shown) == len(rows) == 60
     assert shown == table["text"].to_pylist()
 
@@ -97,11 +97,11 @@ def test_details_of_a_row(run: Path) -> None:
     place = rows.place("t7")
     assert rows.columns(place) == {"topic": "money", "likes": "2"}
     assert rows.columns(2) == {"likes": "2"}
-    [variant] = rows.variants(place)
+    [variant] = rows.rewrites.of(place)
     assert variant.relation == "frame"
     assert variant.text is not None
     assert rows.text(place).rstrip(".").lower() in variant.text.lower()
-    assert variant.question is None
+    assert "frame" not in rows.questions
     assert [(one.annotator, one.relation) for one in rows.votes_on(place)] == [
         (annotator, relation) for annotator in rows.run.votes.annotators for relation in ("original", "frame")
     ]

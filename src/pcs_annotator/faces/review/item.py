@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
 from pcs_annotator.faces.review.queues import QUEUES
-from pcs_annotator.runs.review.values import Shown, ShownVariant, ShownVote
+from pcs_annotator.runs.review.values import Shown, ShownVote
 from pcs_annotator.showing.report.diff import clipped, marked
 from pcs_annotator.showing.report.formats import DASH, bar, capital, number
 from pcs_annotator.showing.report.markup import Child, Markup, joined, section, sentence, tag, user_text
@@ -219,16 +219,17 @@ def _breakable(name: str) -> Markup:
     return joined(provider, sign, WORD_BREAK, rest)
 
 
-def _variant(shown: Shown, relation: str, variant: ShownVariant | None) -> Child:
+def _variant(shown: Shown, relation: str, variant: Variant | None) -> Child:
     if relation == ORIGINAL:
         return tag("span", "the text as it is", class_="quiet")
     if variant is None:
         return tag("span", "not shown" if shown.unread else "no variant recorded", class_="quiet")
-    if variant.question is not None:
-        return marked(shown.question, variant.question, ROOM_FOR_QUESTION)
+    if relation in shown.questions:
+        return marked(shown.question, shown.questions[relation], ROOM_FOR_QUESTION)
     if variant.status == "original":
         return tag("span", "same text, question put differently", class_="quiet")
-    changed = marked(shown.text, variant.text, ROOM) if variant.text is not None else None
+    rewritten = variant.refused if variant.text is None else variant.text
+    changed = None if rewritten is None else marked(shown.text, rewritten, ROOM)
     if variant.status == "changed":
         return changed
     why = f"{variant.status.replace('_', ' ')}{f': {variant.reason}' if variant.reason else ''}"

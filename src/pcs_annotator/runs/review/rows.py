@@ -30,7 +30,7 @@ from pcs_annotator.runs.files.runs import read_json
 from pcs_annotator.runs.gold import labels_by_people
 from pcs_annotator.runs.relation_options import relation_options_of
 from pcs_annotator.runs.resolve_config import task_of
-from pcs_annotator.runs.review.values import Query, ShownVariant, ShownVote
+from pcs_annotator.runs.review.values import Query, ShownVote
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import vote_files
@@ -230,19 +230,6 @@ class Rows:
                 )
             )
         return found
-
-    def variants(self, place: int) -> list[ShownVariant]:
-        """Return what relations made of a row."""
-        return [
-            ShownVariant(
-                one.relation,
-                one.status,
-                one.refused if one.text is None else None if one.status == "original" else one.text,
-                self.questions.get(one.relation),
-                one.reason,
-            )
-            for one in self.rewrites.of(place)
-        ]
 
     @property
     def question(self) -> str:

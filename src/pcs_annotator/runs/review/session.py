@@ -18,6 +18,7 @@ from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpire
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
 from pcs_annotator.core.task import Task
+from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
@@ -33,7 +34,6 @@ from pcs_annotator.runs.review.values import (
     ReviewerPair,
     ReviewOptions,
     Shown,
-    ShownVariant,
 )
 from pcs_annotator.runs.review_state import ReviewState, now
 
@@ -133,9 +133,9 @@ class Review:
         free = self._queues.free(place, reviewer)
         lease = self._queues.leases.take(place, reviewer).token if free else ""
         self._trails.setdefault(reviewer, {}).setdefault(rows.ids[place])
-        variants, unread = list[ShownVariant](), ""
+        variants, unread = list[Variant](), ""
         try:
-            variants = rows.variants(place)
+            variants = rows.rewrites.of(place)
         except TableError as error:  # the row can be judged without them
             unread = str(error)
         return Shown(
@@ -146,6 +146,7 @@ class Review:
             variants=variants,
             unread=unread,
             question=rows.question,
+            questions=rows.questions,
             votes=rows.votes_on(place),
             gold=rows.gold_label(place),
             reviewed=self._visible(place, reviewer),

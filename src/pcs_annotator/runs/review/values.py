@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from pcs_annotator.core.outcome import Decision, Outcome
 from pcs_annotator.core.review import Draw, Queue, Reviewed, Verdict
-from pcs_annotator.core.variant import Status
+from pcs_annotator.core.variant import Variant
 
 Sort = Literal["row", "doubtful", "certain", "recent"]
 """The order of found rows: as in the data, least certain first, most certain first, latest verdict first."""
@@ -25,17 +25,6 @@ class ReviewOptions:
     # a Markdown file for the people who review; None for the task's instruction and meanings
     guidelines: Path | None = None
     seed: int | None = None  # makes draws repeatable, for tests; None for real randomness
-
-
-class ShownVariant(NamedTuple):
-    """What a relation made of the text or of the question."""
-
-    relation: str
-    status: Status  # what became of it; `original` if it changes the question only
-    text: str | None  # the rewritten text, or the rejected one; None if there is none
-    # what was asked instead of `Shown.question`; None if the relation leaves the question as it is
-    question: str | None
-    reason: str  # why there is no rewrite, or why it was rejected
 
 
 class ShownVote(NamedTuple):
@@ -57,8 +46,9 @@ class Shown:
     outcome: Outcome  # what the models say: label, confidence, decision and reason
     # label and probability, the most probable first; scores where there is no confidence
     probabilities: Sequence[tuple[str, float]]
-    variants: Sequence[ShownVariant]  # what relations made of it
+    variants: Sequence[Variant]  # what relations made of it
     question: str  # what was asked about the original text
+    questions: Mapping[str, str]  # relation → what was asked instead, if it changes the question
     votes: Sequence[ShownVote]  # all answers; questions that were not asked are left out
     gold: str | None  # the gold label of the data or of an earlier file; verdicts are in `reviewed`
     # what people said; None if nobody did, or if this person is to judge first (double coding)
