@@ -26,7 +26,7 @@ from pcs_annotator.faces.review.forms import (
     form_of,
     name_of,
     number_of,
-    queue_of,
+    one_of,
     verdict_of,
     visit_of,
 )
@@ -103,7 +103,7 @@ class Pages:
         return self._next(visit)
 
     def _row(self, visit: Visit, given: Fields) -> Screen:
-        shown_by = queue_of(given, "shown_by", tuple(QUEUES), "chosen")
+        shown_by = one_of(QUEUES, given, "shown_by", "chosen")
         return self._item(self._review.show(given.get("id", "").strip(), visit.reviewer, shown_by), visit)
 
     def _step(self, visit: Visit, given: Fields) -> Screen:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from math import isfinite
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.outcome import Decision
 from pcs_annotator.core.review import Reviewed
+from pcs_annotator.faces.review.forms import one_of
 from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
 from pcs_annotator.runs.review.values import FoundRow, FoundRows, Query, Sort
@@ -17,7 +18,6 @@ from pcs_annotator.showing.report.diff import clipped
 from pcs_annotator.showing.report.formats import DASH, bar, count, counted, number
 from pcs_annotator.showing.report.markup import Child, Markup, joined, sentence, tag, user_text
 
-T = TypeVar("T", bound=str)
 PREVIEW = 240
 SORTS: Mapping[Sort, str] = {
     "row": "as in the data",
@@ -58,22 +58,14 @@ def query_of(given: Mapping[str, str]) -> Query:
     """
     filters: dict[str, Any] = {name: given.get(name, "") for name in ("label", "reviewer", "verdict", "text")}
     filters |= {name: _number(given, name) for name in ("least", "most")}
-    filters |= {name: FLAGS[_one_of(FLAGS, given, name, "")] for name in ("disagreement", "reviewed", "conflict")}
+    filters |= {name: FLAGS[one_of(FLAGS, given, name, "")] for name in ("disagreement", "reviewed", "conflict")}
     return Query(
         **filters,
-        decision=_one_of(DECISIONS, given, "decision", ""),
+        decision=one_of(DECISIONS, given, "decision", ""),
         columns={name[len(COLUMN) :]: value for name, value in given.items() if name.startswith(COLUMN) and value},
-        sort=_one_of(SORTS, given, "sort", "row"),
+        sort=one_of(SORTS, given, "sort", "row"),
         page=min(max(int(_number(given, "page") or 0), 0), 10**6),
     )
-
-
-def _one_of(known: Iterable[T], given: Mapping[str, str], name: str, usual: T) -> T:
-    value = given.get(name) or usual
-    found = next((one for one in known if one == value), None)
-    if found is None:
-        raise ConfigError(f"{name}={value!r} is not one of {', '.join(filter(None, known))}")
-    return found
 
 
 def _number(given: Mapping[str, str], name: str) -> float | None:
