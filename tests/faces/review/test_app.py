@@ -67,7 +67,7 @@ class Tags(HTMLParser):
 
 def fields_of(page: str) -> dict[str, str]:
     """Return what the form of a row sends along."""
-    names = ("id", "lease", "version", "shown_by", "queue")
+    names = ("id", "held", "version", "shown_by", "queue")
     return {name: unescape(re.findall(rf'name="{name}" value="([^"]*)"', page)[0]) for name in names}
 
 

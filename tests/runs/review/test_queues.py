@@ -162,7 +162,7 @@ def test_a_queue_counts_only_if_it_showed_the_row(review: Review) -> None:
 def test_a_reload_shows_the_same_row_again(review: Review) -> None:
     first = take(review, "learn")
     again = take(review, "learn")
-    assert (again.id, again.lease) == (first.id, first.lease)
+    assert (again.id, again.held) == (first.id, True)
     assert len(draws_in(review)) == 1
 
 
@@ -201,7 +201,7 @@ def test_a_row_in_other_hands_can_be_seen_but_not_judged(review: Review) -> None
     clock = set_clock(review)
     shown = take(review, "random")
     other = review.show(shown.id, "bob")
-    assert (other.held_by, other.lease) == ("ann", "")
+    assert (other.held_by, other.held) == ("ann", False)
     with pytest.raises(LeaseExpired, match="in the hands of ann"):
         review.submit(verdict(other, "good", "bob"))
     clock.now = 1000

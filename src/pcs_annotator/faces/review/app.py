@@ -108,7 +108,7 @@ class Pages:
 
     def _step(self, visit: Visit, given: Fields) -> Screen:
         """Return the row that this person saw before or after another one."""
-        trail = list(dict.fromkeys(self._review.trail(visit.reviewer)))
+        trail = self._review.trail(visit.reviewer)
         name = given.get("id", "")
         at = (trail.index(name) if name in trail else len(trail)) + (-1 if given.get("by") == "-1" else 1)
         if at >= len(trail):

@@ -61,7 +61,7 @@ def verdict_of(form: Mapping[str, str], reviewer: str) -> Given:
         label=None if form.get("skip") else form.get("label", ""),
         reviewer=reviewer,
         queue=one_of(QUEUES, form, "shown_by", "chosen"),
-        lease=form.get("lease", ""),
+        held=bool(form.get("held")),
         version=number_of(form, "version"),
         seconds=_seconds(form),
         note=form.get("note", "")[:LONGEST_NOTE].strip(),

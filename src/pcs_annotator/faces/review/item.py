@@ -97,7 +97,7 @@ def _labels(shown: Shown, eyes: Eyes) -> Markup:
     """Return the form with one button per label."""
     carried = {
         "id": shown.id,
-        "lease": shown.lease,
+        "held": "yes" if shown.held else "",
         "version": str(shown.version),
         "shown_by": shown.queue,
         "queue": eyes.working,

@@ -131,7 +131,8 @@ class Review:
         rows = self._rows
         holders = self._queues.leases.others(place, reviewer)
         free = self._queues.free(place, reviewer)
-        lease = self._queues.leases.take(place, reviewer).token if free else ""
+        if free:
+            self._queues.leases.take(place, reviewer)
         self._trails.setdefault(reviewer, {}).setdefault(rows.ids[place])
         variants, unread = list[Variant](), ""
         try:
@@ -152,8 +153,8 @@ class Review:
             reviewed=self._visible(place, reviewer),
             columns=rows.columns(place),
             queue=queue,
-            lease=lease,
-            held_by="" if free else holders[0].reviewer,
+            held=free,
+            held_by="" if free else holders[0],
             version=self._version(place, reviewer),
             draw=self._queues.draw_of(place, queue),
         )
@@ -192,9 +193,9 @@ class Review:
                 f"row {given.id!r} was judged since it was shown to you: look at it again, then decide"
             )
         if not self._queues.free(place, given.reviewer):
-            holder = self._queues.leases.others(place, given.reviewer)[0].reviewer
+            holder = self._queues.leases.others(place, given.reviewer)[0]
             raise LeaseExpired(f"row {given.id!r} is in the hands of {holder} now: take the next one")
-        if not given.lease:
+        if not given.held:
             raise LeaseExpired(f"row {given.id!r} was in somebody else's hands when it was shown: open it again")
 
     def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
@@ -281,7 +282,7 @@ class Review:
             )
         free = [place for place in places.tolist() if self._queues.free(place, reviewer)]
         group = secrets.token_hex(6)
-        given = Given(id="", label=None, reviewer=reviewer, queue="chosen", lease="", version=0)
+        given = Given(id="", label=None, reviewer=reviewer, queue="chosen", held=False, version=0)
         verdicts = [
             self._verdict(place, self.labels[self._rows.judgement.label[place]], given, number, group)
             for number, place in enumerate(free, self._state.last + 1)

@@ -55,7 +55,7 @@ class Shown:
     reviewed: Reviewed | None
     columns: Mapping[str, str]  # the user's other columns
     queue: Queue  # the queue that shows it
-    lease: str  # give it back with the verdict; empty if the row is in somebody else's hands
+    held: bool  # whether it is in this person's hands now; give it back with the verdict
     version: int  # give it back with the verdict: it tells whether the row was judged meanwhile
     unread: str = ""  # why variants cannot be shown; empty if they can
     held_by: str = ""  # who is looking at it, if that is somebody else
@@ -75,7 +75,7 @@ class Given:
     label: str | None
     reviewer: str
     queue: Queue
-    lease: str
+    held: bool  # whether the row was in this person's hands when it was shown
     version: int
     seconds: float | None = None
     note: str = ""
