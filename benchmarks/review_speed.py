@@ -132,7 +132,7 @@ def measure(path: Path) -> None:
                 label=shown.outcome.label,
                 reviewer="ann",
                 queue=shown.queue,
-                lease=shown.lease,
+                held=shown.held,
                 version=shown.version,
                 seconds=1.0,
             )

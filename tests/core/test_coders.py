@@ -83,3 +83,11 @@ def test_a_file_of_several_coders_gives_the_majority_as_gold(tmp_path: Path) -> 
     path.write_text("id,text,gold_anna,gold_ben,gold_cleo\n1,one,a,a,b\n2,two,a,b,\n", encoding="utf-8")
     assert [(one.id, one.label) for one in read_gold(path)] == [("1", "a")]
     assert read_coders(path)[1] == GivenByCoders("2", {"anna": "a", "ben": "b"}, "two")
+
+
+def test_coders_are_read_from_a_file_with_the_columns_of_the_data(tmp_path: Path) -> None:
+    path = tmp_path / "given.csv"
+    path.write_text("case,said,gold_anna\nc1,one,a\n", encoding="utf-8")
+    assert read_coders(path, Columns(text="said", id="case")) == [GivenByCoders("c1", {"anna": "a"}, "one")]
+    path.write_text("case,said,code\nc1,one,a\n", encoding="utf-8")
+    assert read_coders(path) == []  # no coders, so no ids are needed

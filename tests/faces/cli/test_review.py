@@ -27,7 +27,7 @@ from pcs_annotator.runs.review_state import read_review
 from tests.simulated import copy_run, simulated_run
 
 Captured = pytest.CaptureFixture[str]
-FIELDS = ("id", "lease", "version", "shown_by", "queue")
+FIELDS = ("id", "held", "version", "shown_by", "queue")
 
 
 @pytest.fixture(scope="module")

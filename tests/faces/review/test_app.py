@@ -67,7 +67,7 @@ class Tags(HTMLParser):
 
 def fields_of(page: str) -> dict[str, str]:
     """Return what the form of a row sends along."""
-    names = ("id", "lease", "version", "shown_by", "queue")
+    names = ("id", "held", "version", "shown_by", "queue")
     return {name: unescape(re.findall(rf'name="{name}" value="([^"]*)"', page)[0]) for name in names}
 
 
@@ -123,8 +123,8 @@ def test_a_name_is_asked_for_once(run: Path) -> None:
         ({"label": "ugly"}, 400, "&#x27;ugly&#x27; is not one of the labels"),
         ({"version": "seven"}, 400, "version=&#x27;seven&#x27; is not a number"),
         ({"version": "9"}, 409, "was judged since it was shown to you"),
-        ({"queue": "longest"}, 400, "queue=&#x27;longest&#x27; is not a queue"),
-        ({"shown_by": "nobody"}, 400, "shown_by=&#x27;nobody&#x27; is not a queue"),
+        ({"queue": "longest"}, 400, "queue=&#x27;longest&#x27; is not one of learn, random"),
+        ({"shown_by": "nobody"}, 400, "shown_by=&#x27;nobody&#x27; is not one of learn, random"),
     ],
 )
 def test_a_verdict_that_cannot_be_is_refused_in_a_sentence(

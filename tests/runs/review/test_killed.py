@@ -25,8 +25,8 @@ from pcs_annotator.runs.review.values import Given, ReviewOptions
 
 review = Review.open(Path(sys.argv[1]), ReviewOptions(refit_every=0))
 while (shown := review.next_row("ann", "learn")) is not None:
-    lease, version = shown.lease, shown.version
-    given = Given(id=shown.id, label="good", reviewer="ann", queue="learn", lease=lease, version=version)
+    held, version = shown.held, shown.version
+    given = Given(id=shown.id, label="good", reviewer="ann", queue="learn", held=held, version=version)
     print(shown.id, review.submit(given).number, flush=True)
 """
 

@@ -18,7 +18,7 @@ from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.runs.files.human_files import GivenGold, write_gold
-from pcs_annotator.runs.review.rows import DECISIONS, Rows, asked_questions, count_values, matching
+from pcs_annotator.runs.review.rows import DECISIONS, Rows, asked_questions, matching
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, append_events
@@ -87,7 +87,7 @@ def test_variants_of_every_row_are_shown_from_a_file_of_several_groups(run: Path
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vote_files, "ROWS_IN_MEMORY", 3)
         rows = rows_of(run)
-        shown = [one.text for place in range(len(rows)) for one in rows.variants(place)]
+        shown = [one.text for place in range(len(rows)) for one in rows.rewrites.of(place)]
     assert len(shown) == len(rows) == 60
     assert shown == table["text"].to_pylist()
 
@@ -97,11 +97,11 @@ def test_details_of_a_row(run: Path) -> None:
     place = rows.place("t7")
     assert rows.columns(place) == {"topic": "money", "likes": "2"}
     assert rows.columns(2) == {"likes": "2"}
-    [variant] = rows.variants(place)
+    [variant] = rows.rewrites.of(place)
     assert variant.relation == "frame"
     assert variant.text is not None
     assert rows.text(place).rstrip(".").lower() in variant.text.lower()
-    assert variant.question is None
+    assert "frame" not in rows.questions
     assert [(one.annotator, one.relation) for one in rows.votes_on(place)] == [
         (annotator, relation) for annotator in rows.run.votes.annotators for relation in ("original", "frame")
     ]
@@ -280,10 +280,8 @@ def test_found_rows_are_sorted_and_counted(run: Path) -> None:
     assert (np.diff(certain) <= 0).all()
     recent = matching(rows, record, Query(sort="recent"))
     assert [rows.ids[place] for place in recent[:2]] == ["t3", "t25"]
-    found = count_values(rows, record, matching(rows, record, Query()))
-    assert sum(found["label"].values()) == len(rows)
-    assert sum(found["decision"].values()) == len(rows)
-    assert found["reviewed"] == {"good": 1, "bad": 1}
+    found = rows.count_labels(matching(rows, record, Query()))
+    assert found == {"good": (rows.judgement.label == 0).sum(), "bad": (rows.judgement.label == 1).sum()}
 
 
 @pytest.mark.parametrize(

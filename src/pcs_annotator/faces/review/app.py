@@ -27,7 +27,7 @@ from pcs_annotator.faces.review.forms import (
     form_of,
     name_of,
     number_of,
-    queue_of,
+    one_of,
     verdict_of,
     visit_of,
 )
@@ -41,6 +41,7 @@ from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, Shown
 from pcs_annotator.showing.markup import Markup, joined, section, tag
 
+Fields = Mapping[str, str]
 A_YEAR = 365 * 24 * 3600
 STATUS: Mapping[type[Exception], int] = {UnknownRow: 404, LeaseExpired: 409, ChangedMeanwhile: 409}
 FIRST_ROW = "This is the first row that you saw."
@@ -71,18 +72,14 @@ class Pages:
 
     def app(self) -> Starlette:
         """Return the app; put a guard in front of it."""
+        pages = {"/": self._start, "/row": self._row, "/step": self._step, "/rows": self._rows, "/people": self._people}
+        actions = {"/verdict": self._verdict, "/undo": self._undo, "/accept": self._accept}
         routes = [
-            Route("/", self._start),
-            Route("/row", self._row),
-            Route("/step", self._step),
-            Route("/rows", self._rows),
-            Route("/people", self._people),
+            *(Route(path, self._page(make)) for path, make in pages.items()),
+            *(Route(path, self._page(make), methods=["POST"]) for path, make in actions.items()),
             Route("/progress", self._progress),
             Route("/reviewer", self._who),
             Route("/reviewer", self._named, methods=["POST"]),
-            Route("/verdict", self._verdict, methods=["POST"]),
-            Route("/undo", self._undo, methods=["POST"]),
-            Route("/accept", self._accept, methods=["POST"]),
             *(Route(f"/assets/{name}", _sending(name)) for name in ASSETS),
         ]
         return Starlette(routes=routes, exception_handlers={**ERROR_HANDLERS, UserError: self._problem})
@@ -102,44 +99,29 @@ class Pages:
 
     # pages
 
-    async def _start(self, request: Request) -> Response:
-        return self._for(request, request.query_params, self._next)
+    def _start(self, visit: Visit, _: Fields) -> Screen:
+        return self._next(visit)
 
-    async def _row(self, request: Request) -> Response:
-        given = request.query_params
-        shown_by = queue_of(given, "shown_by", tuple(QUEUES), "chosen")
+    def _row(self, visit: Visit, given: Fields) -> Screen:
+        shown_by = one_of(QUEUES, given, "shown_by", "chosen")
+        return self._item(self._review.show(given.get("id", "").strip(), visit.reviewer, shown_by), visit)
 
-        def found(visit: Visit) -> Screen:
-            return self._item(self._review.show(given.get("id", "").strip(), visit.reviewer, shown_by), visit)
+    def _step(self, visit: Visit, given: Fields) -> Screen:
+        """Return the row that this person saw before or after another one."""
+        trail = self._review.trail(visit.reviewer)
+        name = given.get("id", "")
+        at = (trail.index(name) if name in trail else len(trail)) + (-1 if given.get("by") == "-1" else 1)
+        if at >= len(trail):
+            return self._next(visit)
+        return self._item(self._again(trail[max(at, 0)], visit), visit, message=FIRST_ROW if at < 0 else "")
 
-        return self._for(request, given, found)
+    def _rows(self, visit: Visit, given: Fields) -> Screen:
+        return self._list(visit, query_of(given))
 
-    async def _step(self, request: Request) -> Response:
-        """Answer with the row that this person saw before or after another one."""
-        given = request.query_params
-
-        def neighbour(visit: Visit) -> Screen:
-            trail = list(dict.fromkeys(self._review.trail(visit.reviewer)))
-            name = given.get("id", "")
-            at = (trail.index(name) if name in trail else len(trail)) + (-1 if given.get("by") == "-1" else 1)
-            if at >= len(trail):
-                return self._next(visit)
-            message = FIRST_ROW if at < 0 else ""
-            return self._item(self._again(trail[max(at, 0)], visit), visit, message=message)
-
-        return self._for(request, given, neighbour)
-
-    async def _rows(self, request: Request) -> Response:
-        query = query_of(request.query_params)
-        return self._for(request, request.query_params, lambda visit: self._list(visit, query))
-
-    async def _people(self, request: Request) -> Response:
-        def found(visit: Visit) -> Screen:
-            conflicts = self._review.find(Query(conflict=True, size=20), visit.reviewer)
-            main = people_view(self._review.progress(visit.reviewer), self._review.agreement(), conflicts)
-            return Screen(title="People", main=main, address="/people", place="/people")
-
-        return self._for(request, request.query_params, found)
+    def _people(self, visit: Visit, _: Fields) -> Screen:
+        conflicts = self._review.find(Query(conflict=True, size=20), visit.reviewer)
+        main = people_view(self._review.progress(visit.reviewer), self._review.agreement(), conflicts)
+        return Screen(title="People", main=main, address="/people", place="/people")
 
     async def _progress(self, request: Request) -> Response:
         visit = visit_of(request, request.query_params, self._usual_reviewer)
@@ -147,53 +129,37 @@ class Pages:
 
     # verdicts
 
-    async def _verdict(self, request: Request) -> Response:
-        form = await form_of(request)
+    def _verdict(self, visit: Visit, form: Fields) -> Screen:
+        given = verdict_of(form, visit.reviewer)
+        try:
+            self._review.submit(given)
+        except LeaseExpired as error:
+            return self._next(visit, message=str(error), kind="problem", status=409)
+        except ChangedMeanwhile as error:
+            fresh = self._review.show(given.id, visit.reviewer, given.queue)
+            return self._item(fresh, visit, message=str(error), kind="problem", status=409)
+        said = "Skipped" if given.label is None else f"Saved: {given.label}"
+        return self._next(visit, message=f"{said} · row {given.id}", kind="saved")
 
-        def saved(visit: Visit) -> Screen:
-            given = verdict_of(form, visit.reviewer)
-            try:
-                self._review.submit(given)
-            except LeaseExpired as error:
-                return self._next(visit, message=str(error), kind="problem", status=409)
-            except ChangedMeanwhile as error:
-                fresh = self._review.show(given.id, visit.reviewer, given.queue)
-                return self._item(fresh, visit, message=str(error), kind="problem", status=409)
-            said = "Skipped" if given.label is None else f"Saved: {given.label}"
-            return self._next(visit, message=f"{said} · row {given.id}", kind="saved")
+    def _undo(self, visit: Visit, form: Fields) -> Screen:
+        here = form.get("here", "")
+        found = self._review.undo(visit.reviewer)
+        said = {"message": _undone(found), "kind": "saved"} if found else {"message": NOTHING_TO_UNDO}
+        if urlsplit(here).path == "/rows":
+            return self._list(visit, query_of(_fields_in(here)), **said)
+        if not found:
+            return self._next(visit, **said)
+        return self._item(self._review.show(found[0].id, visit.reviewer, found[0].queue), visit, **said)
 
-        return self._for(request, form, saved)
-
-    async def _undo(self, request: Request) -> Response:
-        place = urlsplit((await form_of(request)).get("here", ""))
-        before = dict(parse_qsl(place.query))
-
-        def undone(visit: Visit) -> Screen:
-            found = self._review.undo(visit.reviewer)
-            said = {"message": _undone(found), "kind": "saved"} if found else {"message": NOTHING_TO_UNDO}
-            if place.path == "/rows":
-                return self._list(visit, query_of(before), **said)
-            if not found:
-                return self._next(visit, **said)
-            return self._item(self._review.show(found[0].id, visit.reviewer, found[0].queue), visit, **said)
-
-        return self._for(request, before, undone)
-
-    async def _accept(self, request: Request) -> Response:
-        form = await form_of(request)
-        query = query_of(form)
-
-        def accepted(visit: Visit) -> Screen:
-            expected, fits = number_of(form, "expected"), number_of(form, "fits")
-            try:
-                saved = self._review.accept_all(query, visit.reviewer, expected, fits)
-            except ChangedMeanwhile as error:
-                return self._list(visit, query, message=str(error), kind="problem", status=409)
-            others = f"; {counted(saved.left_out, 'row')} in others' hands left out" if saved.left_out else ""
-            message = f"Saved: {counted(len(saved.verdicts), 'verdict')}{others}"
-            return self._list(visit, query, message=message, kind="saved")
-
-        return self._for(request, form, accepted)
+    def _accept(self, visit: Visit, form: Fields) -> Screen:
+        query, expected, fits = query_of(form), number_of(form, "expected"), number_of(form, "fits")
+        try:
+            saved = self._review.accept_all(query, visit.reviewer, expected, fits)
+        except ChangedMeanwhile as error:
+            return self._list(visit, query, message=str(error), kind="problem", status=409)
+        others = f"; {counted(saved.left_out, 'row')} in others' hands left out" if saved.left_out else ""
+        message = f"Saved: {counted(len(saved.verdicts), 'verdict')}{others}"
+        return self._list(visit, query, message=message, kind="saved")
 
     # answers
 
@@ -238,15 +204,20 @@ class Pages:
         progress = self._review.progress(visit.reviewer)
         return joined(queue_menu(progress, visit.queue), progress_view(progress, visit.queue))
 
-    def _for(self, request: Request, given: Mapping[str, str], make: Callable[[Visit], Screen]) -> Response:
-        """Answer somebody whose name is known, and ask for it otherwise."""
-        visit = visit_of(request, given, self._usual_reviewer)
-        if not visit.reviewer:
-            return RedirectResponse("/reviewer", 303)
-        response = self._sent(request, visit, make(visit))
-        if request.cookies.get(QUEUE) != visit.queue:
-            response.set_cookie(QUEUE, visit.queue, httponly=True, samesite="strict")
-        return response
+    def _page(self, make: Callable[[Visit, Fields], Screen]) -> Callable[[Request], Awaitable[Response]]:
+        """Return the handler that answers somebody whose name is known, and asks for it otherwise."""
+
+        async def answer(request: Request) -> Response:
+            given = await form_of(request) if request.method == "POST" else request.query_params
+            visit = visit_of(request, {**_fields_in(given.get("here", "")), **given}, self._usual_reviewer)
+            if not visit.reviewer:
+                return RedirectResponse("/reviewer", 303)
+            response = self._sent(request, visit, make(visit, given))
+            if request.cookies.get(QUEUE) != visit.queue:
+                response.set_cookie(QUEUE, visit.queue, httponly=True, samesite="strict")
+            return response
+
+        return answer
 
     def _sent(self, request: Request, visit: Visit, answer: Screen) -> Response:
         """Return a whole page; its parts for the script; or, after a form without script, where to look."""
@@ -267,6 +238,10 @@ class Pages:
             return error_response(status, str(error), request_id_of(request))
         answer = Screen(title="Problem", main=problem_view(str(error)), address="/", status=status)
         return self._sent(request, visit_of(request, {}, self._usual_reviewer), answer)
+
+
+def _fields_in(address: str) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(address).query))
 
 
 def _for_script(request: Request) -> bool:

@@ -48,7 +48,7 @@ def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", mess
         tag("main", main, id="main", tabindex="-1"),
         _keys(frame.keys),
         _go_to(),
-        tag("form", method="post", action="/undo", id="undo", data_act="undo"),
+        post_form("undo", {}, id="undo"),
         data_labels="|".join(frame.keys),
     )
     return f"<!DOCTYPE html>\n{tag('html', _head(f'{title} · {frame.name}'), body, lang='en')}\n"
@@ -132,6 +132,17 @@ def _dialog(name: str, title: str, *children: Child) -> Markup:
     close = tag("form", tag("button", "Close", class_="plain"), method="dialog")
     head = tag("header", tag("h2", title, id=f"{name}-title"), close)
     return tag("dialog", head, *children, id=name, aria_labelledby=f"{name}-title")
+
+
+def chip(*children: Child, kind: str = "", **attributes: str | None) -> Markup:
+    """Return a short mark, such as a label; its kind gives it a colour."""
+    return tag("span", *children, class_=f"chip {kind}".strip(), **attributes)
+
+
+def post_form(act: str, values: Mapping[str, str], *children: Child, **attributes: str) -> Markup:
+    """Return a form that sends these values, and what is filled in, to the address of an act."""
+    hidden = [tag("input", type="hidden", name_=name, value=value) for name, value in values.items()]
+    return tag("form", *hidden, *children, method="post", action=f"/{act}", data_act=act, **attributes)
 
 
 def undo_button() -> Markup:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.review.item import readable
-from pcs_annotator.faces.review.layout import link
+from pcs_annotator.faces.review.layout import chip, link
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.runs.review.values import FitNews, FoundRow, FoundRows, Progress, ReviewerAgreement
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import count, number, percent
-from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, table, tag, user_text
+from pcs_annotator.showing.markup import Markup, joined, section, sentence, table, tag, user_text
+from pcs_annotator.showing.report.formats import percent
+from pcs_annotator.showing.report.markup import joined, section
 
 PREVIEW = 400
 WHAT_ALPHA_IS = (
@@ -92,18 +94,12 @@ def queue_menu(progress: Progress, queue: Queue) -> Markup:
 
 def _entry(name: Queue, progress: Progress, current: bool) -> Markup:
     words, left = QUEUES[name], progress.queues[name].left
-    fit: list[Child] = [
-        tag(
-            "span",
-            "fit for estimates" if words.estimates else "unfit for estimates",
-            class_=f"chip{'' if words.estimates else ' warn'}",
-        )
-    ]
+    fit = chip("fit for estimates") if words.estimates else chip("unfit for estimates", kind="warn")
     return tag(
         "li",
         tag(
             "a",
-            tag("span", tag("b", words.title), tag("span", f"{count(left)} left", class_="quiet"), *fit, class_="line"),
+            tag("span", tag("b", words.title), tag("span", f"{count(left)} left", class_="quiet"), fit, class_="line"),
             tag("span", words.purpose),
             tag("span", words.use, class_="quiet"),
             href=link("/", queue=name),

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from math import isfinite
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.outcome import Decision
 from pcs_annotator.core.review import Reviewed
+from pcs_annotator.faces.review.forms import one_of
 from pcs_annotator.faces.review.item import readable
-from pcs_annotator.faces.review.layout import link, undo_button
+from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
 from pcs_annotator.runs.review.values import FoundRow, FoundRows, Query, Sort
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import DASH, count, number
 from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag, user_text
 
-T = TypeVar("T", bound=str)
 PREVIEW = 240
 SORTS: Mapping[Sort, str] = {
     "row": "as in the data",
@@ -60,22 +60,14 @@ def query_of(given: Mapping[str, str]) -> Query:
     """
     filters: dict[str, Any] = {name: given.get(name, "") for name in ("label", "reviewer", "verdict", "text")}
     filters |= {name: _number(given, name) for name in ("least", "most")}
-    filters |= {name: FLAGS[_one_of(FLAGS, given, name, "")] for name in ("disagreement", "reviewed", "conflict")}
+    filters |= {name: FLAGS[one_of(FLAGS, given, name, "")] for name in ("disagreement", "reviewed", "conflict")}
     return Query(
         **filters,
-        decision=_one_of(DECISIONS, given, "decision", ""),
+        decision=one_of(DECISIONS, given, "decision", ""),
         columns={name[len(COLUMN) :]: value for name, value in given.items() if name.startswith(COLUMN) and value},
-        sort=_one_of(SORTS, given, "sort", "row"),
+        sort=one_of(SORTS, given, "sort", "row"),
         page=min(max(int(_number(given, "page") or 0), 0), 10**6),
     )
-
-
-def _one_of(known: Iterable[T], given: Mapping[str, str], name: str, usual: T) -> T:
-    value = given.get(name) or usual
-    found = next((one for one in known if one == value), None)
-    if found is None:
-        raise ConfigError(f"{name}={value!r} is not one of {', '.join(filter(None, known))}")
-    return found
 
 
 def _number(given: Mapping[str, str], name: str) -> float | None:
@@ -183,7 +175,7 @@ def _range(title: str, query: Query) -> Markup:
 def _totals(found: FoundRows, query: Query) -> Markup:
     shares = [
         joined(tag("b", count(times)), " ", user_text(name or "no label"))
-        for name, times in sorted(found.counts.get("label", {}).items(), key=lambda pair: -pair[1])[:6]
+        for name, times in sorted(found.labels.items(), key=lambda pair: -pair[1])[:6]
     ]
     return tag(
         "div",
@@ -205,38 +197,20 @@ def _accept(found: FoundRows, query: Query) -> Markup:
         ),
         tag(
             "div",
-            tag(
-                "form",
-                *(tag("input", type="hidden", name_=name, value=value) for name, value in carried.items()),
-                tag("button", f"Accept {many}", class_="strong"),
-                method="post",
-                action="/accept",
-                data_act="accept",
-            ),
+            post_form("accept", carried, tag("button", f"Accept {many}", class_="strong")),
             tag("form", tag("button", "Cancel"), method="dialog"),
             class_="buttons",
         ),
         id="sure",
         aria_labelledby="sure-title",
     )
-    return joined(
-        tag(
-            "button", f"Accept all {count(found.acceptable)} …", type="button", data_opens="sure", class_="needs-script"
-        ),
-        sure,
-    )
+    opens = {"type": "button", "data_opens": "sure", "class_": "needs-script"}
+    return joined(tag("button", f"Accept all {count(found.acceptable)} …", **opens), sure)
 
 
 def _table(rows: Sequence[FoundRow]) -> Markup:
-    titles = (
-        ("id", ""),
-        ("text", "text-cell"),
-        ("proposed", ""),
-        ("confidence", "sure"),
-        ("decision", ""),
-        ("verdict", ""),
-    )
-    head = [tag("th", title, scope="col", class_=kind or None) for title, kind in titles]
+    titles = {"id": "", "text": "text-cell", "proposed": "", "confidence": "sure", "decision": "", "verdict": ""}
+    head = [tag("th", title, scope="col", class_=kind or None) for title, kind in titles.items()]
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *map(_row, rows)), class_="list")
     return tag("div", whole, class_="scroll card", tabindex="0", role="region", aria_label="Rows")
 
@@ -247,12 +221,7 @@ def _row(row: FoundRow) -> Markup:
         "tr",
         tag("th", tag("a", row.id, href=link("/row", id=row.id), data_go="", dir="auto"), scope="row"),
         tag("td", readable(clipped(row.text, PREVIEW)), dir="auto", class_="text-cell"),
-        tag(
-            "td",
-            tag("span", row.label, class_="chip", dir="auto")
-            if row.label is not None
-            else tag("span", "no label", class_="chip warn"),
-        ),
+        tag("td", chip("no label", kind="warn") if row.label is None else chip(row.label, dir="auto")),
         tag("td", tag("span", sure), class_="sure"),
         tag("td", row.decision or DASH, class_=f"decision {row.decision}"),
         tag("td", _verdict(row.reviewed, row.gold), class_="by-people"),
@@ -265,10 +234,10 @@ def _verdict(reviewed: Reviewed | None, gold: str | None) -> Child:
         return joined("gold: ", user_text(gold)) if gold is not None else DASH
     names = tag("small", ", ".join(reviewed.by_reviewer), dir="auto")
     if reviewed.in_conflict:
-        return joined(tag("span", "reviewers differ", class_="chip warn"), " ", names)
+        return joined(chip("reviewers differ", kind="warn"), " ", names)
     if reviewed.label is None:
         return joined(tag("span", "skipped", class_="quiet"), " ", names)
-    return joined(tag("span", "✓ ", user_text(reviewed.label), class_="chip good"), " ", names)
+    return joined(chip("✓ ", user_text(reviewed.label), kind="good"), " ", names)
 
 
 def _pages(found: FoundRows, query: Query) -> Markup | None:

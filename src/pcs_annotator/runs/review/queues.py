@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -35,45 +34,26 @@ def lock_review(path: Path) -> AbstractContextManager[None]:
     return lock_or_refuse(path / "review", refuse)
 
 
-@dataclass(slots=True)
-class Lease:
-    """A row in somebody's hands."""
-
-    reviewer: str
-    token: str
-    until: float
-
-
 @dataclass
 class Leases:
     """Which rows are in whose hands, for some minutes; kept in memory only."""
 
     seconds: float  # how long a row is kept
     clock: Callable[[], float] = time.monotonic
-    _held: dict[int, list[Lease]] = field(default_factory=dict)
+    _until: dict[int, dict[str, float]] = field(default_factory=dict)  # row → person → when their lease ends
 
-    def others(self, place: int, reviewer: str) -> list[Lease]:
-        """Return the leases of other people on a row."""
-        return [one for one in self._live(place) if one.reviewer != reviewer]
+    def others(self, place: int, reviewer: str) -> list[str]:
+        """Return the other people who have a row in hand."""
+        moment = self.clock()
+        return [name for name, until in self._until.get(place, {}).items() if name != reviewer and until > moment]
 
-    def take(self, place: int, reviewer: str) -> Lease:
-        """Return this person's lease on a row, new or renewed; their tabs share it."""
-        live = self._live(place)
-        lease = next((one for one in live if one.reviewer == reviewer), None)
-        if lease is None:
-            lease = Lease(reviewer, secrets.token_urlsafe(9), 0.0)
-            live.append(lease)
-        lease.until = self.clock() + self.seconds
-        self._held[place] = live
-        return lease
+    def take(self, place: int, reviewer: str) -> None:
+        """Give a row into this person's hands, or renew their lease; their tabs share it."""
+        self._until.setdefault(place, {})[reviewer] = self.clock() + self.seconds
 
     def drop(self, place: int, reviewer: str) -> None:
         """End this person's lease on a row."""
-        self._held[place] = self.others(place, reviewer)
-
-    def _live(self, place: int) -> list[Lease]:
-        moment = self.clock()
-        return [one for one in self._held.get(place, ()) if one.until > moment]
+        self._until.get(place, {}).pop(reviewer, None)
 
 
 @dataclass

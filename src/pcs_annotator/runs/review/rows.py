@@ -6,7 +6,7 @@ Every filter of a query is one pass over an array or an Arrow column.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.runs.gold import labels_by_people
 from pcs_annotator.runs.relation_options import relation_options_of
 from pcs_annotator.runs.resolve_config import task_of
-from pcs_annotator.runs.review.values import Query, ShownVariant, ShownVote
+from pcs_annotator.runs.review.values import Query, ShownVote
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import Config
@@ -175,6 +175,12 @@ class Rows:
             raise unknown_label(label, self.labels, where)
         return code
 
+    def count_labels(self, places: Integers) -> dict[str, int]:
+        """Return label → for how many of these rows the models propose it."""
+        codes = self.judgement.label[places]
+        times = np.bincount(codes[codes >= 0], minlength=len(self.labels)).tolist()
+        return {label: count for label, count in zip(self.labels, times, strict=True) if count}
+
     def gold_label(self, place: int) -> str | None:
         """Return the gold label of a row, if it has one."""
         code = int(self.gold[place])
@@ -225,19 +231,6 @@ class Rows:
             )
         return found
 
-    def variants(self, place: int) -> list[ShownVariant]:
-        """Return what relations made of a row."""
-        return [
-            ShownVariant(
-                one.relation,
-                one.status,
-                one.refused if one.text is None else None if one.status == "original" else one.text,
-                self.questions.get(one.relation),
-                one.reason,
-            )
-            for one in self.rewrites.of(place)
-        ]
-
     @property
     def question(self) -> str:
         """What was asked about the original texts."""
@@ -272,64 +265,41 @@ def asked(phrasing: Phrasing, *, letters: bool) -> str:
     return f"{where}\n\n{task_prompt(phrasing.task, 'letter tag' if letters else 'tag')}"
 
 
+FILTERS: Mapping[str, Callable[[Rows, ReviewState, Any], Mask]] = {
+    "label": lambda rows, _, label: rows.judgement.label == rows.code(label, "query"),
+    "decision": lambda rows, _, name: rows.judgement.decision == _decision(name),
+    "least": lambda rows, _, least: rows.judgement.certainty >= least,
+    "most": lambda rows, _, most: rows.judgement.certainty <= most,
+    "disagreement": lambda rows, _, wanted: rows.disagreement == wanted,
+    "reviewer": lambda _, state, reviewer: state.by(reviewer),
+    "reviewed": lambda _, state, wanted: (state.coders > 0) == wanted,
+    "conflict": lambda _, state, wanted: state.conflict == wanted,
+    "verdict": lambda rows, state, label: state.decided == rows.code(label, "query"),
+    "text": lambda rows, _, words: _contains(rows.texts, words),
+}
+"""Field of a query → which rows have the value that it asks for."""
+
+
 def matching(rows: Rows, state: ReviewState, query: Query) -> Integers:
     """Return the positions of all rows of a query, in its order."""
-    found = _by_model(rows, query) & _by_people(rows, state, query)
-    if query.text:
-        found &= contains(rows.texts, query.text)
+    found = np.ones(len(rows), dtype=np.bool_)
+    for name, having in FILTERS.items():
+        value = getattr(query, name)
+        if value is not None and value != "":
+            found &= having(rows, state, value)
     for name, value in query.columns.items():
         found &= _equals(rows, name, value)
     places = np.flatnonzero(found)
     return places[_order(rows, state, places, query)]
 
 
-def count_values(rows: Rows, state: ReviewState, places: Integers) -> dict[str, dict[str, int]]:
-    """Return label, decision and verdict → value → how many of these rows have it."""
-    judgement = rows.judgement
-    return {
-        "label": _counted(judgement.label[places], rows.labels),
-        "decision": _counted(judgement.decision[places], DECISIONS),
-        "reviewed": _counted(state.decided[places], rows.labels),
-    }
+def _decision(name: str) -> int:
+    if name not in DECISIONS:
+        raise ConfigError(f"no decision is called {name!r}: there are {', '.join(DECISIONS)}")
+    return DECISIONS.index(name)
 
 
-def _counted(codes: Array, names: Sequence[str]) -> dict[str, int]:
-    times = np.bincount(codes[codes >= 0], minlength=len(names)).tolist()
-    return {name: count for name, count in zip(names, times, strict=True) if count}
-
-
-def _by_model(rows: Rows, query: Query) -> Mask:
-    judgement = rows.judgement
-    found = np.ones(len(rows), dtype=np.bool_)
-    if query.label:
-        found &= judgement.label == rows.code(query.label, "query")
-    if query.decision:
-        if query.decision not in DECISIONS:
-            raise ConfigError(f"no decision is called {query.decision!r}: there are {', '.join(DECISIONS)}")
-        found &= judgement.decision == DECISIONS.index(query.decision)
-    if query.least is not None:
-        found &= judgement.certainty >= query.least
-    if query.most is not None:
-        found &= judgement.certainty <= query.most
-    if query.disagreement is not None:
-        found &= rows.disagreement == query.disagreement
-    return found
-
-
-def _by_people(rows: Rows, state: ReviewState, query: Query) -> Mask:
-    found = np.ones(len(rows), dtype=np.bool_)
-    if query.reviewer:
-        found &= state.by(query.reviewer)
-    if query.reviewed is not None:
-        found &= (state.coders > 0) == query.reviewed
-    if query.conflict is not None:
-        found &= state.conflict == query.conflict
-    if query.verdict:
-        found &= state.decided == rows.code(query.verdict, "query")
-    return found
-
-
-def contains(column: Array, words: str) -> Mask:
+def _contains(column: Array, words: str) -> Mask:
     """Return where a column of texts contains some words, whatever the case."""
     import pyarrow.compute as pc
 

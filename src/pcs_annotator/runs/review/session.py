@@ -18,10 +18,11 @@ from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpire
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
 from pcs_annotator.core.task import Task, label_code
+from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
-from pcs_annotator.runs.review.rows import DECISIONS, Rows, count_values, matching
+from pcs_annotator.runs.review.rows import DECISIONS, Rows, matching
 from pcs_annotator.runs.review.values import (
     AcceptedRows,
     FoundRow,
@@ -33,7 +34,6 @@ from pcs_annotator.runs.review.values import (
     ReviewerPair,
     ReviewOptions,
     Shown,
-    ShownVariant,
 )
 from pcs_annotator.runs.review_state import ReviewState, now
 
@@ -48,7 +48,6 @@ class Review:
     """A review of one run: rows to see, verdicts to store, and how far it is.
 
     Attributes:
-        task: What is to be decided.
         labels: The labels.
         columns: The user's own columns, besides ID and text.
         guidelines: For the people who review, in Markdown.
@@ -60,7 +59,6 @@ class Review:
         self._queues = Queues(rows, state, options)
         self._refits = Refits(rows, options.refit_every, state.since)
         self._trails: dict[str, dict[str, None]] = {}
-        self.task: Task = rows.task
         self.labels: Sequence[str] = rows.labels
         self.columns: Sequence[str] = rows.own_columns
         self.guidelines = _guidelines(rows.task, options.guidelines)
@@ -133,11 +131,12 @@ class Review:
         rows = self._rows
         holders = self._queues.leases.others(place, reviewer)
         free = self._queues.free(place, reviewer)
-        lease = self._queues.leases.take(place, reviewer).token if free else ""
+        if free:
+            self._queues.leases.take(place, reviewer)
         self._trails.setdefault(reviewer, {}).setdefault(rows.ids[place])
-        variants, unread = list[ShownVariant](), ""
+        variants, unread = list[Variant](), ""
         try:
-            variants = rows.variants(place)
+            variants = rows.rewrites.of(place)
         except TableError as error:  # the row can be judged without them
             unread = str(error)
         return Shown(
@@ -148,13 +147,14 @@ class Review:
             variants=variants,
             unread=unread,
             question=rows.question,
+            questions=rows.questions,
             votes=rows.votes_on(place),
             gold=rows.gold_label(place),
             reviewed=self._visible(place, reviewer),
             columns=rows.columns(place),
             queue=queue,
-            lease=lease,
-            held_by="" if free else holders[0].reviewer,
+            held=free,
+            held_by="" if free else holders[0],
             version=self._version(place, reviewer),
             draw=self._queues.draw_of(place, queue),
         )
@@ -196,9 +196,9 @@ class Review:
                 f"row {given.id!r} was judged since it was shown to you: look at it again, then decide"
             )
         if not self._queues.free(place, given.reviewer):
-            holder = self._queues.leases.others(place, given.reviewer)[0].reviewer
+            holder = self._queues.leases.others(place, given.reviewer)[0]
             raise LeaseExpired(f"row {given.id!r} is in the hands of {holder} now: take the next one")
-        if not given.lease:
+        if not given.held:
             raise LeaseExpired(f"row {given.id!r} was in somebody else's hands when it was shown: open it again")
 
     def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
@@ -249,7 +249,7 @@ class Review:
             total=len(places),
             rows=[self._found(place, reviewer) for place in shown],
             acceptable=len(self._acceptable(places, reviewer)),
-            counts=count_values(self._rows, self._state, places),
+            labels=self._rows.count_labels(places),
             fits=self._refits.news().fits,
         )
 
@@ -285,7 +285,7 @@ class Review:
             )
         free = [place for place in places.tolist() if self._queues.free(place, reviewer)]
         group = secrets.token_hex(6)
-        given = Given(id="", label=None, reviewer=reviewer, queue="chosen", lease="", version=0)
+        given = Given(id="", label=None, reviewer=reviewer, queue="chosen", held=False, version=0)
         verdicts = [
             self._verdict(place, self.labels[self._rows.judgement.label[place]], given, number, group)
             for number, place in enumerate(free, self._state.last + 1)
@@ -307,7 +307,6 @@ class Review:
             rows=len(self._rows),
             reviewed=int((state.coders > 0).sum()),
             verdicts=sum(one.label is not None for one in own),
-            skipped=sum(one.label is None for one in own),
             seconds=statistics.median(taken) if taken else None,
             per_hour=3600 * len(taken) / sum(taken) if sum(taken) else None,
             queues=self._queues.progress(),
@@ -330,7 +329,6 @@ class Review:
             pairs=pairs,
             alpha=alpha and alpha.value,
             rows=alpha.rows if alpha else 0,
-            conflicts=int(self._state.conflict.sum()),
         )
 
 

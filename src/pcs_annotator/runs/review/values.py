@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from pcs_annotator.core.outcome import Decision, Outcome
 from pcs_annotator.core.review import Draw, Queue, Reviewed, Verdict
-from pcs_annotator.core.variant import Status
+from pcs_annotator.core.variant import Variant
 
 Sort = Literal["row", "doubtful", "certain", "recent"]
 """The order of found rows: as in the data, least certain first, most certain first, latest verdict first."""
@@ -25,17 +25,6 @@ class ReviewOptions:
     # a Markdown file for the people who review; None for the task's instruction and meanings
     guidelines: Path | None = None
     seed: int | None = None  # makes draws repeatable, for tests; None for real randomness
-
-
-class ShownVariant(NamedTuple):
-    """What a relation made of the text or of the question."""
-
-    relation: str
-    status: Status  # what became of it; `original` if it changes the question only
-    text: str | None  # the rewritten text, or the rejected one; None if there is none
-    # what was asked instead of `Shown.question`; None if the relation leaves the question as it is
-    question: str | None
-    reason: str  # why there is no rewrite, or why it was rejected
 
 
 class ShownVote(NamedTuple):
@@ -57,15 +46,16 @@ class Shown:
     outcome: Outcome  # what the models say: label, confidence, decision and reason
     # label and probability, the most probable first; scores where there is no confidence
     probabilities: Sequence[tuple[str, float]]
-    variants: Sequence[ShownVariant]  # what relations made of it
+    variants: Sequence[Variant]  # what relations made of it
     question: str  # what was asked about the original text
+    questions: Mapping[str, str]  # relation → what was asked instead, if it changes the question
     votes: Sequence[ShownVote]  # all answers; questions that were not asked are left out
     gold: str | None  # the gold label of the data or of an earlier file; verdicts are in `reviewed`
     # what people said; None if nobody did, or if this person is to judge first (double coding)
     reviewed: Reviewed | None
     columns: Mapping[str, str]  # the user's other columns
     queue: Queue  # the queue that shows it
-    lease: str  # give it back with the verdict; empty if the row is in somebody else's hands
+    held: bool  # whether it is in this person's hands now; give it back with the verdict
     version: int  # give it back with the verdict: it tells whether the row was judged meanwhile
     unread: str = ""  # why variants cannot be shown; empty if they can
     held_by: str = ""  # who is looking at it, if that is somebody else
@@ -85,7 +75,7 @@ class Given:
     label: str | None
     reviewer: str
     queue: Queue
-    lease: str
+    held: bool  # whether the row was in this person's hands when it was shown
     version: int
     seconds: float | None = None
     note: str = ""
@@ -138,7 +128,7 @@ class FoundRows:
     rows: Sequence[FoundRow]  # those of the page
     acceptable: int  # how many of all have a label that `accept_all` would accept for the person who asked
     fits: int  # which model gave the labels, as a number; give it to `accept_all`
-    counts: Mapping[str, Mapping[str, int]]  # `label`, `decision` and `reviewed` → value → how many of all
+    labels: Mapping[str, int]  # proposed label → how many of all have it
 
 
 class QueueProgress(NamedTuple):
@@ -170,7 +160,6 @@ class Progress:
     rows: int  # rows of the run
     reviewed: int  # rows with a verdict of anybody
     verdicts: int  # verdicts of this person that count
-    skipped: int  # rows that this person skipped
     seconds: float | None  # median seconds per row of this person's latest verdicts; None before the first
     per_hour: float | None  # their pace while they worked; None before the first
     queues: Mapping[Queue, QueueProgress]  # queue → progress
@@ -195,4 +184,3 @@ class ReviewerAgreement:
     pairs: Sequence[ReviewerPair]  # every two who have judged the same rows
     alpha: float | None  # krippendorff's α over all; None where it is not defined
     rows: int  # rows with verdicts of two or more
-    conflicts: int  # rows on which they differ and nobody has settled it
