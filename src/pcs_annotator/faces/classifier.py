@@ -215,9 +215,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             ledger=self.ledger,
             settings=settings if usual is None else replace(settings, questions=usual.questions),
         )
-        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        votes = panel.ask_now(list(places)).plain()
-        return votes.resampled(np.array([places[text] for text in texts], dtype=np.intp))
+        return panel.ask_now(texts).plain()
 
     def _settings(self) -> CollectSettings:
         settings = self.settings or CollectSettings()

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.collect import as_async, run_job
 from pcs_annotator.asking.engine.job import Job
@@ -160,11 +162,13 @@ class Panel:
     settings: ask.CollectSettings = field(default_factory=ask.CollectSettings)
 
     async def ask(self, texts: Sequence[str]) -> Votes:
-        """Return the votes on texts; answers in the ledger are not asked for again."""
-        items = [Item(id=str(row), text=text) for row, text in enumerate(texts)]
-        return await collect(
+        """Return the votes on texts; equal ones are asked about once, and nothing that the ledger has an answer to."""
+        places = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+        items = [Item(id=str(row), text=text) for text, row in places.items()]
+        votes = await collect(
             self.task, items, self.annotators, self.relations, ledger=self.ledger, settings=self.settings
         )
+        return votes.resampled(np.array([places[text] for text in texts], dtype=np.intp))
 
     def ask_now(self, texts: Sequence[str]) -> Votes:
         """Return the votes on texts, for synchronous code; the workers of a grid search take turns without a word."""

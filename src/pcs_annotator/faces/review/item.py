@@ -15,8 +15,6 @@ from pcs_annotator.showing.diff import clipped, marked
 from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import DASH, number
 from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, tag, user_text
-from pcs_annotator.showing.report.formats import DASH
-from pcs_annotator.showing.report.markup import joined, section
 
 ROOM = 1500
 """About how many characters of a variant are shown."""

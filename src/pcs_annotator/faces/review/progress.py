@@ -12,8 +12,6 @@ from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import count, number, percent
 from pcs_annotator.showing.markup import Markup, joined, section, sentence, table, tag, user_text
-from pcs_annotator.showing.report.formats import percent
-from pcs_annotator.showing.report.markup import joined, section
 
 PREVIEW = 400
 WHAT_ALPHA_IS = (

@@ -193,13 +193,9 @@ async def ask_texts(panel: Panel, texts: Sequence[str]) -> AskedTexts:
         if on_variant is not None:
             on_variant(item, variant)
 
-    distinct = list(dict.fromkeys(texts))
-    tally = Tally(rows_expected=len(distinct))
+    tally = Tally(rows_expected=len(set(texts)))
     asking = replace(panel, settings=replace(panel.settings, on_variant=note, tally=tally))
-    votes = await asking.ask(distinct)
-    place = {text: row for row, text in enumerate(distinct)}
-    rows = np.array([place[text] for text in texts], dtype=np.intp)
-    return AskedTexts(votes=votes.resampled(rows), variants=variants, tally=tally)
+    return AskedTexts(votes=await asking.ask(texts), variants=variants, tally=tally)
 
 
 def optimiser_named(name: str) -> str:

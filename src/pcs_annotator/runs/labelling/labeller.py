@@ -19,7 +19,6 @@ from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import prepare_job, run_job
 from pcs_annotator.asking.engine.item_asker import Missing, PreparedJob
-from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import AccessDenied, PcsError, UserError
@@ -45,14 +44,12 @@ class LabelledTexts(NamedTuple):
         votes: The votes on them; None if there are none at all.
         judged: Scores, labels, probabilities and which are accepted, as arrays; `model.judge` makes outcomes.
         why: Why a text has no label; None if it has one.
-        tally: Counts of calls, answers and failures for these texts.
     """
 
     model: Model
     votes: Votes | None
     judged: Verdicts | None
     why: Sequence[str | None]
-    tally: Tally
 
 
 class Labeller:
@@ -86,9 +83,9 @@ class Labeller:
         A failure closes the pace for all texts, so the next ones are asked with another.
         """
         asker, failure = self.asker, ""
-        part, missing = asker.part(asker.shared), Missing()
+        missing = Missing()
         try:
-            votes = await self.ask(items, part, missing)
+            votes = await self.ask(items, asker.part(asker.shared), missing)
         except UserError:
             raise
         except PcsError as error:
@@ -96,14 +93,14 @@ class Labeller:
                 raise  # wrong from the start, so for all rows
             failure = str(error)
             self.restart(asker)
-            part, missing = self._without_calls(), Missing()
+            missing = Missing()
             try:
-                votes = await self.ask(items, part, missing)
+                votes = await self.ask(items, self._without_calls(), missing)
             except PcsError:  # the ledger itself has failed
-                return LabelledTexts(self.fitted.model, None, None, [failure] * len(items), part.tally)
+                return LabelledTexts(self.fitted.model, None, None, [failure] * len(items))
         reasons = [failure or "; ".join(missing.get(row, ())) or NO_ANSWER for row in range(len(items))]
         why = [reason if silent else None for silent, reason in zip(votes.silent, reasons, strict=True)]
-        return LabelledTexts(*self._judged([item.text for item in items], votes), why, part.tally)
+        return LabelledTexts(*self._judged([item.text for item in items], votes), why)
 
     def restart(self, failed: Asker) -> None:
         """Ask further texts anew, unless that was done after another text failed."""

@@ -219,7 +219,7 @@ def survey(stream: TableStream, kept: Collection[str] = (), wanted: Collection[s
     Rows that people have seen (`kept`) come first, then those with a gold label, then others at random. A hash of the
     id decides, so that the sample hardly changes when rows are added. `wanted` are the ids of rows to return as well.
     """
-    check, sample = IdCheck(), _Sample(SAMPLE_ROWS)
+    check, sample = IdCheck(), _SampleSoFar(SAMPLE_ROWS)
     found: list[Item] = []
     first_gold: dict[str, int] = {}
     for chunk in stream.chunks():
@@ -284,7 +284,7 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
     )
 
 
-class _Sample:
+class _SampleSoFar:
     """The rows with the lowest lots so far."""
 
     def __init__(self, size: int) -> None:
