@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pickle
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -21,7 +23,7 @@ import pytest
 
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import ClusterError, MissingPackage
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.task import Item, Task
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs import ask, ray_cluster
 from tests.postgres import PostgresServer
@@ -29,7 +31,7 @@ from tests.ray_cluster import kill_one, start_ray
 from tests.simulated import read_csv
 from tests.stub import Behaviour, StubProcess, stub_process
 
-ROWS, IN_FLIGHT = 300, 8
+ROWS, IN_FLIGHT, RATE = 300, 8, 20
 SERVER = Behaviour(labels=("good", "bad"), logprobs="ignored", latency_s=0.05, key="sk-secret")
 SETTINGS = f"""
 [task]
@@ -252,6 +254,28 @@ def test_a_large_table_that_is_interrupted_while_all_its_rows_are_asked_about_is
             assert opened.count() == server.stats().answered
     assert (server.stats().answered, server.stats().answered_twice) == (2 * ROWS, 0)
     assert len(read_csv(folder / "run" / "labels.csv")) == ROWS
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in Ray Data itself
+@pytest.mark.enable_socket
+def test_two_workers_share_one_rate_limit(folder: Path, ledger: str, server: StubProcess) -> None:
+    server.change(record_times=True, latency_s=0.01)
+    start_ray()
+    settings = ask.CollectSettings(
+        answers="hard",
+        max_per_second=RATE,
+        cluster=ask.ClusterSettings(workers=2),
+        environment={"PCS_API_KEY": "sk-secret"},
+    )
+    job = ask.open_job(Task("Good?", ["good", "bad"]), [f"{server.url}#m"], ["original"], settings)
+    items = [Item(id=str(row), text=f"Text {row}") for row in range(8 * RATE)]
+    votes = asyncio.run(ray_cluster.ask_job(job, items, ledger, settings))
+    assert (votes.codes >= 0).all()
+    times = sorted(server.stats(full=True).arrivals)
+    assert len(times) == len(items)
+    # in any two seconds: twice the limit, and what a busy machine delays
+    assert max(bisect_left(times, start + 2.0) - place for place, start in enumerate(times)) <= 2.2 * RATE
 
 
 def test_what_cannot_be_a_cluster_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

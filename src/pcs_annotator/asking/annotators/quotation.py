@@ -138,7 +138,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _in_a_row(words: list[str], known: Container[str], size: int) -> bool:
-    """Return whether so many known words are next to each other; it is quick, and enough to rule out a repetition."""
+    """Return whether `size` known words are next to each other: a quick way to rule out a repetition."""
     row = 0
     for word in words:
         row = row + 1 if word in known else 0

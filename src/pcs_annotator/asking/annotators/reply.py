@@ -113,7 +113,7 @@ def read_label(reply: str, labels: Sequence[str], asked: str = "", prompt: Seque
         reply: The model's reply.
         labels: The labels to choose from.
         asked: The text to label; a label that the reply only repeats from it does not count.
-        prompt: The messages that the model replied to; repeating them is no answer.
+        prompt: The messages that the model replied to; repeating them is not an answer.
 
     Examples:
         >>> read_label("I first thought <label>Real</label>, but it is <label>Fake</label>.", ["Fake", "Real"]).label

@@ -90,7 +90,7 @@ class LabelVocabulary:
     def undressed(self, text: str) -> str:
         """Return the first tokens of an answer without what may stand before a label."""
         bare = text.lstrip(_TOKEN_DRESS)
-        if any(form.startswith(bare.casefold()) for form in self.forms):  # with a label -1, a minus is no bullet
+        if any(form.startswith(bare.casefold()) for form in self.forms):  # with a label -1, a minus is not a bullet
             return bare
         return _undressed(bare, _TOKEN_DRESS, _BULLET_BEGUN)
 

@@ -159,7 +159,7 @@ class TaskPool:
 
 
 async def as_async(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
-    """Yield items of either kind."""
+    """Yield the items of an iterable, asynchronous or not."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

@@ -304,7 +304,7 @@ class CallsPerSecond:
         async with self._queue:
             while (seconds := self._next - self._clock()) > 0:
                 await asyncio.sleep(seconds)
-            # after a stall, only so much is made up for: calls must not come in a burst
+            # after a stall, only a few calls are made up for: they must not come in a burst
             self._next = max(self._next, self._clock() - LATE_SECONDS) + self._step
 
 

@@ -77,7 +77,7 @@ class SharedCalls:
         lock: Releases the lock.
         tasks: How many tasks hold it.
         under_way: Key of a call → who asks, and the reply to come.
-        answered: Keys of the latest calls. Who looked for a reply before it came finds it here before paying again.
+        answered: Keys of the latest calls. A task that looked for a reply too early checks here before it pays again.
     """
 
     lock: ExitStack = field(default_factory=ExitStack)

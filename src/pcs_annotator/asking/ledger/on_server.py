@@ -48,8 +48,6 @@ ENTRIES_AT_A_TIME = 2000
 RESTARTING, RESTART_SECONDS = "the database system is", 20.0
 """What a server says while it shuts down or starts up, and how long to wait for it."""
 
-END_CLAIMS = "DELETE FROM claims WHERE worker = %s"
-
 T = TypeVar("T")
 
 
@@ -65,10 +63,8 @@ class PostgresLedger(LedgerAdmin):
 
     def __init__(self, address: str, worker: str = "", run: str = "") -> None:
         self.address, self.shown = address, without_password(address)
-        digest = hashlib.sha256(self.shown.encode()).hexdigest()[:8]
-        self.rescue = Path(f"rescued-calls-{digest}.db")
+        self.rescue = Path(f"rescued-calls-{hashlib.sha256(self.shown.encode()).hexdigest()[:8]}.db")
         self.run, self._paid_in_run = run, PaidInRun()
-        self._succeeds = bool(worker)
         self._worker = worker or f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
         self._queue: SimpleQueue[LedgerRequests | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -80,6 +76,7 @@ class PostgresLedger(LedgerAdmin):
         self._waiting = LedgerRequests()
         self._paid: dict[int, float] | None = None
         self._newest: LedgerSums | None = None
+        self._returned: LedgerSums | None = None
         self._since = 0
 
     def __enter__(self) -> PostgresLedger:
@@ -87,8 +84,8 @@ class PostgresLedger(LedgerAdmin):
         self._thread = threading.Thread(target=self._carry_out_all, name="pcs-ledger", daemon=True)
         self._thread.start()
         try:
-            if self._succeeds:
-                self._do(lambda connection: connection.execute(END_CLAIMS, [self._worker]))
+            # an earlier process of this name is gone
+            self._do(lambda connection: connection.execute(postgres.END_CLAIMS, [self._worker]))
             self._store_rescued()
         except BaseException:
             self.__exit__()
@@ -136,9 +133,7 @@ class PostgresLedger(LedgerAdmin):
 
     def remember_graded(self, model: str, *, gives: bool) -> None:
         """Store whether a model gives log-probabilities, soon; asking goes on meanwhile."""
-        statement = _placed(REMEMBER)
-        remember = (lambda connection: connection.execute(statement, (model, int(gives))), Future[object]())
-        self._queue.put(LedgerRequests(work=(remember,)))
+        self._do_soon(lambda connection: connection.execute(_placed(REMEMBER), (model, int(gives))))
 
     def entries(self) -> Iterator[LedgerEntry]:
         """Yield every call, in no particular order."""
@@ -154,17 +149,20 @@ class PostgresLedger(LedgerAdmin):
         def keep(connection: postgres.Connection) -> LedgerSums:
             postgres.make_table(connection, "sums", postgres.CREATE_SUMS, "a budget in dollars")
             self._paid = self._paid or {}
-            rows = _all(connection, postgres.READ_SUMS, [0])
-            beside = _all(connection, postgres.READ_PAID, [self.run])[0] if self.run else ()
-            return LedgerSums(rows, dict(self._paid), PaidInRun(*beside))
+            in_run = _all(connection, postgres.READ_PAID, [self.run]) if self.run else []
+            return self._ledger_sums(_all(connection, postgres.READ_SUMS, [0]), in_run, self._paid)
 
         return self._do(keep)
 
     def changed_sums(self, since: int) -> LedgerSums | None:
         """Return the sums from a day on as of the last claim or reply; None if those were returned before."""
-        self._since = since
-        newest, self._newest = self._newest, None
-        return newest
+        self._since, before = since, self._returned
+        self._returned = self._newest  # which the thread may replace at any moment
+        return None if self._returned is before else self._returned
+
+    def _ledger_sums(self, rows: list[Row], in_run: list[Row], own: dict[int, float]) -> LedgerSums:
+        beside = PaidInRun(*map(sub, in_run[0], self._paid_in_run)) if in_run else PaidInRun()
+        return LedgerSums(rows, dict(own), beside)
 
     def lead_run(self) -> str:
         """Return the name under which other processes count what they pay for this one, as long as it is open."""
@@ -199,14 +197,17 @@ class PostgresLedger(LedgerAdmin):
         return self._do(change)
 
     def _insert(self, calls: Sequence[Row]) -> int:
-        return self._do(lambda connection: connection.execute(postgres.INSERT, _columns(calls)).rowcount)
+        return self._do(lambda connection: connection.execute(postgres.INSERT, postgres.columns_of(calls)).rowcount)
 
     def _do(self, work: Callable[[postgres.Connection], T]) -> T:
         """Have the thread do something with the connection, and wait for the result."""
         self._check_open()
+        return self._do_soon(work).result()
+
+    def _do_soon(self, work: Callable[[postgres.Connection], T]) -> Future[T]:
         done: Future[T] = Future()
         self._queue.put(LedgerRequests(work=((work, done),)))
-        return done.result()
+        return done
 
     async def _answer(self, requests: LedgerRequests, answer: asyncio.Future[T]) -> T:
         self._check_open()
@@ -229,8 +230,8 @@ class PostgresLedger(LedgerAdmin):
         settle([(done, LedgerError(f"{self.shown} was closed")) for done in self._waiting.waiting])
         if self._connection is not None:
             with suppress(psycopg.Error):
-                self._connection.execute(END_CLAIMS, [self._worker])
-                self._connection.execute("DELETE FROM workers WHERE worker = %s", [self._worker])
+                self._connection.execute(postgres.END_CLAIMS, [self._worker])
+                self._connection.execute(postgres.END_LEASE, [self._worker])
             self._connection.close()
 
     def _next_requests(self) -> tuple[LedgerRequests, bool]:
@@ -313,7 +314,7 @@ class PostgresLedger(LedgerAdmin):
             if claimed:
                 taken.execute(postgres.CLAIM, (self._worker, sorted(claimed)))
             if entries:
-                connection.execute(postgres.PUT, [*_columns(entries), [entry.key for entry in entries]])
+                connection.execute(postgres.PUT, [*postgres.columns_of(entries), [entry.key for entry in entries]])
                 if self.run:
                     connection.execute(postgres.PAY, (self.run, self._worker, *paid))
             if wanted:
@@ -325,8 +326,7 @@ class PostgresLedger(LedgerAdmin):
         self._paid_in_run = PaidInRun(*map(add, self._paid_in_run, paid))
         if self._paid is not None and look:
             add_own(self._paid, ((entry.asked_at, entry.usd) for entry in entries))
-            beside = map(sub, in_run.fetchall()[0], self._paid_in_run) if self.run else ()
-            self._newest = LedgerSums(sums.fetchall(), dict(self._paid), PaidInRun(*beside))
+            self._newest = self._ledger_sums(sums.fetchall(), in_run.fetchall() if self.run else [], self._paid)
         known = {key: reply_of(reply.decode(), *rest) for key, reply, *rest in _fetched(found, wanted)}
         self._pass_on(requests, known, {key for (key,) in _fetched(taken, claimed)})
 
@@ -390,12 +390,3 @@ def _all(connection: postgres.Connection, query: str | bytes, values: Sequence[o
 
 def _fetched(cursor: Cursor[Any], asked: Sequence[bytes]) -> list[Any]:
     return cursor.fetchall() if asked else []
-
-
-def _columns(calls: Sequence[Row]) -> list[list[Any]]:
-    """Return calls by column, in the types of the table."""
-    columns = [list(column) for column in zip(*calls, strict=True)]
-    columns[3] = [text.encode() for text in columns[3]]
-    for place in (7, 8, 9):
-        columns[place] = [None if value is None else float(value) for value in columns[place]]
-    return columns

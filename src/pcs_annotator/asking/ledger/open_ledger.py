@@ -1,4 +1,4 @@
-"""The door to ledgers of either kind."""
+"""Opens a ledger in a file or on a server."""
 
 from __future__ import annotations
 

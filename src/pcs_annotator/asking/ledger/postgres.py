@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import psycopg
 from psycopg import conninfo, errors
 from psycopg.types.numeric import Int8BinaryDumper
 
-from pcs_annotator.asking.ledger.admin import PAID, SPENT_COLUMNS
+from pcs_annotator.asking.ledger.admin import PAID, SPENT_COLUMNS, Row
 from pcs_annotator.asking.ledger.ledger import COLUMNS, FOUND
 from pcs_annotator.asking.ledger.sums import OF_ROWS, READ
 from pcs_annotator.base.errors import LedgerError
@@ -62,6 +63,8 @@ ON CONFLICT (worker) DO UPDATE SET alive_until = excluded.alive_until"""
 END_LEASES = (
     "DELETE FROM workers WHERE greatest(alive_until, pg_postmaster_start_time() + make_interval(secs => %s)) < now()"
 )
+END_LEASE = "DELETE FROM workers WHERE worker = %s"
+END_CLAIMS = "DELETE FROM claims WHERE worker = %s"
 END_CLAIMS_OF_LOST = "DELETE FROM claims WHERE worker NOT IN (SELECT worker FROM workers)"
 
 DAY = "floor(asked_at / 86400)::bigint"
@@ -181,6 +184,15 @@ def _version(connection: Connection, shown: str) -> int:
     if version > SCHEMA:
         raise LedgerError(f"{shown} was written by a newer version (schema {version}): upgrade, or use another one")
     return version
+
+
+def columns_of(calls: Sequence[Row]) -> list[list[Any]]:
+    """Return calls by column, in the types of the table."""
+    columns = [list(column) for column in zip(*calls, strict=True)]
+    columns[3] = [text.encode() for text in columns[3]]
+    for place in (7, 8, 9):
+        columns[place] = [None if value is None else float(value) for value in columns[place]]
+    return columns
 
 
 def is_transient(error: psycopg.Error) -> bool:
