@@ -17,6 +17,7 @@ from pcs_annotator.models.local.gguf import GgufFile
 from pcs_annotator.models.local.label_tree import Prompt
 from pcs_annotator.models.local.models import Manner, Style
 from pcs_annotator.models.local.runner import Encoded
+from pcs_annotator.models.wire import replace_surrogates
 
 # Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
 EMPTY_TEXTS = ("N/A", "", "[MASK]", "...")
@@ -48,7 +49,7 @@ class TokenVocabulary:
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text; lone surrogates, which have no token, become question marks."""
-        ids: list[int] = self._texts.encode(text.encode("utf-8", "replace").decode(), add_special_tokens=False).ids
+        ids: list[int] = self._texts.encode(replace_surrogates(text), add_special_tokens=False).ids
         return ids
 
     def decode(self, tokens: Sequence[int]) -> str:
