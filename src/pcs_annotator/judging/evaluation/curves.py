@@ -16,8 +16,8 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.fit_model import Trial
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, resample_counts
 from pcs_annotator.judging.metrics.metrics import Estimate, ReliabilityBin, auroc, auroc_on, ends_of_runs, reliability
+from pcs_annotator.judging.metrics.special import betaincinv
 from pcs_annotator.judging.promising.acceptance import steps_of
-from pcs_annotator.judging.special import betaincinv
 
 MOST_POINTS = 200
 MOST_ROC = 6
