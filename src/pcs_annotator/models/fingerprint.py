@@ -20,7 +20,7 @@ from enum import Enum
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import PurePath
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import PcsWarning
@@ -28,7 +28,6 @@ from pcs_annotator.models.keys import CERTAIN_KEY, is_secret_name
 
 DIGEST_BYTES = 8
 MOST_PARTS = 20_000
-LARGEST_ARRAY = 2**26
 _PLAIN = (str, bool, int, float, complex, range, type(None), type(...))
 _CODE = ("co_code", "co_exceptiontable", "co_consts", "co_names", "co_varnames", "co_argcount", "co_flags")
 _HARMLESS_MODULES = frozenset({"_thread", "threading", "logging", "asyncio.locks"})
@@ -161,8 +160,6 @@ class _Reader:
         """Return what `pickle` would store of an object, without what a call of it assigns."""
         if isinstance(thing, ModuleType) or type(thing).__module__ in _HARMLESS_MODULES:
             return (_name(thing),)
-        if getattr(thing, "nbytes", 0) > LARGEST_ARRAY:
-            raise RuntimeError
         # functions of packages may be named by others, but a model that is one cannot be looked into
         opaque = thing is self._root if hasattr(thing, "__name__") else not _is_open(thing)
         try:
@@ -193,9 +190,10 @@ def _of_function(function: FunctionType) -> Iterator[object]:
     names = {name for inner in _codes(code) for name in inner.co_names}
     yield code
     yield {name: given.default for name, given in inspect.signature(function, follow_wrapped=False).parameters.items()}
-    closure = zip(code.co_freevars, map(_content, function.__closure__ or ()), strict=True)
-    for pairs in (vars(function).items(), closure):
-        yield {name: value for name, value in pairs if name not in assigned}
+    # a cell to which nothing was assigned yet equals an empty one, and has no contents
+    closure = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    yield {name: cell.cell_contents for name, cell in closure if name not in assigned and cell != CellType()}
+    yield {name: value for name, value in vars(function).items() if name not in assigned}
     for name in sorted(names & function.__globals__.keys() - assigned):
         value = function.__globals__[name]
         yield {name: value}
@@ -275,10 +273,3 @@ def _is_own(module: object) -> bool:
         return False
     path = getattr(sys.modules.get(name), "__file__", None) or ""
     return not {"site-packages", "dist-packages"} & set(PurePath(path).parts)
-
-
-def _content(cell: Any) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:  # nothing was assigned yet
-        return None

@@ -19,7 +19,7 @@ from pcs_annotator.relations.language import NAMES, known_language
 
 LOOKED_AT = 300
 UNCLEAR = "unclear"
-# Below this share of texts, a relation that does not apply is no finding.
+# A relation that does not apply to fewer texts than this share is not worth a warning.
 MANY = 0.05
 MOST = 0.5
 ANY_TEXT = ("order", "wording", "layout")
@@ -36,7 +36,7 @@ class Languages:
 
     Attributes:
         sample: Texts that were looked at.
-        limits: Relation → how many texts of the sample it can do nothing with, because of their language or script.
+        limits: Relation → number of texts in the sample to which it does not apply, because of language or script.
     """
 
     sample: Sequence[str]
@@ -67,17 +67,17 @@ class Languages:
                 yield name
 
     def ruled_out(self, relation: Relation) -> int:
-        """Return how many texts of the sample a relation can do nothing with."""
+        """Return the number of texts in the sample to which a relation does not apply."""
         return sum(bool(ruled_out(relation, text)) for text in self.sample)
 
     @property
     def warning(self) -> str:
-        """Which relations can do nothing with many texts, and what to use instead, in one line; empty if none."""
+        """Which relations do not apply to many texts, and what to use instead, in one line; empty if none."""
         limits = {name: times for name, times in self.limits.items() if times > MANY * len(self.sample)}
         return self.limited(limits, len(self.sample)) if limits else ""
 
     def limited(self, limits: Mapping[str, int], texts: int) -> str:
-        """Return a sentence about relations that can do nothing with so many of these texts, with the remedy."""
+        """Return a sentence about relations that do not apply to some of these texts, with the remedy."""
         least, most = min(limits.values()), max(limits.values())
         share = _percent(most, texts) if least == most else f"{_percent(least, texts)} to {_percent(most, texts)}"
         limited = [name.removeprefix("rule:") for name in limits]

@@ -12,7 +12,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.bootstrap import TAIL, least_share
 from pcs_annotator.judging.metrics.metrics import auroc
-from pcs_annotator.judging.special import bdtr, ndtr, ndtri, stdtr, stdtrit
+from pcs_annotator.judging.metrics.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 Stars = Literal["***", "**", "*", "n.s."]
 LEAST_ERROR = 0.75

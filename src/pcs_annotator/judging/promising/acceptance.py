@@ -23,7 +23,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.metrics.metrics import ends_of_runs
-from pcs_annotator.judging.special import bdtr, bdtrin
+from pcs_annotator.judging.metrics.special import bdtr, bdtrin
 
 PromiseKind = Literal["error-among-accepted", "accepted-and-wrong"]
 EVERY_LABEL = ""

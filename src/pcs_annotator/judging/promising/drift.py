@@ -14,8 +14,8 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.judging.metrics.significance import holm
+from pcs_annotator.judging.metrics.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
 from pcs_annotator.judging.promising.reasons import short_names, spoken
-from pcs_annotator.judging.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
 
 GRID = 100
 SCORE_BINS = 8

@@ -8,13 +8,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from pcs_annotator.core.chat import Reply, Request
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 Engine = TypeVar("Engine")
+Style = Literal["chat", "plain"]
 # The questions of a run arrive almost at once; waiting this long makes the first batch a full one.
 GATHERING = 0.003
 
@@ -112,11 +113,18 @@ class Batcher(Generic[In, Out]):
             return [self._waiting.popleft() for _ in range(min(self._size, share))]
 
 
+class Manner(NamedTuple):
+    """How the embedded model is asked: in which style, and whether its bias on empty texts is subtracted."""
+
+    style: Style = "chat"
+    prior: bool = True
+
+
 class Ask(NamedTuple):
     """A request, and how an engine that knows several ways is to put it."""
 
     request: Request
-    manner: object = None
+    manner: Manner
 
 
 Job = BatchJob[Ask, Reply]
@@ -137,7 +145,7 @@ class Runner(Generic[Engine]):
         self._loading = threading.Lock()
         self._batcher: Batcher[Ask, Reply] = Batcher(self._work, threads=threads, size=size)
 
-    async def ask(self, request: Request, manner: object = None) -> Reply:
+    async def ask(self, request: Request, manner: Manner) -> Reply:
         """Return the answer."""
         return await self._batcher.ask(Ask(request, manner))
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.core.chat import Message, Role
 from pcs_annotator.models.local.label_tree import Prompt
+from pcs_annotator.models.wire import as_dicts, replace_surrogates
 
 # Stands for a message's text while a template is rendered; templates trim, compare and cut texts, but not this one.
 _HERE = "PCS9f0c41d7HERE"
@@ -67,7 +68,7 @@ class PromptWriter:
         space = "" if self.chat else " "
         found = []
         for label in labels:
-            answer = f"{space}{_sendable(label)}"
+            answer = f"{space}{replace_surrogates(label)}"
             whole = self._encode(after + answer)
             # a label is tokenised where it will be: a tokenizer may put a space before the start of a text
             own = whole[len(before) :] if whole[: len(before)] == before else self._encode(answer)
@@ -98,7 +99,7 @@ class PromptWriter:
         return Message(message.role, self._harmless(message.content), shared=shared)
 
     def _harmless(self, text: str) -> str:
-        text = _sendable(text).strip()
+        text = replace_surrogates(text).strip()
         while self._control.search(text):
             text = self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
         return text
@@ -121,9 +122,8 @@ class PromptWriter:
             return False
 
     def _render(self, messages: Sequence[Message], *, answer: bool = True) -> str:
-        turns = [{"role": message.role, "content": message.content} for message in messages]
         text: str = self._tokenizer.apply_chat_template(
-            turns, tokenize=False, add_generation_prompt=answer, **_SETTINGS
+            as_dicts(messages), tokenize=False, add_generation_prompt=answer, **_SETTINGS
         )
         return text
 
@@ -152,7 +152,3 @@ def _control_words(tokenizer: Any) -> re.Pattern[str]:
         if len(word := token.content.strip()) > 1 and (token.special or word[0] in "<[")
     ]
     return re.compile("|".join(sorted(map(re.escape, words), key=len, reverse=True)) or "(?!)")
-
-
-def _sendable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

@@ -18,7 +18,7 @@ SECONDS = 10.0
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 # What a download leaves out: the same weights in other formats.
 OTHERS = ("*.bin", "*.pt", "*.pth", "*.gguf", "*.h5", "*.msgpack", "*.onnx", "*.ot", "*.tflite", "original/*", "onnx/*")
-# Larger files are weights: of every step, so many bytes count, because a digest of them all takes as long as loading.
+# Larger files are weights: only a sample of each step is hashed, because hashing them all takes as long as loading.
 WHOLE = 2**24
 STEP, SAMPLE = 2**20, 2**12
 _REPO = re.compile(r"[\w.-]+(?:/[\w.-]+)?")
@@ -89,7 +89,7 @@ def find_files(name: str, environment: Mapping[str, str]) -> ModelFiles:
             opens gated models, `HF_ENDPOINT` is another hub.
 
     Raises:
-        ConfigError: There is no such model, or it cannot be downloaded, or it is no causal language model.
+        ConfigError: There is no such model, it cannot be downloaded, or it is not a causal language model.
     """
     folder = Path(name).expanduser()
     if folder.is_dir():

@@ -69,10 +69,7 @@ def lay_out(batch: Sequence[LabelQuestion]) -> Layout:
 class WholeLayout(NamedTuple):
     """Whole prompts below each other, one for each chain of appended tokens, starting in the same column.
 
-    Attributes:
-        tokens: The tokens: (sequence, column).
-        row: For each question and each row of its tree, the sequence that has it.
-        column: And its column there.
+    For each question and each row of its tree, `row` is the sequence that has it and `column` its place there.
     """
 
     tokens: Ints

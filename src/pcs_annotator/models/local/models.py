@@ -20,11 +20,11 @@ from dataclasses import replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.models.local.batching import Runner
+from pcs_annotator.models.local.batching import Manner, Runner, Style
 from pcs_annotator.models.local.hub_files import ModelFiles, download, find_files
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.pull import Progress, pull, weights_of, weights_path
@@ -35,15 +35,7 @@ from pcs_annotator.models.thinking import ask_with_room, with_room
 CONTEXT_TOKENS = 2048
 BATCH = 16
 TORCH = ("torch", "transformers")
-Style = Literal["chat", "plain"]
 DTYPES = ("float32", "bfloat16", "float16")
-
-
-class Manner(NamedTuple):
-    """How the embedded model is asked: in which style, and whether its bias on empty texts is subtracted."""
-
-    style: Style = "chat"
-    prior: bool = True
 
 
 class LocalModel:
@@ -64,7 +56,7 @@ class LocalModel:
     in_process = True
     may_think = True
     name: str
-    manner: object = None
+    manner = Manner()
     thinking_tokens = 0
 
     def __repr__(self) -> str:

@@ -108,7 +108,8 @@ class TokenRunner(Runner[Engine]):
         for job, encoded in zip(asked, engine.encode([job.question for job in asked]), strict=True):
             longest = max(map(len, encoded.labels), default=1)
             if self._context is not None and encoded.prompt.length + longest > self._context:
-                job.answer.set_exception(self._too_long(encoded.prompt))
+                said = f"{encoded.prompt.length} tokens, the limit is {self._context}"
+                job.answer.set_exception(Unanswerable(f"the text is too long for {self._name}: {said}"))
             elif encoded.labels:
                 labels.append((job, LabelQuestion(encoded.prompt, self._tree(encoded.labels), encoded.empty)))
             else:
@@ -151,11 +152,6 @@ class TokenRunner(Runner[Engine]):
                 continue
             for (job, _), reply in zip(batch, replies, strict=True):
                 job.answer.set_result(reply)
-
-    def _too_long(self, prompt: Prompt) -> Unanswerable:
-        return Unanswerable(
-            f"the text is too long for {self._name}: {prompt.length} tokens, the limit is {self._context}"
-        )
 
     def _too_large(self, tokens: int) -> Unanswerable:
         return Unanswerable(

@@ -13,10 +13,11 @@ from typing import Any
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Message, QuestionParts, Request
 from pcs_annotator.core.task import enumerated
+from pcs_annotator.models.local.batching import Manner, Style
 from pcs_annotator.models.local.gguf import GgufFile
 from pcs_annotator.models.local.label_tree import Prompt
-from pcs_annotator.models.local.models import Manner, Style
 from pcs_annotator.models.local.runner import Encoded
+from pcs_annotator.models.wire import replace_surrogates
 
 # Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
 EMPTY_TEXTS = ("N/A", "", "[MASK]", "...")
@@ -48,7 +49,7 @@ class TokenVocabulary:
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text; lone surrogates, which have no token, become question marks."""
-        ids: list[int] = self._texts.encode(text.encode("utf-8", "replace").decode(), add_special_tokens=False).ids
+        ids: list[int] = self._texts.encode(replace_surrogates(text), add_special_tokens=False).ids
         return ids
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -69,11 +70,11 @@ def _tokenizer(tokens: Sequence[str], merges: Sequence[str]) -> Any:
     return tokenizer
 
 
-def encoded(vocabulary: TokenVocabulary, request: Request, manner: object) -> Encoded:
+def encoded(vocabulary: TokenVocabulary, request: Request, manner: Manner) -> Encoded:
     """Return a request as tokens."""
     if request.constraint is None or not request.constraint.choices:
         return Encoded(chat_prompt(vocabulary, request.messages))
-    style, prior = manner if isinstance(manner, Manner) else Manner()
+    style, prior = manner
     labels, asked = request.constraint.choices, parts_of(request)
     prompt, *empty = (
         label_prompt(vocabulary, style, asked._replace(text=text), labels)
