@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.faces.cli import options
@@ -19,13 +19,13 @@ from pcs_annotator.faces.cli.evaluate import splitting_options
 from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.faces.cli.learned_view import print_notes
 from pcs_annotator.faces.cli.result_view import ShortNames, print_rows, print_tables, room_for_names
+from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.studies import relation_value
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import relations
 from pcs_annotator.verbs.evaluate import Splitting
 
-REWRITER = click.option("--rewriter", default="", metavar="MODEL", help="Model that rewrites, for llm: relations.")
-FILE = click.argument("file", type=options.PATH)
+REWRITER = options.setting_option("rewriter")
 
 
 @click.group("relations")
@@ -38,7 +38,7 @@ def command() -> None:
 @options.JSON
 def list_(config: Path | None, to_json: bool) -> None:
     """List all relations: built in, from plug-ins, and your own."""
-    known = relations.list_relations(relations.RelationChoice(config=config))
+    known = relations.list_relations(read_settings(config, Path.cwd(), {}))
     options.show(relations_json, print_relations, known, to_json=to_json)
 
 
@@ -48,21 +48,21 @@ def list_(config: Path | None, to_json: bool) -> None:
 @REWRITER
 @options.CONFIG
 @options.JSON
-def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool) -> int:
+def try_(name: str, text: str, rewriter: str | None, config: Path | None, to_json: bool) -> int:
     """Show how relation NAME rewrites TEXT, and the result of every check.
 
     NAME may be a combination: voice+synonym applies one after the other, "rule:voice|llm:voice" the first that applies.
     For a relation that changes the question, such as order, it shows how the question reads, with the task of pcs.toml.
     Exit code 1 if the relation does not apply to the text.
     """
-    tried = relations.try_relation(name, text, relations.RelationChoice(rewriter=rewriter, config=config))
+    tried = relations.try_relation(name, text, read_settings(config, Path.cwd(), {"rewriter": rewriter}))
     options.show(tried_json, print_tried, tried, to_json=to_json)
     return exit_code(int(tried.variant.text is None))
 
 
 @command.command()
-@FILE
-@click.option("--relations", "names", metavar="A,B", help="Relations; default: voice,double-negation,synonym.")
+@click.argument("file", type=options.PATH)
+@options.list_option("--relations", "Relations; default: those of pcs.toml, or voice,double-negation,synonym.")
 @REWRITER
 @options.CONFIG
 @options.reading_options
@@ -71,35 +71,19 @@ def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool
 @click.option(
     "--run", "votes", type=options.PATH, help="Run folder or table of votes: also show how often answers changed."
 )
-@click.option(
-    "--ledger",
-    metavar="ADDRESS",
-    callback=options.ledger_address,
-    help="Keep paid rewrites here, so that none is paid for twice.",
-)
+@click.option("--ledger", metavar="ADDRESS", help="Keep paid rewrites here, so that none is paid for twice.")
 @options.LIMIT
 @click.option("-o", "--out", type=options.PATH, help="Write every rewrite here (CSV or Parquet).")
 @options.KEEP_EARLIER
 @options.JSON
-def check(
-    *,
-    file: Path,
-    names: str | None,
-    rewriter: str,
-    config: Path | None,
-    ledger: LedgerAddress | None,
-    to_json: bool,
-    **rest: Any,
-) -> None:
+def check(*, config: Path | None, to_json: bool, **given: Any) -> None:
     """Measure relations on the texts of FILE.
 
     Shows how many texts each one changes, why it does not change the others, and how fast it is.
     """
-    chosen = tuple(name.strip() for name in (names or "").split(",") if name.strip())
-    rest["reading"] = options.take(Reading, rest)
-    request = relations.CheckRequest(file=file, relations=chosen, **rest)
-    choice = relations.RelationChoice(rewriter=rewriter, config=config, ledger=ledger)
-    found = relations.check_relations(request, choice)
+    settings = read_settings(config, Path.cwd(), options.take_settings(given))
+    request = relations.CheckRequest(config=settings, **given)
+    found = relations.check_relations(request)
     options.show(coverage_json, lambda found: print_coverage(found, request.out), found, to_json=to_json)
 
 
@@ -139,7 +123,7 @@ GONE, NEW = "red strike", "green"
 
 def relations_json(known: Sequence[relations.KnownRelation]) -> list[dict[str, Any]]:
     """Return the relations as plain values."""
-    return [relation._asdict() for relation in known]
+    return [asdict(relation) for relation in known]
 
 
 def print_relations(known: Sequence[relations.KnownRelation]) -> None:
