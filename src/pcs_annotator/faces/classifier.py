@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -111,7 +111,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """
         texts = texts_of(X)
         given = gold_of(y, len(texts))
-        classes = classes_of(self._instruction(), given)
+        if not isinstance(self.task, Task | str):
+            raise ConfigError(f"task is a {type(self.task).__name__}: give a Task, or an instruction as a str")
+        classes = classes_of(self.task, given)
         task = self.task if isinstance(self.task, Task) else Task(self.task, classes.labels)
         gold = [classes.name_of(value) for value in given]
         counts = row_counts(sample_weight, len(texts))
@@ -135,10 +137,10 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         )
         self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrated
         self.certificate_ = self.model_.certificate
-        self.classes_, self.labels_, self.task_ = classes.values, tuple(classes.labels), task
+        self.classes_, self.labels_, self.task_ = np.array(list(classes.names)), classes.labels, task
         named = np.array(gold, dtype=object)
         self.shares_ = to_simplex(np.array([counts[named == label].sum() for label in classes.labels]))
-        self.fallback_ = classes.values[int(self.shares_.argmax())]
+        self.fallback_ = self.classes_[int(self.shares_.argmax())]
         return self
 
     def predict(self, X: object) -> Array:
@@ -181,7 +183,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         rows = [row for row, value in enumerate(gold) if value is not None]
         if not rows:
             raise GoldError("y has no labels, so there is no accuracy: give texts with labels")
-        classes = Classes(values=self.classes_, labels=self.labels_)
+        classes = Classes(dict(zip(self.classes_.tolist(), self.labels_, strict=True)))
         predicted = self.predict([texts[row] for row in rows]).tolist()
         right = [classes.name_of(gold[row]) == classes.name_of(one) for row, one in zip(rows, predicted, strict=True)]
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows]
@@ -229,11 +231,6 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         annotators = _listed(self.annotators, "annotators")
         support = Support(task=task, annotators=annotators, ledger=self.ledger, settings=self._settings())
         return support.panel(Item(id="0", text=text))
-
-    def _instruction(self) -> Task | str:
-        if not isinstance(self.task, Task | str):
-            raise ConfigError(f"task is a {type(self.task).__name__}: give a Task, or an instruction as a str")
-        return self.task
 
 
 def _listed(given: object, name: str) -> list[Any]:
@@ -287,25 +284,21 @@ def _plain(value: object, row: int) -> Value | None:
     raise InputError(f"y, row {row}: {value!r:.60} is a {type(value).__name__}, not a label. Unknown label type")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """The labels of a task in scikit-learn's form: sorted, and of the type of y.
+    """The labels of a task in scikit-learn's form: value of y → its label, sorted by value."""
 
-    Attributes:
-        values: The values that `predict` returns.
-        labels: The label of each value, in the same order.
-    """
+    names: Mapping[Value, str]
 
-    values: Array
-    labels: Sequence[str]
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each class."""
+        return tuple(self.names.values())
 
     def name_of(self, value: Value | None) -> str | None:
         """Return the label for a value of y; None if it is not one of them."""
-        if value is None:
-            return None
-        known = dict(zip(self.values.tolist(), self.labels, strict=True))
-        if value in known:
-            return known[value]
+        if value is None or value in self.names:
+            return None if value is None else self.names[value]
         position = label_lookup(self.labels).get(str(value).casefold())
         return None if position is None else self.labels[position]
 
@@ -334,15 +327,11 @@ def classes_of(task: Task | str, gold: Sequence[Value | None]) -> Classes:
     numbers = [value for value in gold if not isinstance(value, str)]
     if present and len(numbers) == len(gold):
         return _numbered(labels, numbers)
-    classes = Classes(values=np.array(sorted(labels)), labels=tuple(sorted(labels)))
-    _refuse_unknown(classes, gold)
-    return classes
-
-
-def _refuse_unknown(classes: Classes, gold: Sequence[Value | None]) -> None:
+    classes = Classes({label: label for label in sorted(labels)})
     for row, value in enumerate(gold, 1):
         if value is not None and classes.name_of(value) is None:
             raise unknown_label(str(value), classes.labels, f"y, row {row}")
+    return classes
 
 
 def _numbered(labels: Sequence[str], gold: Sequence[int | None]) -> Classes:
@@ -364,8 +353,7 @@ def _numbered(labels: Sequence[str], gold: Sequence[int | None]) -> Classes:
         meaning = ", ".join(f"{place} is {label!r}" for place, label in places.items())
         message = f"the numbers in y are read as positions among the sorted labels: {meaning}"
         warnings.warn(message, PcsWarning, stacklevel=4)
-    chosen = names if named else places
-    return Classes(values=np.array(sorted(chosen)), labels=tuple(chosen[value] for value in sorted(chosen)))
+    return Classes(dict(sorted((names if named else places).items())))
 
 
 def _no_such_number(labels: Sequence[str], gold: Sequence[int | None]) -> LabelError:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial, wraps
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, Unpack, get_type_hints, is_typeddict
+from typing import Any, ParamSpec, TypeVar, Unpack, get_type_hints
 
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import in_notebook
@@ -279,7 +278,7 @@ def _named(settings: RunSettings) -> tuple[OwnObjects, dict[str, Any]]:
 
 def _checked(given: Mapping[str, Any], known: type[Any]) -> dict[str, Any]:
     """Return keyword arguments; one that is not known is an error that lists those that are."""
-    names = [*get_type_hints(known)] if is_typeddict(known) else [field.name for field in fields(known)]
+    names = list(known.__annotations__)
     unknown = next((name for name in given if name not in names), None)
     if unknown is not None:
         raise ConfigError(f"there is no setting {unknown!r}; the settings are {', '.join(names)}")

@@ -30,7 +30,7 @@ from pcs_annotator.runs.files.config import config_from_dict, known_learn_settin
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.relation_options import DEFAULT, relation_options_of
-from pcs_annotator.runs.settings import SPENDING, AskSettings, Config, LearnSettings, Saving, all_settings
+from pcs_annotator.runs.settings import SPENDING, Config, LearnSettings, Saving, all_settings
 from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
@@ -99,11 +99,6 @@ def with_saving(config: Config, saving: Saving) -> Config:
     return replace(config, ask=replace(config.ask, max_calls=saving.max_calls, max_tokens=saving.max_tokens))
 
 
-def budget_of(ask: AskSettings) -> Budget:
-    """Return what may be spent with these settings."""
-    return Budget(usd=ask.budget_usd, usd_per_day=ask.budget_per_day_usd, calls=ask.max_calls, tokens=ask.max_tokens)
-
-
 def columns_of(config: Config) -> Columns:
     """Return the columns that settings name."""
     data = config.data
@@ -151,28 +146,29 @@ def collect_settings_of(
     config: Config, environment: Mapping[str, str] | None, own: OwnObjects | None = None
 ) -> CollectSettings:
     """Return how to ask with these settings; `own` has the objects that some of their names stand for."""
-    rewriter = config.relations.rewriter or None
+    asked, rewriter = config.ask, config.relations.rewriter or None
+    cluster = ClusterSettings(address=asked.ray_address, workers=asked.workers) if asked.executor == "ray" else None
     return CollectSettings(
-        draws=config.ask.draws,
+        draws=asked.draws,
         rewriter=rewriter,
-        in_flight=config.ask.concurrency or MAX_IN_FLIGHT,
-        patience=Patience(deadline=config.ask.timeout),
-        budget=budget_of(config.ask),
-        prices=config.ask.prices,
-        questions=config.ask.questions,
-        answers=config.ask.answers,
-        letters=config.ask.letters,
+        in_flight=asked.concurrency or MAX_IN_FLIGHT,
+        patience=Patience(deadline=asked.timeout),
+        budget=Budget(
+            usd=asked.budget_usd,
+            usd_per_day=asked.budget_per_day_usd,
+            calls=asked.max_calls,
+            tokens=asked.max_tokens,
+        ),
+        prices=asked.prices,
+        questions=asked.questions,
+        answers=asked.answers,
+        letters=asked.letters,
         environment=environment,
         choosing=relation_options_of(config.relations, rewriter=rewriter is not None),
-        max_per_second=config.ask.max_per_second,
-        cluster=cluster_of(config.ask),
+        max_per_second=asked.max_per_second,
+        cluster=cluster,
         own=own or OwnObjects(),
     )
-
-
-def cluster_of(ask: AskSettings) -> ClusterSettings | None:
-    """Return which cluster asks with these settings; None if this machine does."""
-    return ClusterSettings(address=ask.ray_address, workers=ask.workers) if ask.executor == "ray" else None
 
 
 def labels_seen(dataset: Dataset) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
@@ -35,16 +34,14 @@ from pcs_annotator.relations.prepared import prepared
 from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
 from pcs_annotator.runs.ask import pricing
-from pcs_annotator.runs.files.config import read_config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.relation_options import DEFAULT, own_relations, relation_options_of
-from pcs_annotator.runs.resolve_config import task_of
+from pcs_annotator.runs.resolve_config import columns_of, reading_of, task_of
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, refuse_inputs
 from pcs_annotator.tables.sources import read_source
-from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_writer import WRITTEN
-from pcs_annotator.tables.tables import Columns, write_table
+from pcs_annotator.tables.tables import write_table
 
 AT_ONCE = 256
 WARM_UP = "The council approved the plan on Monday, and it did not say why."
@@ -52,7 +49,8 @@ EXAMPLE = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 """The task that relations of the question are shown with if `pcs.toml` has none."""
 
 
-class KnownRelation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class KnownRelation:
     """A relation as it is listed; it is usable if the packages it needs are installed."""
 
     name: str
@@ -61,27 +59,6 @@ class KnownRelation(NamedTuple):
     needs: tuple[str, ...]
     deterministic: bool
     usable: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelationChoice:
-    """Where relations come from.
-
-    Attributes:
-        rewriter: The model that rewrites; empty for the one in the configuration, if any.
-        config: A `pcs.toml`; None for the one in the working folder, if any.
-        ledger: Where to keep paid rewrites; None not to keep them.
-        folder: The working folder.
-    """
-
-    rewriter: str = ""
-    config: Path | None = None
-    ledger: LedgerAddress | None = None
-    folder: Path = field(default_factory=Path)
-
-    def settings(self) -> Config:
-        """Read the configuration."""
-        return read_config(self.config, self.folder)
 
 
 @dataclass(slots=True)
@@ -123,27 +100,25 @@ class CheckRequest:
 
     Attributes:
         file: A table of texts.
-        relations: Names; empty for those in the configuration, otherwise the paper's three.
+        config: Settings; if they name no relations, the paper's three are measured.
         votes: A run folder or a table of votes, for how often answers changed under each relation.
         out: Where to write every variant; None to write none.
         replace: Whether to keep a file in the way of `out` under a dated name.
+        limit: Use only the first N texts; None for all.
     """
 
     file: Path
-    relations: tuple[str, ...] = ()
-    text_column: str | None = None
-    id_column: str | None = None
+    config: Config
     votes: Path | None = None
     out: Path | None = None
     replace: bool = False
     limit: int | None = None
-    reading: Reading = AS_FOUND
 
 
-def list_relations(choice: RelationChoice) -> list[KnownRelation]:
+def list_relations(config: Config) -> list[KnownRelation]:
     """Return every relation: built in, from plug-ins, and from `pcs.toml`."""
     parses, found = Parser().available, []
-    for one in known_relations(own_relations(choice.settings().relations)):
+    for one in known_relations(own_relations(config.relations)):
         changes: Literal["text", "question", "nothing"] = "text" if text_parts(one) else "nothing"
         if isinstance(one, QuestionRelation):
             changes = "question"
@@ -169,12 +144,11 @@ class TriedRelation(NamedTuple):
     example: bool = False
 
 
-def try_relation(name: str, text: str, choice: RelationChoice) -> TriedRelation:
+def try_relation(name: str, text: str, config: Config) -> TriedRelation:
     """Return what one relation makes of one text, and of the question about it."""
-    config = choice.settings()
 
     async def one() -> TriedRelation:
-        async with _opened([name], choice) as (relations, context):
+        async with _opened([name], config) as (relations, context):
             variant = await relations[0].rewrite(text, context)
             usual = Phrasing(task=await _task_for(relations[0], config, context))
             put = rephrased(relations[0], usual)
@@ -207,19 +181,19 @@ def _read_as(question: Phrasing, text: str) -> str:
     return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
 
 
-def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, Coverage]:
+def check_relations(request: CheckRequest) -> dict[str, Coverage]:
     """Return how well each relation does on the texts of a file; write every variant if the request asks for it."""
     if request.out is not None:
         check_ending(request.out, WRITTEN)
         refuse_inputs(request.out, request.file)
         refuse_existing(request.out, replace=request.replace)
-    columns = Columns(text=request.text_column, id=request.id_column)
-    items = read_source(request.file, columns, request.limit, request.reading).items
+    config = request.config
+    items = read_source(request.file, columns_of(config), request.limit, reading_of(config)).items
     flips = _flips(request.votes) if request.votes is not None else {}
     variants: list[tuple[Item, Variant]] = []
 
     async def all_of_them() -> dict[str, Coverage]:
-        async with _opened(request.relations, choice) as (relations, context):
+        async with _opened(config.relations.use or DEFAULT, config) as (relations, context):
             for relation in relations:  # parser and word lists are loaded before the clock starts
                 if "rewriter" not in relation.needs:
                     await relation.rewrite(WARM_UP, context)
@@ -261,17 +235,15 @@ async def _measured(
 
 
 @asynccontextmanager
-async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator[tuple[Sequence[Relation], Context]]:
-    """Open relations that are ready to rewrite, and close their model at the end."""
-    config = choice.settings()
-    settings, context = config.relations, Context(about_truth=asks_about_truth(_task_of(config)))
-    spec = choice.rewriter or settings.rewriter
-    options = relation_options_of(settings, rewriter=bool(spec))
-    relations = choose_relations(names or settings.use or DEFAULT, options)
+async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[Sequence[Relation], Context]]:
+    """Open relations that are ready to rewrite, and close their model at the end; a ledger keeps paid rewrites."""
+    spec = config.relations.rewriter
+    relations = choose_relations(names, relation_options_of(config.relations, rewriter=bool(spec)))
+    context = Context(about_truth=asks_about_truth(_task_of(config)))
     async with AsyncExitStack() as stack:
         if spec:
-            model = resolve_model(spec, read_environment(choice.folder))
-            path = choice.ledger or Path(stack.enter_context(TemporaryDirectory())) / "ledger.db"
+            model = resolve_model(spec, read_environment(Path.cwd()))
+            path = config.ask.ledger or Path(stack.enter_context(TemporaryDirectory())) / "ledger.db"
             await stack.enter_async_context(lock_ledger_async(path))
             ledger = open_ledger(path)
             stack.enter_context(ledger)

@@ -10,7 +10,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -91,10 +90,10 @@ def setting_option(name: str) -> Callable[[F], F]:
     section, one = all_settings()[name]
     option, _, metavar = one.option.partition(" ")
     kind = get_origin(one.kind) or one.kind
+    if name == "labels":
+        return labels_options(f"{one.help} Separated by commas.")
     if metavar == "A,B":
-        return (labels_options if name == "labels" else partial(list_option, option))(
-            f"{one.help} Separated by commas."
-        )
+        return list_option(option, f"{one.help} Separated by commas.")
     if kind in (tuple, Mapping):
         callback = _prices if kind is Mapping else None
         return click.option(

@@ -8,19 +8,18 @@ from typing import Any
 
 import click
 
-from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.evaluate import splitting_options
 from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.faces.cli.learned_view import notes_shown
+from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import count, percent
 from pcs_annotator.showing.report.sections.answers import reasons
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate, relations
 
-REWRITER = click.option("--rewriter", default="", metavar="MODEL", help="Model that rewrites, for llm: relations.")
-FILE = click.argument("file", type=options.PATH)
+REWRITER = options.setting_option("rewriter")
 
 
 @click.group("relations")
@@ -33,7 +32,7 @@ def command() -> None:
 @options.JSON
 def list_(config: Path | None, to_json: bool) -> None:
     """List all relations: built in, from plug-ins, and your own."""
-    known = relations.list_relations(relations.RelationChoice(config=config))
+    known = relations.list_relations(read_settings(config, Path.cwd(), {}))
     options.show(lambda: [one._asdict() for one in known], lambda: relations_shown(known), to_json=to_json)
 
 
@@ -43,21 +42,21 @@ def list_(config: Path | None, to_json: bool) -> None:
 @REWRITER
 @options.CONFIG
 @options.JSON
-def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool) -> int:
+def try_(name: str, text: str, rewriter: str | None, config: Path | None, to_json: bool) -> int:
     """Show how relation NAME rewrites TEXT, and the result of every check.
 
     NAME may be a combination: voice+synonym applies one after the other, "rule:voice|llm:voice" the first that applies.
     For a relation that changes the question, such as order, it shows how the question reads, with the task of pcs.toml.
     Exit code 1 if the relation does not apply to the text.
     """
-    tried = relations.try_relation(name, text, relations.RelationChoice(rewriter=rewriter, config=config))
+    tried = relations.try_relation(name, text, read_settings(config, Path.cwd(), {"rewriter": rewriter}))
     options.show(tried_json, tried_shown, tried, to_json=to_json)
     return exit_code(int(tried.variant.text is None))
 
 
 @command.command()
-@FILE
-@click.option("--relations", "names", metavar="A,B", help="Relations; default: voice,double-negation,synonym.")
+@click.argument("file", type=options.PATH)
+@options.list_option("--relations", "Relations; default: those of pcs.toml, or voice,double-negation,synonym.")
 @REWRITER
 @options.CONFIG
 @options.reading_options
@@ -66,35 +65,19 @@ def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool
 @click.option(
     "--run", "votes", type=options.PATH, help="Run folder or table of votes: also show how often answers changed."
 )
-@click.option(
-    "--ledger",
-    metavar="ADDRESS",
-    callback=options.ledger_address,
-    help="Keep paid rewrites here, so that none is paid for twice.",
-)
+@click.option("--ledger", metavar="ADDRESS", help="Keep paid rewrites here, so that none is paid for twice.")
 @options.LIMIT
 @click.option("-o", "--out", type=options.PATH, help="Write every rewrite here (CSV or Parquet).")
 @options.KEEP_EARLIER
 @options.JSON
-def check(
-    *,
-    file: Path,
-    names: str | None,
-    rewriter: str,
-    config: Path | None,
-    ledger: LedgerAddress | None,
-    to_json: bool,
-    **rest: Any,
-) -> None:
+def check(*, config: Path | None, to_json: bool, **given: Any) -> None:
     """Measure relations on the texts of FILE.
 
     Shows how many texts each one changes, why it does not change the others, and how fast it is.
     """
-    chosen = tuple(name.strip() for name in (names or "").split(",") if name.strip())
-    rest["reading"] = options.take(Reading, rest)
-    request = relations.CheckRequest(file=file, relations=chosen, **rest)
-    choice = relations.RelationChoice(rewriter=rewriter, config=config, ledger=ledger)
-    found = relations.check_relations(request, choice)
+    settings = read_settings(config, Path.cwd(), options.take_settings(given))
+    request = relations.CheckRequest(config=settings, **given)
+    found = relations.check_relations(request)
     options.show(
         lambda: {name: coverage_json(one) for name, one in found.items()},
         lambda: coverage_shown(found, request.out),
