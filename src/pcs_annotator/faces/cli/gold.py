@@ -49,7 +49,7 @@ def command(*, folder: Path, rows: int | None, draw: Any, by: str, to_json: bool
                 f"wrote {written} rows to {place}: fill in the column gold, then pcs fit {folder} --gold {place}"
             )
         return
-    found = gold.plan_gold(folder, gold.Wish(by=by, **wish))
+    found = gold.plan_gold(folder, gold.GoldGoal(by=by, **wish))
     options.show(gold.GoldPlan.to_dict, print_plan, found, to_json=to_json)
 
 
