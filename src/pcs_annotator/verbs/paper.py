@@ -37,11 +37,7 @@ class Paper(NamedTuple):
 
 
 def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
-    """Return the tables and the methods paragraph of a run.
-
-    Args:
-        result: The run.
-        order: Its labels from the lowest to the highest, if they have an order that its settings do not say.
+    """Return the tables and the methods paragraph of a run; `order` lists its labels, lowest first.
 
     Raises:
         GoldError: There are no figures, because there is too little gold.

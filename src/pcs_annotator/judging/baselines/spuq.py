@@ -155,13 +155,7 @@ def _own_confidence(answers: Integers, stated: Floats) -> Floats:
 
 
 def _spread(labels: int, guess: Integers, confidence: Floats) -> Floats:
-    """Return the confidence at the guessed label and the rest spread evenly over the others, `[..., label]`.
-
-    Args:
-        labels: Number of labels.
-        guess: Codes `[...]`; a negative one gives zeros.
-        confidence: Probability of the guess `[...]`.
-    """
+    """Return the confidence at the guessed label and the rest spread evenly over the others; zeros without a guess."""
     if labels == 1:
         confidence = np.ones_like(confidence)  # no other label can take the rest
     hit = guess[..., np.newaxis] == np.arange(labels)

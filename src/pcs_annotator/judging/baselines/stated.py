@@ -40,14 +40,7 @@ class Source(NamedTuple):
 
 
 def elicited(votes: Votes, fits: Callable[[str], bool], who: str, record: str) -> Source:
-    """Return the annotators whose kind of elicitation fits.
-
-    Args:
-        votes: Votes with elicited annotators among them.
-        fits: Whether a kind fits.
-        who: The method that needs them, for the error message.
-        record: The elicitation to recommend when none fits.
-    """
+    """Return the annotators whose kind of elicitation fits; else an error names the method and what to record."""
     rows = [row for row, name in enumerate(votes.annotators) if kind_of(name) and fits(kind_of(name))]
     if not rows or votes.stated is None or np.isnan(votes.stated[:, rows]).all():
         raise UndefinedMetric(

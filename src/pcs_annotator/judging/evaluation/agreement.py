@@ -168,14 +168,7 @@ class AmongCoders:
 def against_gold(
     given: Codes, gold: Codes, labels: Sequence[str], scale: Scale, how: Resampling | None = None
 ) -> AgainstGold:
-    """Return labels against gold.
-
-    Args:
-        given: The label of every row, as a position in `labels`; negative where it has none.
-        gold: The gold label of every row.
-        labels: The label set.
-        scale: What labels are beside names.
-        how: How intervals are made.
+    """Return labels against gold, both as positions in `labels`; negative where a row was given none.
 
     Raises:
         UndefinedMetric: All gold rows have the same label, or there are too few.
@@ -210,12 +203,8 @@ def among_coders(
 ) -> AmongCoders:
     """Return how far people agree, and the model with each of them and with their majority.
 
-    Args:
-        coders: What people said.
-        model: The model's label of every row, negative where the row's own gold had a part in it; None if unknown.
-        labels: The label set.
-        scale: What labels are beside names.
-        how: How intervals are made; those among people are not widened, because nothing is learned there.
+    The model's label of a row is negative where the row's own gold had a part in it. Intervals among people are not
+    widened, because nothing is learned there.
     """
     how = how or Resampling()
     plain = how._replace(widening=1.0)

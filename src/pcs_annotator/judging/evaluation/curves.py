@@ -85,14 +85,7 @@ class Curves:
 
 
 def curves_of(trial: Trial, *, calibrated: bool = True, resamples: int = 200, seed: int = 0) -> Curves:
-    """Return the curves of gold rows that were judged by fits that did not see them.
-
-    Args:
-        trial: The rows.
-        calibrated: Whether their probabilities are calibrated.
-        resamples: Number of bootstrap resamples for the interval of every AUROC.
-        seed: Random seed.
-    """
+    """Return the curves of gold rows that were judged by fits that did not see them, with resampled intervals."""
     rows = len(trial.gold)
     bins = int(np.clip(rows // ROWS_PER_BIN, 3, MOST_BINS))
     return Curves(
@@ -116,7 +109,7 @@ def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) ->
     both = np.stack([-scores, scores], axis=1)  # either side of a binary question ranks the same
     value = auroc(both, codes)
     found = np.concatenate([auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])
-    interval = Interval(*(round(end, DIGITS) for end in interval_around(value, found, least_auroc(codes), WIDENING)))
+    interval = _ends(interval_around(value, found, least_auroc(codes), WIDENING))
     roc = Roc(trial.labels[label], Estimate(round(value, DIGITS), interval, int(positive.sum())), [], [])
     if not drawn:
         return roc
@@ -145,13 +138,12 @@ def _rounded(values: Floats) -> list[float]:
     return [float(value) for value in np.round(values, DIGITS)]
 
 
+def _ends(interval: Interval) -> Interval:
+    return Interval(*(round(end, DIGITS) for end in interval))
+
+
 def _rounded_bins(bins: Sequence[ReliabilityBin]) -> list[ReliabilityBin]:
     return [
-        ReliabilityBin(
-            round(one.confidence, DIGITS),
-            round(one.accuracy, DIGITS),
-            one.rows,
-            Interval(*(round(end, DIGITS) for end in one.interval)),
-        )
+        ReliabilityBin(round(one.confidence, DIGITS), round(one.accuracy, DIGITS), one.rows, _ends(one.interval))
         for one in bins
     ]

@@ -82,15 +82,10 @@ class Evaluation:
 def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: EvaluationOptions | None = None) -> Evaluation:
     """Return figures of every method on gold rows that its fit did not see, all on the same splits.
 
-    A method that needs other votes is listed in `missing` with the reason. The first of the others is tested against
-    each of the rest. If the votes have several draws of the unchanged text, self-consistency with as many calls as the
-    first method is added, by plain vote share and with the first method's own optimiser.
-
-    Args:
-        votes: The votes on all rows.
-        gold: Each item's label as a position in `votes.labels`, or `UNLABELLED`; rows without gold are left out.
-        methods: See `methods.Method`.
-        how: Splits, seeds and resamples.
+    Gold is each item's label as a position in `votes.labels`; rows that are `UNLABELLED` are left out. A method that
+    needs other votes is listed in `missing` with the reason. The first of the others is tested against each of the
+    rest. If the votes have several draws of the unchanged text, self-consistency with as many calls as the first method
+    is added, by plain vote share and with the first method's own optimiser.
 
     Raises:
         UndefinedMetric: Too few gold rows, a single class, or no method that these votes allow.
@@ -284,10 +279,7 @@ class PairFigures:
 def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOptions | None = None) -> PairFigures:
     """Return the figures of two contenders on the same gold rows and the same splits, with paired tests.
 
-    Args:
-        contenders: Two of them; their votes have the same items and labels, in the same order.
-        gold: Each item's label as a position in the labels, or `UNLABELLED`.
-        how: Splits, seeds and resamples; its calibration is not used.
+    Their votes have the same items and labels, in the same order. Each has a calibration of its own.
 
     Raises:
         UndefinedMetric: Too few gold rows, or a single class.

@@ -152,13 +152,7 @@ def plain_votes(votes: Votes) -> Votes:
 
 
 def ready(method: Method, votes: Votes, rewritten: AbstractSet[str] = frozenset()) -> Entrant:
-    """Return the method prepared for some votes.
-
-    Args:
-        method: See `Method`.
-        votes: All votes on the rows to evaluate.
-        rewritten: Relations whose variants a model wrote, so that every variant cost a call.
-    """
+    """Return the method prepared for some votes; a model wrote the `rewritten` relations, a call for every variant."""
     if isinstance(method, str):
         return _named(method, plain_votes(votes), rewritten)
     if isinstance(method, OnCells):

@@ -133,8 +133,8 @@ def measure(
     Args:
         figures: Returns the figures on resamples, given how often each drew each row, `[row, resample]`.
         patterns: The gold label of every row, or whatever else must not be the same on all of them.
-        resamples: Number of resamples.
-        seed: Random seed.
+        resamples: How many.
+        seed: Of the draws.
         cells: Numbers that a figure holds at a time, for every resample.
     """
     observed = figures(np.ones((len(patterns), 1)))

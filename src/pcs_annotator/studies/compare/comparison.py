@@ -10,7 +10,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.text import listed
-from pcs_annotator.core.arrays import Codes, Integers, Mask
+from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.votes import Votes
@@ -106,29 +106,19 @@ class Comparison:
 def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
     """Compare two runs, or parts of runs, on the rows that they have in common."""
     matched = Matched.of(a, b)
-    votes, known = [], []
-    for side, rows in ((a, matched.first), (b, matched.second)):
-        result = side.result
-        part = result.votes.take(np.array(rows, dtype=np.intp))
-        gold = gold_codes(result.votes, result.dataset.gold or [None] * len(result.votes))
-        ours, truth = in_canonical_order(part, gold[rows])
-        votes.append(ours)
-        known.append(truth)
-    gold, wrong = _united(*known)
-    ids, labels = votes[0].ids, votes[0].labels
-    notes, contradictory = _notes(a, b, matched), [ids[place] for place in np.flatnonzero(wrong).tolist()]
-    if contradictory:
-        named = listed(map(repr, contradictory), len(contradictory))
-        rows_differ = f"{len(contradictory):,} rows have other gold labels in the two folders and count for neither"
-        notes.append(f"{rows_differ}: {named}.")
+    (votes, ours), (others, theirs) = (_votes_and_gold(*one) for one in ((a, matched.first), (b, matched.second)))
+    wrong = (ours != UNLABELLED) & (theirs != UNLABELLED) & (ours != theirs)
+    gold = np.where(wrong, UNLABELLED, np.where(ours != UNLABELLED, ours, theirs)).astype(np.int8)
+    ids, labels = votes.ids, votes.labels
+    contradictory = [ids[place] for place in np.flatnonzero(wrong).tolist()]
     codes = [_codes(side, rows, labels) for side, rows in ((a, matched.first), (b, matched.second))]
     table = np.zeros((len(labels) + 1, len(labels) + 1), dtype=np.intp)
     np.add.at(table, tuple(codes), 1)  # -1, for no label, is the last place
     texts = {item.id: item.text for item in a.result.dataset.items}
-    once = counted_once(votes[0], gold, [texts[name] for name in ids])
-    notes += [f"{flag.detail}." for flag in about_copies(once, votes[0])]
+    once = counted_once(votes, gold, [texts[name] for name in ids])
+    copies = [f"{flag.detail}." for flag in about_copies(once, votes)]
     judged = np.where(once.distinct, gold, UNLABELLED).astype(np.int8)
-    figures, why = _figures([a, b], votes, judged, splitting)
+    figures, why = _figures([a, b], [votes, others], judged, splitting)
     truth_of = {name: None if code < 0 else labels[code] for name, code in zip(ids, gold.tolist(), strict=True)}
     return Comparison(
         a=a,
@@ -142,17 +132,17 @@ def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
         contradictory=contradictory,
         figures=figures,
         no_figures=why,
-        costs=(cost_of(a.run, votes[0]), cost_of(b.run, votes[1])),
+        costs=(cost_of(a.run, votes), cost_of(b.run, others)),
         settings=_settings(a.result, b.result),
-        notes=notes,
+        notes=[*_notes(a, b, matched, contradictory), *copies],
     )
 
 
-def _united(ours: Codes, theirs: Codes) -> tuple[Codes, Mask]:
-    """Return the gold of either folder, and where the two contradict each other."""
-    wrong = (ours != UNLABELLED) & (theirs != UNLABELLED) & (ours != theirs)
-    either = np.where(ours != UNLABELLED, ours, theirs)
-    return np.where(wrong, UNLABELLED, either).astype(np.int8), wrong
+def _votes_and_gold(side: Side, rows: Sequence[int]) -> tuple[Votes, Codes]:
+    """Return the votes on some rows of a side, and their gold, in an order that does not depend on its table."""
+    result = side.result
+    gold = gold_codes(result.votes, result.dataset.gold or [None] * len(result.votes))
+    return in_canonical_order(result.votes.take(np.array(rows, dtype=np.intp)), gold[rows])
 
 
 def _codes(side: Side, rows: Sequence[int], labels: Sequence[str]) -> Codes:
@@ -192,7 +182,7 @@ def _settings(ours: RunResult, theirs: RunResult) -> list[Setting]:
     return [one for one in pairs if one.first != one.second and one.name not in NOT_COMPARED]
 
 
-def _notes(a: Side, b: Side, matched: Matched) -> list[str]:
+def _notes(a: Side, b: Side, matched: Matched, contradictory: Sequence[str]) -> list[str]:
     notes = []
     for side, ids in ((a, matched.only_first), (b, matched.only_second)):
         if ids:
@@ -201,6 +191,9 @@ def _notes(a: Side, b: Side, matched: Matched) -> list[str]:
         if side.run.counts.rows > len(side.run.votes):
             rows = f"{side.run.counts.rows:,} rows, of which the folder keeps a sample of {len(side.run.votes):,}"
             notes.append(f"{side.name} has {rows}: only those are compared.")
+    if count := len(contradictory):
+        rows = f"{count:,} rows have other gold labels in the two folders and count for neither"
+        notes.append(f"{rows}: {listed(map(repr, contradictory), count)}.")
     return notes
 
 

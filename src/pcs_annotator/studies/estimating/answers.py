@@ -130,13 +130,9 @@ def plain(figure: Figure) -> dict[str, float | None]:
     return {"value": figure.value, "low": low, "high": high}
 
 
-def in_three_ways(study: Study, target: LabelRegression, tuning: float | None = None) -> dict[str, CoefficientEstimate]:
-    """Return method → its estimate; `tuning` is chosen for the corrected one if it is None."""
-    return {
-        "corrected": study.corrected(target, tuning),
-        "gold_only": study.gold_only(target),
-        "naive": study.naive(target),
-    }
+def in_three_ways(study: Study, target: LabelRegression) -> dict[str, CoefficientEstimate]:
+    """Return method → its estimate."""
+    return {name: getattr(study, name)(target) for name in METHODS}
 
 
 def line_of(  # one argument for each part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -31,7 +31,7 @@ NORMAL = 1.959964
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class GoldGoal:
     """What gold rows are for."""
 
     of: str = ""  # the label, or labels joined by `+`, whose share is wanted; the first label if empty
@@ -68,19 +68,10 @@ class GoldPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            "of": self.of,
-            "share": self.share,
-            "gold_rows": self.gold_rows,
-            "outlook": [{"rows": one.rows, **one.widths} for one in self.outlook],
-            "for_width": self.for_width,
-            "for_difference": self.for_difference,
-            "for_promise": self.for_promise,
-            "guessed": self.guessed,
-        }
+        return {**asdict(self), "outlook": [{"rows": one.rows, **one.widths} for one in self.outlook]}
 
 
-def plan_gold(path: Path, wish: Wish) -> GoldPlan:
+def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
     """Return how many gold rows are needed, foretold from the probabilities of labels."""
     recorded = Run.open(path)
     labels, known = recorded.votes.labels, gold_codes(recorded.votes, recorded.gold.labels) != UNLABELLED
@@ -88,16 +79,16 @@ def plan_gold(path: Path, wish: Wish) -> GoldPlan:
     guessed = expected is None
     if expected is None:  # nothing is known, so the worst is assumed: a share of one half
         expected = np.tile([0.5, 0.5, *[0.0] * (len(labels) - 2)], (len(known), 1))
-    of = wish.of or labels[0]
+    of = goal.of or labels[0]
     values = label_values(of, labels)
     foretold = Foretold(expected, values, len(known) / _all_rows(recorded))
     ways: Sequence[Design] = ("gold only",) if guessed else ("gold only", *DRAWINGS)
     for_width: dict[str, int | None] = {}
     for_difference: dict[str, int | None] = {}
-    if wish.width is not None:
-        for_width = {way: foretold.rows_for(wish.width / NORMAL, way) for way in ways}
-    if wish.difference is not None:
-        error, groups = wish.difference / (NORMAL + _quantile(wish.power)), _two_groups(recorded, wish.by)
+    if goal.width is not None:
+        for_width = {way: foretold.rows_for(goal.width / NORMAL, way) for way in ways}
+    if goal.difference is not None:
+        error, groups = goal.difference / (NORMAL + _quantile(goal.power)), _two_groups(recorded, goal.by)
         for_difference = {way: foretold.rows_for_difference(error, way, groups) for way in ways}
     steps = range(STEP, min(len(known), STEP * MOST_STEPS) + 1, STEP)
     outlook = [Outlook(rows, {way: NORMAL * foretold.error(rows, way) for way in ways}) for rows in steps]
