@@ -26,6 +26,7 @@ from pcs_annotator.base.errors import ClusterError, MissingPackage
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs import ask, ray_cluster
+from pcs_annotator.runs.executors import ask_job
 from tests.postgres import PostgresServer
 from tests.ray_cluster import kill_one, start_ray
 from tests.simulated import read_csv
@@ -270,7 +271,7 @@ def test_two_workers_share_one_rate_limit(folder: Path, ledger: str, server: Stu
     )
     job = ask.open_job(Task("Good?", ["good", "bad"]), [f"{server.url}#m"], ["original"], settings)
     items = [Item(id=str(row), text=f"Text {row}") for row in range(8 * RATE)]
-    votes = asyncio.run(ray_cluster.ask_job(job, items, ledger, settings))
+    votes = asyncio.run(ask_job(job, items, ledger, settings))
     assert (votes.codes >= 0).all()
     times = sorted(server.stats(full=True).arrivals)
     assert len(times) == len(items)

@@ -56,7 +56,7 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, to_json:
                 f"wrote {written} rows to {place}: fill in the column gold, then pcs fit {folder} --gold {place}"
             )
         return
-    found = gold.plan_gold(folder, gold.Wish(by=by, **wish))
+    found = gold.plan_gold(folder, gold.GoldGoal(by=by, **wish))
     options.show(gold.GoldPlan.to_dict, gold_plan_shown, found, to_json=to_json)
 
 

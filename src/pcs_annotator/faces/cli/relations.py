@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def command() -> None:
 def list_(config: Path | None, to_json: bool) -> None:
     """List all relations: built in, from plug-ins, and your own."""
     known = relations.list_relations(read_settings(config, Path.cwd(), {}))
-    options.show(lambda: [one._asdict() for one in known], lambda: relations_shown(known), to_json=to_json)
+    options.show(lambda: [asdict(one) for one in known], lambda: relations_shown(known), to_json=to_json)
 
 
 @command.command("try")

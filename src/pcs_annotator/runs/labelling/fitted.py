@@ -142,9 +142,7 @@ def job_of(recorded: Run, settings: ask.CollectSettings) -> Job:
     return ask.open_job(resolve_config.task_of(config), annotators, config.relations.use, settings)
 
 
-def _frugal(
-    recorded: Run, fitted: Model, job: Job, settings: ask.CollectSettings, saving: Saving
-) -> Frugal | None:
+def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSettings, saving: Saving) -> Frugal | None:
     """Return how to save questions; None when all are requested, or when nothing is calibrated."""
     if saving.ask_all or fitted.calibrator is None:
         return None
