@@ -21,15 +21,13 @@ from pcs_annotator.core.result_names import ERROR
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.fitted import LoadOptions
 from pcs_annotator.runs.labelling.labeller import LabelledTexts, RunEngine
 from pcs_annotator.runs.labelling.rows import result_columns
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import REFIT, Run
-from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.run_result import Certificate, Model, RunResult
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.result_columns import result_schema, with_columns
