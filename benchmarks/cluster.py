@@ -1,6 +1,6 @@
 """`--executor ray` on two local workers, against a server that takes 200 ms per answer: speed, losses, limits.
 
-Run it with `python -m benchmarks.cluster [speed|worker|coordinator|rate|budgets ...]`.
+Run it with `python -m benchmarks.cluster [speed|worker|rate|budgets ...]`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from bisect import bisect_left
@@ -19,12 +18,13 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from pcs_annotator.asking.engine.budget import Budget  # noqa: E402
-from pcs_annotator.asking.ledger.ledger import Ledger  # noqa: E402
+from pcs_annotator.asking.ledger.open_ledger import open_ledger  # noqa: E402
 from pcs_annotator.core.task import Item, Task  # noqa: E402
 from pcs_annotator.core.vote import NOT_ASKED  # noqa: E402
 from pcs_annotator.core.votes import Votes  # noqa: E402
 from pcs_annotator.runs import ask  # noqa: E402
-from pcs_annotator.runs.cluster.ray_cluster import ask_job  # noqa: E402
+from pcs_annotator.runs.executors import ask_job  # noqa: E402
+from tests.postgres import postgres_server  # noqa: E402
 from tests.ray_cluster import kill_one, start_ray  # noqa: E402
 from tests.stub import Behaviour, Stats, StubProcess, stub_process  # noqa: E402
 
@@ -91,15 +91,15 @@ def asked(
         assert disturb is not None
         disturb()
 
-    with tempfile.TemporaryDirectory(prefix="pcs-ray-") as folder:
-        ledger = Path(folder) / "ledger.db"
+    with postgres_server() as server:
+        ledger = server.new_ledger()
         disturbing = threading.Thread(target=disturb_at_a_third, daemon=True)
         if disturb is not None:
             disturbing.start()
         votes = asyncio.run(ask_job(job, items, ledger, settings))
         if disturb is not None:
             disturbing.join()
-        with Ledger(ledger) as opened:
+        with open_ledger(ledger) as opened:
             (bill,) = opened.bills()
             paid = Spending(bill.calls, bill.input_tokens + bill.output_tokens, bill.usd or 0.0)
             return Asked(votes, stub.stats(full=True), opened.count(), paid)
@@ -111,11 +111,11 @@ def speed(stub: StubProcess) -> None:
     print(f"speed: {one:.0f} calls/s with one worker (at most {most:.0f}), {two:.0f} with two: {two / one:.2f} ×")
 
 
-def lost(stub: StubProcess, kind: str) -> None:
-    found = asked(stub, 3000, disturb=lambda: kill_one(kind))
+def lost(stub: StubProcess) -> None:
+    found = asked(stub, 3000, disturb=lambda: kill_one("MapWorker"))
     repeated = found.seen.answered + found.seen.abandoned - 3000
     print(
-        f"{kind} killed: {found.lost} rows lost, {repeated} calls repeated (at most {IN_FLIGHT} in flight per worker), "
+        f"a worker killed: {found.lost} rows lost, {repeated} calls repeated (at most {IN_FLIGHT} in flight), "
         f"{found.stored} in the ledger"
     )
 
@@ -151,8 +151,7 @@ def budgets(stub: StubProcess) -> None:
 
 PARTS: dict[str, Callable[[StubProcess], None]] = {
     "speed": speed,
-    "worker": lambda stub: lost(stub, "WorkerActor"),
-    "coordinator": lambda stub: lost(stub, "CoordinatorActor"),
+    "worker": lost,
     "rate": rate,
     "budgets": budgets,
 }

@@ -33,11 +33,10 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, bootstrap_estimate
-from pcs_annotator.models.embedded import EmbeddedModel
-from pcs_annotator.models.embedded_engine.engine import Engine
-from pcs_annotator.models.embedded_engine.prompts import label_prompt, label_sequences, parts_of
-from pcs_annotator.models.embedded_engine.runner import processors
-from pcs_annotator.models.llama import LlamaModel
+from pcs_annotator.models.local.llama import LlamaModel
+from pcs_annotator.models.local.models import EmbeddedModel
+from pcs_annotator.models.local.numpy_engine import NumpyEngine, processors
+from pcs_annotator.models.local.short_prompts import label_prompt, label_sequences, parts_of
 from pcs_annotator.models.pull import pull
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -144,7 +143,7 @@ async def speed(items: Items) -> None:
     ours = EmbeddedModel(style="plain")
     requests = requests_for(items, ours)
     path = pull("smollm2")
-    engine = Engine(path)
+    engine = NumpyEngine(path)
     runs: dict[str, Callable[[int, int], Any]] = {
         "embedded": lambda start, end: ask_all(ours, requests[start:end]),
     }
@@ -185,7 +184,7 @@ async def speed(items: Items) -> None:
 class SamePrompt:
     """Llama.cpp with the embedded model's prompt in plain style, and a cache for the start of the prompt."""
 
-    def __init__(self, path: Path, engine: Engine) -> None:
+    def __init__(self, path: Path, engine: NumpyEngine) -> None:
         import xllamacpp  # type: ignore[import-untyped]  # it has no types
 
         params = xllamacpp.CommonParams()

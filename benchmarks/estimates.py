@@ -30,14 +30,14 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.estimating.corrected import Estimate, Study
+from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, Study
 from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.estimating.sampling import Sample, allocate, by_confidence, draw_with
 from pcs_annotator.runs.expected import expected_labels
-from pcs_annotator.runs.files.config import LearnSettings
+from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.studies.estimating.answers import Line, Question
+from pcs_annotator.studies.estimating.estimate import shares
 from pcs_annotator.studies.estimating.evidence import Evidence
-from pcs_annotator.studies.estimating.shares import shares
 
 ROWS = 10_000
 FOLDS = 5
@@ -183,7 +183,7 @@ def coefficients(world: World, study: Study, cell: Cell) -> Held:
     found: Held = {}
     for method in METHODS:
         try:
-            one: Estimate = getattr(study, method)(regression)
+            one: CoefficientEstimate = getattr(study, method)(regression)
         except UndefinedMetric:  # the user gets no figure
             continue
         reach = student.ppf(0.975, one.freedom) * np.sqrt(np.diag(one.covariance))

@@ -13,7 +13,7 @@ from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.evaluate import evaluate
 from pcs_annotator.showing.result_tables import to_markdown
 from pcs_annotator.studies.evaluation_tables import evaluation_tables
-from pcs_annotator.studies.paper import EXPERIMENTS, Settings, Study
+from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
 
 SIMULATED = ("sentiment", "gossipcop", "politifact")
 PAPER_ROWS = {"sentiment": 405, "gossipcop": 393, "politifact": 135}
@@ -51,7 +51,7 @@ def time_evaluate() -> None:
 
 def run(sets: dict[str, tuple[Votes, Codes]], names: Sequence[str]) -> None:
     settings = Settings(baselines=[baselines.create(name) for name in baselines.names()])
-    study, total = Study.of(sets, settings), 0.0
+    study, total = Replication.of(sets, settings), 0.0
     for name in names:
         start = time.process_time()
         experiment = EXPERIMENTS[name](study)

@@ -331,7 +331,7 @@ def asked(task: Task, text: str, *, letters: bool) -> Question:
 
 
 def heard(task: Task, question: Question, reply: str, *, letters: bool) -> str | None:
-    vote = annotator(letters=letters).hear(task, question, [Reply(text=reply)], MODEL)
+    vote = annotator(letters=letters).parse_reply(task, question, [Reply(text=reply)], MODEL)
     assert not isinstance(vote, Question)
     return vote.label
 
@@ -420,7 +420,7 @@ def microseconds(reply: str, text: str, *, times: int = 2000) -> float:
     for _ in range(5):
         start = time.perf_counter()
         for _ in range(times):
-            by.hear(REVIEWS, question, said, MODEL)
+            by.parse_reply(REVIEWS, question, said, MODEL)
         best = min(best, time.perf_counter() - start)
     return best / times * 1e6
 

@@ -17,12 +17,12 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, learn_model
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc
-from pcs_annotator.runs.files.config import AskSettings, Config, RelationSettings, TaskSettings
-from pcs_annotator.runs.learn import one_thread
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
 
 TWEETS = Path(__file__).resolve().parents[2] / "shared" / "data" / "texts" / "tweets_sentiment.csv"

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.development_data import DATA
 from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.runs.fit_table import FitFiles, fit_table
+from pcs_annotator.verbs.fit_table import FitFiles, fit_table
 
 PANELS = {
     "small": ["llama3.1", "gemma2", "qwen2.5", "mistral", "llama3.2", "aya-expanse", "exaone3.5", "glm4"],

@@ -21,10 +21,9 @@ from benchmarks.development_data import DATA, load
 from benchmarks.graded import QWEN, SETS
 from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions
 from pcs_annotator.judging.evaluation.relation_value import RelationValue, relation_values
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions, one_thread
 from pcs_annotator.judging.metrics.significance import BootstrapTest
-from pcs_annotator.runs.learn import one_thread
 
 HOW = EvaluationOptions(resamples=300)
 REWRITTEN = ("sentiment", "gossipcop")

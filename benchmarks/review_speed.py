@@ -24,17 +24,11 @@ from pcs_annotator.core.review import SEQUENCE, Queue
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.runs.files.config import (
-    AskSettings,
-    Config,
-    DataSettings,
-    LearnSettings,
-    RelationSettings,
-    TaskSettings,
-    config_to_dict,
-)
-from pcs_annotator.runs.files.runs import RunFolder, write_json
+from pcs_annotator.runs.files.config import config_to_dict
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.tables import tables, vote_files
+from pcs_annotator.tables.files import write_json
 from pcs_annotator.version import __version__
 
 LABELS = ("negative", "neutral", "positive")
@@ -138,7 +132,7 @@ def measure(path: Path) -> None:
                 label=shown.outcome.label,
                 reviewer="ann",
                 queue=shown.queue,
-                lease=shown.lease,
+                held=shown.held,
                 version=shown.version,
                 seconds=1.0,
             )

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import aiohttp
 
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.verbs.label import Saving, label
+from pcs_annotator.runs.settings import Config, Saving
+from pcs_annotator.verbs.label import label
 from tests.faces.serve.processes import ServiceProcess, service_process, stub_run
 from tests.stub import Behaviour, StubProcess, stub_process
 

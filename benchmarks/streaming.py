@@ -22,9 +22,9 @@ import pyarrow as pa
 
 from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.runs.files.config import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.tables.result_columns import with_outcomes
 from pcs_annotator.tables.sources import open_stream
 from pcs_annotator.tables.table_stream import IdCheck, TableStream

@@ -32,10 +32,10 @@ from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.core.chat import ChatModel, Request
-from pcs_annotator.models import batching
-from pcs_annotator.models.transformers_engine.files import find_files
-from pcs_annotator.models.transformers_engine.runner import pick_device, pick_dtype
-from pcs_annotator.models.transformers_local import TransformersModel
+from pcs_annotator.models import sharing
+from pcs_annotator.models.local.hub_files import find_files
+from pcs_annotator.models.local.models import TransformersModel
+from pcs_annotator.models.local.torch_engine import pick_device, pick_dtype
 
 # The shapes of SmolLM2-135M and SmolLM2-1.7B.
 SHAPES = {
@@ -198,8 +198,8 @@ async def measure(folder: Path, questions: Sequence[tuple[Task, str]], rows: int
     replies = [await model.ask(request) for request in requests[:4]]
     await graded(model, requests[: 1024 if device.type != "cpu" else 8], clock)
     lengths = [reply.usage.input_tokens or 0 for reply in replies]
-    ((runner, _),) = batching._loaded.values()
-    print(f"  tokens of the first questions {lengths}; shared start kept: {runner._loaded.reader.shares}", flush=True)
+    ((runner, _),) = sharing._shared.values()
+    print(f"  tokens of the first questions {lengths}; shared start kept: {runner.engine().reader.shares}", flush=True)
     many = await graded(model, requests, clock)
     print(f"  graded votes     {many.rate:9.1f} questions/s ({many.questions} in {many.seconds:.1f} s)", flush=True)
     texts = [text for _, text in questions[:: 1 if device.type != "cpu" else 4]]

@@ -1,90 +1,70 @@
-"""Write docs/reference/config.md from the classes behind pcs.toml; with --check, fail if it is out of date."""
+"""Write docs/reference/config.md from the table of settings; with --check, fail if it is out of date."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.runs.files.config import Config, OwnRelation
+from pcs_annotator.runs.fields import Setting, settings_in
+from pcs_annotator.runs.settings import Config, OwnRelation
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "config.md"
 INTRODUCTION = """# Every key of `pcs.toml`
 
-`scripts/config_docs.py` writes this page from `runs/files/config.py`.
+`scripts/config_docs.py` writes this page from `runs/settings.py`.
 
 `pcs init DATA` writes a `pcs.toml` with comments. `pcs` reads the one in the working folder, or the file given with
 `-c`. Every key is optional. Command-line options override the file. A key that does not exist or has the wrong type is
 an error that names the line.
 """
+HEADER = "| key | type | default | meaning |\n|---|---|---|---|\n"
 OWN = """
 ## `[relations.NAME]`
 
-Your own relation, made from a prompt. It is used when `relations.use` lists its name.
+Your own relation, made from a prompt, which it must have. It is used when `relations.use` lists its name.
+
 """
 PLAIN_TYPES = {str: "string", bool: "true or false", int: "integer", float: "number"}
 
 
 def page() -> str:
     """Return the page."""
-    parts = [INTRODUCTION]
-    for name, kind in get_type_hints(Config).items():
-        known = [entry for entry in fields(kind) if entry.name != "own"]
-        parts.append(f"\n## `[{name}]`\n\n{table(kind, known)}")
-    own = [entry for entry in fields(OwnRelation) if entry.name != "expects"]
-    parts.append(f"{OWN}\n{table(OwnRelation, own)}{''.join(rows(Expectation, fields(Expectation)))}")
-    return "".join(parts)
+    sections = get_type_hints(Config).items()
+    parts = [f"\n## `[{name}]`\n\n{HEADER}{rows(settings_in(kind))}" for name, kind in sections]
+    own = rows([*settings_in(OwnRelation), *settings_in(Expectation)])
+    return "".join([INTRODUCTION, *parts, OWN, HEADER, own])
 
 
-def table(kind: type, entries: Iterable[Field[Any]]) -> str:
-    """Return the keys of a section as a table."""
-    return "| key | type | default | meaning |\n|---|---|---|---|\n" + "".join(rows(kind, entries))
+def rows(settings: Iterable[Setting]) -> str:
+    """Return a table row for every setting; one that the docstring does not explain is an error."""
+    found = ""
+    for one in settings:
+        assert one.meaning, one.key
+        default = "none" if one.default is None else f"`{toml(one.default)}`"
+        cells = (f"`{one.key}`", type_name(one.kind), default, one.meaning)
+        found += "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+    return found
 
 
-def rows(kind: type, entries: Iterable[Field[Any]]) -> Iterable[str]:
-    """Yield a table row for every key; a key that the docstring does not explain is an error."""
-    hints, meanings = get_type_hints(kind), attribute_meanings(kind)
-    for entry in entries:
-        cells = (f"`{entry.name}`", type_name(hints[entry.name]), default_of(entry), meanings[entry.name])
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
-
-
-def attribute_meanings(kind: type) -> dict[str, str]:
-    """Return attribute → meaning, from the `Attributes:` section of a class's docstring."""
-    _, _, section = (inspect.getdoc(kind) or "").partition("Attributes:\n")
-    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in entries}
-
-
-def type_name(hint: Any) -> str:
+def type_name(kind: Any) -> str:
     """Return what to write in the file for a type.
 
-    >>> type_name(tuple[str, ...]), type_name(int | None), type_name(Mapping[str, tuple[float, float]])
+    >>> type_name(tuple[str, ...]), type_name(int), type_name(Mapping[str, tuple[float, float]])
     ('list of strings', 'integer', 'table of pairs of numbers')
     """
-    if isinstance(hint, UnionType):
-        hint = next(part for part in get_args(hint) if part is not NoneType)
-    inner = get_args(hint)
-    if get_origin(hint) is Literal:
+    inner = get_args(kind)
+    if get_origin(kind) is Literal:
         return "one of " + ", ".join(f"`{toml(choice)}`" for choice in inner)
-    if get_origin(hint) is Mapping:
-        return "table of " + ("pairs of numbers" if get_origin(inner[1]) is tuple else "strings")
-    return "list of strings" if get_origin(hint) is tuple else PLAIN_TYPES[hint]
-
-
-def default_of(entry: Field[Any]) -> str:
-    """Return a key's default as it would be written in the file."""
-    if entry.default is MISSING and entry.default_factory is MISSING:
-        return "required"
-    value = entry.default if entry.default_factory is MISSING else entry.default_factory()
-    return "none" if value is None else f"`{toml(value)}`"
+    if get_origin(kind) is Mapping:
+        return "table of " + re.sub(r"^(list|string)", r"\1s", type_name(inner[1]))
+    if get_origin(kind) is tuple:
+        return "list of strings" if inner[-1] is Ellipsis else "pairs of numbers"
+    return PLAIN_TYPES[kind]
 
 
 def toml(value: Any) -> str:

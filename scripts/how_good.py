@@ -21,15 +21,10 @@ from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.faces.demo.tour import run_tour
 from pcs_annotator.judging.evaluation.methods import OnCells
+from pcs_annotator.judging.evaluation.scored import Splitting
+from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.showing.result_tables import to_markdown
-from pcs_annotator.verbs.evaluate import (
-    Evaluated,
-    EvaluateRequest,
-    RecordedVotes,
-    Splitting,
-    evaluate_source,
-    evaluate_votes,
-)
+from pcs_annotator.verbs.evaluate import Evaluated, EvaluateRequest, evaluate_source, evaluate_votes
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("PCS_SHARED_DATA", ROOT.parent / "shared" / "data"))

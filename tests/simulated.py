@@ -15,9 +15,9 @@ import pytest
 from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
 from tests.stub.behaviour import pick
 

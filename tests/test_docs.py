@@ -17,7 +17,8 @@ import pytest
 
 import pcs_annotator
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.verbs.relations import RelationChoice, try_relation
+from pcs_annotator.runs.settings import Config
+from pcs_annotator.verbs.relations import try_relation
 from tests.stub import stub_process
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -160,7 +161,7 @@ def test_the_page_on_rewrites_shows_what_the_rules_do() -> None:
     assert sentence is not None
     assert len(rows) == 9
     for name, shown in rows:
-        assert try_relation(name, sentence[1], RelationChoice(folder=ROOT / "docs")).variant.text == shown
+        assert try_relation(name, sentence[1], Config()).variant.text == shown
 
 
 def test_the_page_about_python_shows_every_public_name_in_an_example() -> None:

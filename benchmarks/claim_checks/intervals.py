@@ -16,7 +16,8 @@ from benchmarks.development_data import Dataset, babe, load
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.evaluation.compare import REFERENCES, Figures, cross_validate
+from pcs_annotator.judging.evaluation.evaluate import REFERENCES, cross_validate
+from pcs_annotator.judging.evaluation.figures import MethodFigures
 from pcs_annotator.judging.evaluation.methods import ready
 from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_confidence
@@ -106,7 +107,9 @@ def _repetition(data: Dataset, count: int, seed: int) -> dict[tuple[str, str], S
     return found
 
 
-def _against(one: Figures, shown: Mapping[str, float], reference: Mapping[str, float]) -> Iterator[tuple[str, Seen]]:
+def _against(
+    one: MethodFigures, shown: Mapping[str, float], reference: Mapping[str, float]
+) -> Iterator[tuple[str, Seen]]:
     for quantity, test in (("auroc", one.behind), ("accuracy", one.accuracy_behind)):
         assert test is not None, "only the first method has no test"
         yield quantity, Seen(test.difference, test.interval, shown[quantity] - reference[quantity])

@@ -22,15 +22,15 @@ from benchmarks.claim_checks.claim import Claim
 from benchmarks.development_data import babe, load
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluation.compare import cross_validate
-from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, evaluate
+from pcs_annotator.judging.evaluation.evaluate import cross_validate, evaluate
+from pcs_annotator.judging.evaluation.figures import adjusted
 from pcs_annotator.judging.evaluation.methods import OnCells, original_of
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions
 from pcs_annotator.studies.paper.study import (
     Compared,
     ExperimentBench,
+    Replication,
     Settings,
-    Study,
-    adjusted,
     compared,
 )
 
@@ -89,9 +89,9 @@ def _questions(sets: Mapping[str, Draw], rng: np.random.Generator) -> dict[str, 
     baselines = [_halves([panel]) for panel in single]
     return {
         **_both("RQ1", one),
-        "RQ2, Holm": min(_known(adjusted(baselines))),
+        "RQ2, Holm": min(_known(adjusted([one.test for one in baselines]))),
         **_both("RQ3", many),
-        "RQ4, Holm": min(_known(adjusted(relations))),
+        "RQ4, Holm": min(_known(adjusted([one.test for one in relations]))),
         **{name: p_value for name, p_value in _both("RQ4", relations[0]).items() if "paper" in name},
     }
 
@@ -121,14 +121,16 @@ def _evaluated(one: Draw, rows: int, rng: np.random.Generator) -> dict[str, floa
     votes, gold = _shuffled(_drawn(one, rows, rng), rng)
     methods = [OnCells(name=name, optimiser="lr", relations=[name]) for name in votes.relations]
     found = evaluate(votes, gold, methods, EvaluationOptions(repeats=1))
-    tests = [method.against for method in found.methods if method.against]
+    others = found.methods[1:]
+    assert others[0].behind is not None, "only the first method has no test"
+    assert others[0].accuracy_behind is not None, "the same"
     return {
-        "bootstrap, class AUROC": tests[0].auroc.p_value,
-        "bootstrap, class AUROC, Holm": min(test.holm for test in tests),
-        "bootstrap, accuracy": tests[0].accuracy.p_value,
-        "bootstrap, accuracy, Holm": min(test.holm_accuracy for test in tests),
-        "DeLong": tests[0].delong.p_value if tests[0].delong else 1.0,
-        "DeLong, Holm": min(_known([test.holm_delong for test in tests])),
+        "bootstrap, class AUROC": others[0].behind.p_value,
+        "bootstrap, class AUROC, Holm": min(_known([one.holm for one in others])),
+        "bootstrap, accuracy": others[0].accuracy_behind.p_value,
+        "bootstrap, accuracy, Holm": min(_known([one.holm_accuracy for one in others])),
+        "DeLong": others[0].delong.p_value if others[0].delong else 1.0,
+        "DeLong, Holm": min(_known([one.holm_delong for one in others])),
     }
 
 
@@ -153,7 +155,7 @@ def _known(p_values: Sequence[float | None]) -> list[float]:
 
 
 def _benches(drawn: Mapping[str, Draw]) -> Sequence[ExperimentBench]:
-    return Study.of(drawn, Settings(how=EvaluationOptions(repeats=1))).benches
+    return Replication.of(drawn, Settings(how=EvaluationOptions(repeats=1))).benches
 
 
 def _panels(

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
     from pcs_annotator.core.votes import Votes
     from pcs_annotator.core.weights import Weights
-    from pcs_annotator.faces.classic.pcs import PCS
+    from pcs_annotator.faces.classic import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
+    from pcs_annotator.faces.loaded_run import LoadedRun
     from pcs_annotator.faces.python import (
         aevaluate,
         alabel,
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     from pcs_annotator.relations.choose import RelationOptions
     from pcs_annotator.relations.function import relation
     from pcs_annotator.relations.prompted.prompted import PromptedRelation
-    from pcs_annotator.runs.ask import CollectSettings, collect
-    from pcs_annotator.runs.loaded_run import LoadedRun
+    from pcs_annotator.runs.ask import CollectSettings
+    from pcs_annotator.runs.executors import collect
     from pcs_annotator.runs.run_result import RunResult
 
 __all__ = [
@@ -92,13 +93,13 @@ __all__ = [
 _HOMES = {
     "ABSTAINED": "core.vote",
     "NOT_ASKED": "core.vote",
-    "PCS": "faces.classic.pcs",
+    "PCS": "faces.classic",
     "Annotator": "asking.annotators.annotator",
     "CollectSettings": "runs.ask",
     "Decision": "core.outcome",
     "Expectation": "core.variant",
     "Item": "core.task",
-    "LoadedRun": "runs.loaded_run",
+    "LoadedRun": "faces.loaded_run",
     "Optimiser": "judging.weighing.optimiser",
     "Outcome": "core.outcome",
     "Outcomes": "core.outcome",
@@ -117,7 +118,7 @@ _HOMES = {
     "aevaluate": "faces.python",
     "alabel": "faces.python",
     "arun": "faces.python",
-    "collect": "runs.ask",
+    "collect": "runs.executors",
     "compare": "faces.python",
     "estimate": "faces.python",
     "evaluate": "faces.python",

@@ -1,15 +1,12 @@
 """What verdicts say about rows."""
 
 from pcs_annotator.core.review import (
-    Event,
     Queue,
     Reviewed,
-    Undo,
     Verdict,
     audit_order,
     fixed_order,
     frame_hash,
-    reviewed_rows,
 )
 
 
@@ -36,12 +33,6 @@ def test_reviewers_who_differ_are_in_conflict_until_someone_settles_it() -> None
 def test_a_skipped_row_has_no_label_and_contradicts_nobody() -> None:
     assert Reviewed.of([verdict(1, None)]).label is None
     assert Reviewed.of([verdict(1, "good"), verdict(2, None, "ben")]).label == "good"
-
-
-def test_after_an_undo_the_verdict_before_counts_again() -> None:
-    undo = Undo(number=4, verdicts=(2, 3), reviewer="anna", at="2026-11-16T08:00:00Z")
-    events: list[Event] = [verdict(1, "good"), verdict(2, "bad"), verdict(3, "bad", row="2"), undo]
-    assert {row: found.label for row, found in reviewed_rows(events).items()} == {"1": "good"}
 
 
 def test_the_fixed_order_depends_on_each_id_alone() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Variant
-from pcs_annotator.core.variant import Verdict, edits_between
+from pcs_annotator.core.variant import CheckResult, edits_between
 
 
 def rebuilt(source: str, edits: tuple[tuple[int, str, str], ...]) -> str:
@@ -35,7 +35,7 @@ def test_a_refused_rewrite_shows_its_edits() -> None:
 
 
 def test_the_cause_names_the_failed_checks_without_details_of_the_text() -> None:
-    checks = (Verdict("numbers", False, "the number 40 is missing"), Verdict("length", True))
+    checks = (CheckResult("numbers", False, "the number 40 is missing"), CheckResult("length", True))
     variant = Variant(relation="voice", status="rejected", reason="the number 40 is missing", checks=checks)
     assert "numbers" in variant.cause
     assert "40" not in variant.cause

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
-from dataclasses import fields
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 from zlib import crc32
 
 import numpy as np
@@ -18,11 +18,15 @@ import pytest
 
 from pcs_annotator import Annotator, RunResult, aevaluate, alabel, arun, evaluate, label, load_run, relation, run
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError, UnknownNameError, UserError
-from pcs_annotator.faces.settings import RunSettings, SavingSettings, SplittingSettings
-from pcs_annotator.runs.files.runs import read_json
-from pcs_annotator.runs.resolve_config import Flags
-from pcs_annotator.verbs.evaluate import Splitting
-from pcs_annotator.verbs.label import Saving
+from pcs_annotator.judging.evaluation.scored import Splitting
+from pcs_annotator.runs.settings import (
+    LabelSettings,
+    RunSettings,
+    SavingSettings,
+    SplittingSettings,
+    all_settings,
+)
+from pcs_annotator.tables.files import read_json
 from tests.builders import simulated_votes
 
 RELATIONS = ["original", "contraction", "frame"]
@@ -91,20 +95,21 @@ def test_a_single_text_is_no_list_of_labels(data: Path) -> None:
         run(data, labels="good", models=["scripted:hash"])
 
 
-@pytest.mark.parametrize(
-    ("call", "settings", "kind"),
-    [(run, RunSettings, Flags), (label, SavingSettings, Saving), (evaluate, SplittingSettings, Splitting)],
-)
-def test_typed_settings_are_the_fields_of_what_they_become_and_are_documented(
-    call: object, settings: type, kind: type
-) -> None:
-    assert [field.name for field in fields(kind) if f"`{field.name}`" not in str(call.__doc__)] == []
-    named, meant = get_type_hints(settings), get_type_hints(kind)
-    assert list(named) == [field.name for field in fields(kind)]
-    objects = ("models", "relations", "rewriter")  # may also be given as functions and objects
-    assert {name: one for name, one in named.items() if name not in objects} == {
-        name: one for name, one in meant.items() if name not in objects
-    }
+@pytest.mark.parametrize(("call", "settings"), [(run, RunSettings), (label, LabelSettings), (load_run, SavingSettings)])
+def test_settings_have_the_types_and_the_meaning_that_the_table_gives_them(call: object, settings: type) -> None:
+    kinds = {tuple: (Sequence,), Literal: (str, Literal)}
+    for name, hint in get_type_hints(settings).items():
+        setting = all_settings()[name][1]
+        assert f"`{name}`: {setting.help}" in str(call.__doc__)
+        if name not in ("models", "relations", "rewriter", "ledger"):  # may also be objects, functions and paths
+            kind = get_origin(setting.kind) or setting.kind
+            named = next(one for one in get_args(hint) if one is not NoneType) if isinstance(hint, UnionType) else hint
+            assert (get_origin(named) or named) in kinds.get(kind, (kind,))
+
+
+def test_settings_of_evaluate_are_those_of_its_splits() -> None:
+    assert get_type_hints(SplittingSettings) == get_type_hints(Splitting)
+    assert all(f"`{name}`" in str(evaluate.__doc__) for name in get_type_hints(Splitting))
 
 
 TEXTS = [f"It's post number {row}." for row in range(12)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pcs_annotator.models.batching import Batcher, BatchJob
+from pcs_annotator.models.local.batching import Batcher, BatchJob
 
 Jobs = Sequence[BatchJob[int, int]]
 

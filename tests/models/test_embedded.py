@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,10 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.base.errors import BadRequest, ConfigError, MissingPackage, Unanswerable, UnknownNameError
 from pcs_annotator.core.chat import ChatModel, Constraint, Reply, Request, Sampling
-from pcs_annotator.models import batching, embedded
-from pcs_annotator.models.embedded import EmbeddedModel, EmbeddedProvider
-from pcs_annotator.models.embedded_engine import runner
+from pcs_annotator.models import sharing
+from pcs_annotator.models.local import models as embedded
+from pcs_annotator.models.local.models import EmbeddedModel, EmbeddedProvider
+from pcs_annotator.models.local.numpy_engine import NumpyEngine
 from pcs_annotator.models.pull import WEIGHTS, is_intact, weights_path
 from tests.models.embedded_engine.tiny import write_tiny
 from tests.models.stub import question, run
@@ -124,7 +124,7 @@ def test_weights_are_loaded_once_until_the_last_style_is_closed(tiny_model: tupl
         await model.close()
 
     run(go())
-    assert model._key not in batching._loaded
+    assert model._key not in sharing._shared
 
 
 def test_with_a_temperature_labels_are_random_and_a_seed_repeats_them(
@@ -162,13 +162,13 @@ def test_rewrites_wait_for_their_turn_without_a_timeout(
     tiny_model: tuple[EmbeddedModel, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, _ = tiny_model
-    write = runner._text_reply
+    write = NumpyEngine.generate
 
-    def slow(*asked: Any) -> Reply:
+    def slow(*asked: Any) -> list[Reply]:
         time.sleep(0.05)
         return write(*asked)
 
-    monkeypatch.setattr(runner, "_text_reply", slow)
+    monkeypatch.setattr(NumpyEngine, "generate", slow)
     items = [Item(id=str(row), text=f"The club won match {row}.") for row in range(12)]
     settings = CollectSettings(environment={}, rewriter=model, patience=Patience(deadline=0.1, first_wait=0.01))
     run(
@@ -186,15 +186,15 @@ def test_texts_that_nobody_waits_for_any_more_are_not_written(
 ) -> None:
     model, _ = tiny_model
     started, may_go_on = threading.Event(), threading.Event()
-    written: list[Request] = []
+    written: list[object] = []
 
-    def slow(_: object, request: Request) -> Reply:
-        written.append(request)
+    def slow(_: object, questions: list[object]) -> list[Reply]:
+        written.extend(questions)
         started.set()
         may_go_on.wait(10)
-        return Reply(text="x")
+        return [Reply(text="x")]
 
-    monkeypatch.setattr(runner, "_text_reply", slow)
+    monkeypatch.setattr(NumpyEngine, "generate", slow)
     model.threads = 1
 
     async def go() -> None:
@@ -229,9 +229,9 @@ def kept() -> Iterator[None]:
     """Keep the weights loaded between tests."""
     holder = EmbeddedModel()
     key = str(weights_path("smollm2", {}))
-    batching.lease(key, holder, partial(runner.Runner, holder._fetch()))
+    sharing.lease(key, holder, holder._runner)
     yield
-    batching.release(key, holder)
+    sharing.release(key, holder)
 
 
 def asked(text: str, task: Task = TOPICS, model: ChatModel | None = None) -> Request:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator.models import sessions
+from pcs_annotator.models import sessions, sharing
 from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import ask_once, question, run, serving
 
@@ -17,13 +17,13 @@ def test_models_of_one_host_share_a_session_and_its_connections() -> None:
             for model in models:
                 await model.ask(question())
             sockets = {seen.peer for seen in stub.seen}
-            open_sessions = len(sessions._open)
+            open_sessions = len(sharing._shared)
             for model in models:
                 await model.close()
             return len(sockets), open_sessions
 
     assert run(go()) == (1, 1)
-    assert sessions._open == []
+    assert not sharing._shared
 
 
 def test_a_session_stays_open_for_the_others() -> None:
@@ -38,7 +38,7 @@ def test_a_session_stays_open_for_the_others() -> None:
             await first.close()
 
     run(go())
-    assert sessions._open == []
+    assert not sharing._shared
 
 
 def test_a_closed_model_works_again_in_another_loop() -> None:
@@ -59,9 +59,9 @@ def test_closing_from_another_loop_closes_in_the_right_one() -> None:
         async with serving() as stub:
             model = resolve_model("groq:x", stub.opens("groq"))
             await model.ask(question())
-            session = sessions._open[0].session
+            ((pool, _),) = sharing._shared.values()
             await asyncio.to_thread(asyncio.run, model.close())
-            assert session.closed
+            assert pool.session.closed
 
     run(go())
 
@@ -86,7 +86,7 @@ def test_models_at_different_addresses_share_no_session() -> None:
         async with serving() as one, serving() as other:
             models = [resolve_model("groq:m", stub.opens("groq")) for stub in (one, other)]
             await asyncio.gather(*(model.ask(question()) for model in models))
-            count = len(sessions._open)
+            count = len(sharing._shared)
             await asyncio.gather(*(model.close() for model in models))
             return count
 

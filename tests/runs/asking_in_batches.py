@@ -17,8 +17,9 @@ from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.runs.ask import CollectSettings, ask_job, open_job
+from pcs_annotator.runs.ask import CollectSettings, open_job
 from pcs_annotator.runs.batch.batches import BatchSettings
+from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files.batch_records import BatchRecord, read_batches
 from tests.stub import Behaviour, Stub, StubServer
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.review import SEQUENCE, Draw, Event, Queue, Undo, Verdict, fixed_order, frame_hash
 from pcs_annotator.core.task import Item
-from pcs_annotator.runs.files.review_log import append_events
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.review_state import append_events
 
 AT = "2026-11-16T08:00:00.000+00:00"
 

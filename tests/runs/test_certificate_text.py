@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.core.weights import Interval, Weights
-from pcs_annotator.judging.evaluation.compare import cross_validate, references
+from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
 from pcs_annotator.judging.fit_model import Learning, learn_model
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.model import Model
@@ -16,7 +16,6 @@ from pcs_annotator.runs.certificate_text import (
     about_auroc,
     about_confidence,
     about_ece,
-    about_tests,
     fallen_away,
     promised,
     what_more_questions_bought,
@@ -125,13 +124,13 @@ def test_calibration_errors_of_an_earlier_version_include_noise() -> None:
     votes, gold = graded_votes([1.0])
     found = cross_validate(votes, gold, ["uniform"], resamples=20)
     assert "above noise" in about_ece(found)
-    assert "includes noise: pcs fit" in about_ece([one._replace(questions=None) for one in found])
+    assert "includes noise: pcs fit" in about_ece([one._replace(calls=None) for one in found])
 
 
 def test_a_missing_confidence_auroc_is_explained() -> None:
     votes, gold = graded_votes([1.0])
     found = cross_validate(votes, gold, ["uniform", "majority"], resamples=20)
-    without = [one._replace(auroc_confidence=None) for one in found]
+    without = [one._replace(figures={k: v for k, v in one.figures.items() if k != "auroc_confidence"}) for one in found]
     assert "missing" not in about_auroc(found)
     assert about_auroc([found[0], without[1]]).endswith("nearly all labels are right, or nearly all wrong.")
     assert "earlier version" in about_auroc(without)
@@ -143,8 +142,6 @@ def test_a_gain_counts_as_shown_by_its_adjusted_p_value() -> None:
     test = BootstrapTest(0.02, Interval(0.001, 0.039), 0.04, 90)
     assert "cannot be shown" not in what_more_questions_bought([first, second._replace(behind=test, holm=0.04)])
     assert "cannot be shown" in what_more_questions_bought([first, second._replace(behind=test, holm=0.08)])
-    assert "p is of this one comparison" in about_tests([first, second])
-    assert "all 2 comparisons (Holm)" in about_tests([first, second, second])
 
 
 def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:

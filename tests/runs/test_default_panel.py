@@ -14,8 +14,9 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.runs.default_panel import DefaultPanel, default_panel
-from pcs_annotator.runs.files.config import AskSettings, Config, RelationSettings, TaskSettings
+from pcs_annotator.runs.languages import languages_of
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.verbs.plan import RunPlan, plan
 from pcs_annotator.verbs.run import run
 from tests.stub import Behaviour, StubProcess, stub_process
@@ -150,7 +151,7 @@ def test_each_model_of_a_mixed_panel_has_its_own_questions(
 
 
 def test_plans_do_not_share_what_one_of_them_adds() -> None:
-    planned = RunPlan(Plan(rows=0, models=()))
+    planned = RunPlan(Plan(rows=0, models=()), (), languages_of([]))
     with pytest.raises(TypeError):
         planned.alternatives["--answers hard"] = planned.plan  # type: ignore[index]  # that is what is tested
 

@@ -13,14 +13,17 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import Interrupted, PcsWarning, TableError
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.evaluation.scored import Splitting
 from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.function import relation
-from pcs_annotator.runs import ask, ledgers
-from pcs_annotator.runs.files.config import AskSettings, Config, RelationSettings, TaskSettings
-from pcs_annotator.runs.files.runs import RunFolder, read_json
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs import ask, folder_votes, ledgers
+from pcs_annotator.runs.executors import ask_job
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.verbs.evaluate import EvaluateRequest, Splitting, evaluate_source
+from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
+from pcs_annotator.tables.files import read_json
+from pcs_annotator.verbs.evaluate import EvaluateRequest, evaluate_source
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.label import label
 from pcs_annotator.verbs.run import run
@@ -58,13 +61,13 @@ def request_(tmp_path: Path) -> RunRequest:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Tally]:
     """A list that gets the tally of every time that questions go through the ledger."""
     found: list[Tally] = []
-    original = ask.ask_job
+    original = ask_job
 
     async def noting(job: object, items: object, ledger: object, settings: ask.CollectSettings, *more: object) -> Votes:
         found.append(settings.tally)
         return await original(job, items, ledger, settings, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ask, "ask_job", noting)
+    monkeypatch.setattr(folder_votes, "ask_job", noting)
     return found
 
 
@@ -225,7 +228,7 @@ def test_an_old_model_that_was_put_back_is_not_mixed_with_the_figures_of_another
     fit_run(folder.path, {"optimiser": "uniform"})
     folder.model.write_bytes(first)
     with pytest.raises(TableError, match=r"evaluation\.json and model\.json are of different fits: pcs fit"):
-        Recorded.read(folder).figures()
+        Run.open(folder.path).figures()
     with pytest.warns(PcsWarning, match=r"of different fits: pcs fit.*; learned again for this command alone"):
         opened = open_run(folder.path)  # with the settings of the model that was put back
     assert opened.model.weights.diagnostics.optimiser == opened.learned.figures[0].method == QUICK.optimiser

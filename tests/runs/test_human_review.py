@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator.runs.files.config import LearnSettings
-from pcs_annotator.runs.human_review import MOST_ROWS_TO_LABEL, FromPeople, gold_of
+from pcs_annotator.runs.drawing import MOST_ROWS_TO_LABEL
+from pcs_annotator.runs.gold import FromPeople, gold_of
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.tables.tables import Columns, read_dataset
+from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.tables.sources import read_source
+from pcs_annotator.tables.tables import Columns
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.run import run
 from tests.simulated import (
@@ -156,7 +158,7 @@ def test_rows_count_as_drawn_at_random_only_if_we_drew_them(tmp_path: Path) -> N
     rows.append({"id": added, "text": "", "gold": "good", "drawn": "at random"})
     rows[0]["drawn"] = ""  # a person need not know why we drew it, but then neither do we
     result = fit_run(folder, {"max_error": 0.1}, FromPeople(gold=write_csv(tmp_path / "given.csv", rows)))
-    gold = gold_of(result.folder, read_dataset(tmp_path / "data.csv", Columns()))
+    gold = gold_of(result.folder, read_source(tmp_path / "data.csv", Columns()))
     counted = {result.dataset.items[row].id for row in np.flatnonzero(gold.random_sample & ~gold.assumed)}
     assert counted == drawn - {rows[0]["id"]}
     certificate = result.learned.model.certificate
@@ -170,7 +172,7 @@ def test_informative_rows_support_no_promise_even_if_their_labels_come_with_the_
     data = tmp_path / "data.csv"
     rows = [{**row, "gold": truth_of(int(row["id"][1:]))} for row in read_csv(data)]
     write_csv(data, rows)
-    gold = gold_of(simulated_run(tmp_path, rows=60, gold_rows=60).folder, read_dataset(data, Columns()))
+    gold = gold_of(simulated_run(tmp_path, rows=60, gold_rows=60).folder, read_source(data, Columns()))
     assert {row["id"] for place, row in enumerate(rows) if not gold.random_sample[place]} == chosen
     assert (gold.assumed == gold.random_sample).all()
 

@@ -8,9 +8,8 @@ import pytest
 
 from pcs_annotator import ABSTAINED, PcsWarning, Votes
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.judging.evaluation.compare import Figures
+from pcs_annotator.judging.evaluation.figures import MethodFigures
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
-from pcs_annotator.runs.files.config import LearnSettings
 from pcs_annotator.runs.learn import (
     KnownRows,
     check_drift,
@@ -23,6 +22,7 @@ from pcs_annotator.runs.learn import (
     needs_gold,
     probabilities,
 )
+from pcs_annotator.runs.settings import LearnSettings
 from tests.builders import simulated_votes
 
 QUICK = LearnSettings(optimiser="lr", folds=2, resamples=5)
@@ -80,7 +80,7 @@ def test_without_gold_all_votes_count_the_same_and_nothing_is_calibrated() -> No
 def test_figures_come_back_from_plain_values_as_they_were() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=60)
     for figures in learn(votes, gold, QUICK).figures:
-        assert Figures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
+        assert MethodFigures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
 
 
 def test_without_gold_nothing_is_accepted_but_it_shows_where_answers_agree() -> None:

@@ -10,7 +10,7 @@ from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.looks import Look, Looks, read_looks
 from pcs_annotator.verbs.fit import fit_run
 from tests.simulated import simulated_run, truth_of, write_csv

@@ -13,10 +13,11 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, PcsWarning, TableError
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.runs.files.runs import read_json, write_json
-from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.simulated import QUICK, copy_run, read_csv, simulated_run, truth_of, write_csv
 
@@ -42,6 +43,16 @@ def audited(folder: Path, right: Callable[[int], bool], rows: int = 60) -> FromP
     drawn = read_csv(folder / "audit.csv")
     filled = [{**row, "verdict": "right" if right(place) else "wrong"} for place, row in enumerate(drawn)]
     return FromPeople(verdicts=write_csv(folder.parent / "verdicts.csv", filled))
+
+
+def test_a_run_reads_its_settings_first_and_everything_else_when_it_is_needed(folder: Path) -> None:
+    for name in ("items.parquet", "votes.parquet", "model.json"):
+        (folder / name).unlink()
+    run = Run.open(folder)
+    assert run.config.task.labels == ("good", "bad")
+    assert not run.sampled
+    with pytest.raises(TableError, match=r"has no items\.parquet"):
+        _ = run.votes
 
 
 def test_a_run_opens_as_it_was_left(folder: Path) -> None:

@@ -12,17 +12,18 @@ from pcs_annotator.core.review import Draw, audit_order
 from pcs_annotator.core.task import Item
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.promising.certificate import Certificate, audit
-from pcs_annotator.runs.files.review_log import read_review
+from pcs_annotator.runs.drawing import with_reviewed_audit
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.human_review import Gold, gold_of
+from pcs_annotator.runs.fitting import open_run
+from pcs_annotator.runs.gold import Gold, gold_of
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.review_state import ReviewVerdicts, read_review, read_verdicts
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.verdicts import Verdicts, read_verdicts, with_reviewed_audit
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.tables import Columns, Dataset
-from pcs_annotator.verbs.fit import fit_run, open_run
+from pcs_annotator.verbs.fit import fit_run
 from tests.runs.review.reviewing import judge
 from tests.runs.reviewing import Reviewing
 from tests.showing.report.reading import Page, section
@@ -133,7 +134,7 @@ def test_an_audit_counts_rows_from_the_beginning_of_its_order_on(tmp_path: Path)
     assert checked(*order) == [order[0], order[2], order[3]]
     assert checked(*order[:4], *order[5:]) == [order[0], order[2], order[3], order[5]]
     assert checked(order[7], order[0]) == [order[0]]
-    assert Verdicts().audit_labels(ids, range(8)) == {}
+    assert ReviewVerdicts().audit_labels(ids, range(8)) == {}
 
 
 def test_verdicts_on_other_texts_and_rows_are_left_out_with_a_warning(tmp_path: Path) -> None:
@@ -150,7 +151,7 @@ def test_verdicts_until_an_event_are_those_that_a_fit_has_seen(tmp_path: Path) -
     number = review.judge("a", "good")
     review.judge("b", "good")
     assert labels_of(gold_of(RunFolder(tmp_path), dataset(), number)) == {"a": "good"}
-    assert read_verdicts(RunFolder(tmp_path), dataset(), 0) == Verdicts()
+    assert read_verdicts(RunFolder(tmp_path), dataset(), 0) == ReviewVerdicts()
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +176,7 @@ def other_label(name: str) -> str:
 
 
 def reviewing(folder: Path) -> Reviewing:
-    return Reviewing(folder, Recorded.read(RunFolder(folder)).dataset.items)
+    return Reviewing(folder, Run.open(folder).dataset.items)
 
 
 def review_at_random(review: Reviewing, rows: int) -> None:
@@ -312,7 +313,7 @@ def test_an_audit_in_a_review_confirms_or_revokes_the_promise(folder: Path, righ
 def test_an_earlier_audit_of_more_rows_stays(folder: Path) -> None:
     review = reviewing(folder)
     review_at_random(review, 100)
-    recorded = Recorded.read(RunFolder(folder))
+    recorded = Run.open(folder)
     result = fit_run(folder)
     certificate = certificate_of(result)
     earlier = replace(certificate, audit=audit(certificate.promise, certificate.accepted_share, 500, 3))

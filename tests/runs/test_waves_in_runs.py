@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.large import large_table
+from pcs_annotator.runs.labelling import run_table
 from pcs_annotator.runs.ledgers import paid_bills
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.verbs.label import Saving, label
+from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
+from pcs_annotator.verbs.label import label
 from pcs_annotator.verbs.run import run
 from tests.runs.asking_in_batches import KEY, MODELS
 from tests.simulated import read_csv
@@ -184,7 +184,7 @@ def test_tables_that_are_read_in_chunks_are_asked_about_in_waves_too(
     data = write(tmp_path / "large.csv", range(3000, 3200), gold=False)
     request = replace(made, data=data, config=Config())
     label(request, tmp_path / "live.csv")
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
+    monkeypatch.setattr(run_table, "IN_MEMORY_ROWS", 50)
     said: list[str] = []
     before = stub.stats().requests
     waves = label(replace(request, folder=other, say=said.append), tmp_path / "waves.csv", Saving(executor="batch"))

@@ -17,15 +17,15 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Weights
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluation.agreement import Scale, against_gold
-from pcs_annotator.judging.evaluation.compare import Figures
+from pcs_annotator.judging.evaluation.figures import KEPT, MethodFigures
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.runs.facts import Facts
 from pcs_annotator.runs.learn import Learned
-from pcs_annotator.showing.findings.facts import Facts
 from pcs_annotator.showing.findings.look_at import what_to_look_at
 from tests.showing.report.reading import section
 from tests.simulated import simulated_run
@@ -118,7 +118,7 @@ def test_copies_of_a_text_count_once_for_how_often_a_label_is_given() -> None:
 def test_an_auroc_that_chance_could_reach_is_said(low: float, high: float, said: tuple[str, str] | None) -> None:
     facts = facts_of(mixed(20, 20), mixed(20, 20))
     estimate = Estimate(0.4, Interval(low, high), 40)
-    figures = [Figures("lr", estimate, estimate, estimate, estimate, None)]
+    figures = [MethodFigures(method="lr", figures=dict.fromkeys(KEPT, estimate))]
     flags = found(replace(facts, learned=replace(facts.learned, figures=figures)))
     assert [(kind, detail.partition(" on ")[0]) for kind, detail in flags.items()] == ([said] if said else [])
 
@@ -343,9 +343,9 @@ def test_terminal_json_and_report_name_the_same_troubles(
     page = section((tmp_path / "runs/data/report.html").read_text(encoding="utf-8"), "look-at")
     assert main(["fit", "runs/data"]) == 0  # what to look at is kept after a run
     text = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert "rule:contraction – no votes" in text
-    assert "12 rewrites did not apply: 12 rule:contraction" in text
-    assert "12 answers were unreadable: 12 no label in reply" in text
+    assert "rule:contraction – cast no votes" in text
+    assert "12 rewrites did not apply: • 12 rule:contraction" in text
+    assert "12 answers were unreadable: • 12 no label in reply" in text
     for flag in shown["look_at"]:
         assert flag["detail"] in page
         assert text.count(flag["detail"]) == 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.showing.result_tables import to_csv, to_latex, to_markdown
-from pcs_annotator.tables.cells import original_cell
+from pcs_annotator.tables.workbook import original_cell
 
 TABLE = ResultTable(
     name="rq1",

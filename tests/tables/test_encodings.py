@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.tables import encodings, text_files
+from pcs_annotator.tables import encodings, table_files
 from pcs_annotator.tables.encodings import Encoding, NotText, Utf8Stream, find_encoding
 from pcs_annotator.tables.table_formats import local_file
 from pcs_annotator.tables.tabular import as_arrow
@@ -107,7 +107,7 @@ def test_bytes_that_are_no_text_are_none() -> None:
 def test_of_a_limited_file_only_the_beginning_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"text\n" + b"plain\n" * 200_000 + b"caf\xe9\n")
-    monkeypatch.setattr(text_files, "LOOKED_AT", 1_000)
+    monkeypatch.setattr(table_files, "BLOCK", 1_000)
     file = local_file(path)
     schema = file.contents(limit=10).schema
     with pytest.raises(TableError, match=r"t\.csv is not UTF-8 text .*--encoding"):

@@ -176,7 +176,7 @@ def test_files_of_this_machine_have_addresses_too(parts: Path) -> None:
     [
         ("memory://bucket/none.csv", r"there is no file memory://bucket/none\.csv"),
         ("memory://bucket/*.csv", r"no file matches memory://bucket/\*\.csv"),
-        ("nowhere://bucket/a.csv", r"nowhere://bucket/a\.csv is no usable address \(Protocol not known: nowhere"),
+        ("nowhere://bucket/a.csv", r"nowhere://bucket/a\.csv is not a usable address \(Protocol not known: nowhere"),
     ],
 )
 def test_an_address_without_a_table_is_refused(address: str, problem: str) -> None:

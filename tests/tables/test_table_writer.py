@@ -17,8 +17,8 @@ from pyarrow import feather, parquet
 from python_calamine import CalamineWorkbook
 
 from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.runs.files.runs import set_aside
 from pcs_annotator.tables import table_writer
+from pcs_annotator.tables.files import set_aside
 from pcs_annotator.tables.table_files import Dialect
 from pcs_annotator.tables.table_writer import WRITTEN, TableStyle, writing_table
 from pcs_annotator.tables.tables import write_table

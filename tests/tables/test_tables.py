@@ -13,8 +13,9 @@ from pcs_annotator import Outcome
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.core.review import Reviewed, Verdict
 from pcs_annotator.tables.result_columns import with_outcomes
+from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_writer import TableStyle
-from pcs_annotator.tables.tables import Columns, Dataset, read_dataset, write_table
+from pcs_annotator.tables.tables import Columns, Dataset, write_table
 
 
 def outcome(
@@ -107,7 +108,7 @@ def test_the_file_extension_decides_how_tables_are_written(tmp_path: Path, name:
 def dataset_of(folder: Path, content: str, **columns: Any) -> Dataset:
     path = folder / "texts.csv"
     path.write_text(content, encoding="utf-8")
-    return read_dataset(path, Columns(**columns))
+    return read_source(path, Columns(**columns))
 
 
 def items_of(folder: Path, content: str, **columns: Any) -> list[tuple[str, str]]:
@@ -139,7 +140,7 @@ def test_a_file_without_gold_has_none(tmp_path: Path) -> None:
 def test_the_limit_is_the_number_of_rows(tmp_path: Path) -> None:
     path = tmp_path / "texts.csv"
     path.write_text("text\nOne\nTwo\n", encoding="utf-8")
-    found = read_dataset(path, Columns(), limit=1)
+    found = read_source(path, Columns(), limit=1)
     assert (len(found.items), len(found.table)) == (1, 1)
 
 

@@ -11,18 +11,18 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Item, Variant, Votes
-from pcs_annotator.base.errors import TableError, UnknownNameError
-from pcs_annotator.core.variant import VariantCount, Verdict
+from pcs_annotator.base.errors import TableError, UnknownNameError, UserError
+from pcs_annotator.core.variant import CheckResult, VariantCount
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.vote_files import (
     VariantsByItem,
+    VoteAxes,
     count_variants,
     read_variants,
     read_votes,
     write_votes,
     writing_variants,
 )
-from pcs_annotator.tables.written_votes import VoteAxes, read_written_votes
 from tests.builders import votes_of
 
 
@@ -111,35 +111,40 @@ def test_a_name_that_the_run_does_not_have_is_an_error(tmp_path: Path) -> None:
         read_votes(tmp_path / "votes.parquet", axes_of(votes)._replace(annotators=["m"]))
 
 
-def test_a_file_as_it_was_written_is_read_without_parsing_cells(tmp_path: Path) -> None:
+def test_a_table_that_somebody_changed_is_read_all_the_same(tmp_path: Path) -> None:
     votes, path = with_grades(), tmp_path / "votes.parquet"
     write_votes(path, votes)
-    quick = read_written_votes(path, axes_of(votes))
     table = read_table(path)
-    write_table(table.append_column("note", table["id"]), path)  # now it is somebody else's table
-    assert read_written_votes(path, axes_of(votes)) is None
-    slow = read_votes(path, axes_of(votes))
-    assert quick is not None
+    write_table(table.append_column("note", table["id"]), path)
+    read = read_votes(path, axes_of(votes))
     for name in ("codes", "stated", "grades"):
-        np.testing.assert_array_equal(getattr(quick, name), getattr(slow, name))
+        np.testing.assert_array_equal(getattr(read, name), getattr(votes, name))
 
 
-def test_files_that_were_changed_take_the_way_with_messages(tmp_path: Path) -> None:
+def test_ids_with_line_breaks_are_read_back(tmp_path: Path) -> None:
+    votes, path = replace(with_grades(), ids=["a\nb", "c", "d"]), tmp_path / "votes.parquet"
+    write_votes(path, votes)
+    assert read_votes(path, axes_of(votes)).ids == votes.ids
+
+
+def test_votes_that_were_spoilt_are_an_error(tmp_path: Path) -> None:
     votes, path = with_grades(), tmp_path / "votes.parquet"
     write_votes(path, votes)
     table = read_table(path)
     twice = pa.concat_tables([table, table.slice(0, 1)])
     other_label = table.set_column(4, "label", pa.array(["maybe"] * len(table)))
-    without_draw = table.drop_columns("draw")
     half_graded = table.set_column(table.column_names.index("p_fake"), "p_fake", pa.nulls(len(table), pa.float32()))
-    for changed in (twice, other_label, without_draw, half_graded):
+    for changed, problem in (
+        (twice, "are the same question about id"),
+        (other_label, "'maybe' is not one of the labels"),
+        (half_graded, "column 'p_fake' is empty"),
+    ):
         write_table(changed, path)
-        assert read_written_votes(path, axes_of(votes)) is None
-    write_table(twice, path)
-    with pytest.raises(TableError, match="are the same question about id"):
-        read_votes(path, axes_of(votes))
+        with pytest.raises(UserError, match=problem):
+            read_votes(path, axes_of(votes))
     path.write_bytes(b"PAR1 and nothing else")
-    assert read_written_votes(path, axes_of(votes)) is None
+    with pytest.raises(TableError, match=r"votes\.parquet cannot be read"):
+        read_votes(path, axes_of(votes))
 
 
 ITEMS = [Item(id=name, text=f"text {name}") for name in "abc"]
@@ -182,13 +187,11 @@ def test_results_of_rewrites_are_counted_the_most_common_first(tmp_path: Path) -
 
 def test_reasons_are_counted_without_details_of_the_text_if_the_run_kept_them(tmp_path: Path) -> None:
     path = tmp_path / "variants.parquet"
-    checks = (Verdict("numbers", False, "the number 5 is missing"),)
+    checks = (CheckResult("numbers", False, "the number 5 is missing"),)
     rejected = Variant(relation="voice", status="rejected", reason=checks[0].detail, refused="-", checks=checks)
     with writing_variants(path) as note:
         note(Item(id="a", text="5"), rejected)
     assert [one.reason for one in count_variants(path)] == ["failed the check of numbers"]
-    write_table(read_table(path).drop_columns(["cause"]), path)  # as an earlier version wrote it
-    assert [one.reason for one in count_variants(path)] == ["the number 5 is missing"]
 
 
 def test_without_a_file_there_are_no_variants(tmp_path: Path) -> None:

@@ -21,9 +21,10 @@ from pyarrow import parquet
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, Votes
 from pcs_annotator.base.errors import LabelError, TableError, UserError
-from pcs_annotator.core.votes import read_vote_table
-from pcs_annotator.tables.probability_columns import GRADE_TOLERANCE, MIN_MASS
+from pcs_annotator.core.votes import GRADE_TOLERANCE
 from pcs_annotator.tables.tables import write_table
+from pcs_annotator.tables.vote_columns import MIN_MASS
+from pcs_annotator.tables.votes import read_vote_table
 
 LABELS = ["Fake", "no, never", "Real"]
 # importing pyarrow alone takes longer than a deadline
@@ -161,8 +162,8 @@ def test_a_column_that_names_no_label_belongs_to_the_user(column: str) -> None:
 
 
 def test_several_columns_that_name_no_label_are_named_in_a_warning_at_the_callers_line() -> None:
-    with pytest.warns(PcsWarning, match=r"^mine\.csv: .*'p_false', 'p_true'") as caught:
-        votes = read_vote_table(table(p_false=[0.4], p_true=[0.6]), name="mine.csv").votes
+    with pytest.warns(PcsWarning, match=r"^the table: .*'p_false', 'p_true'") as caught:
+        votes = Votes.from_table(table(p_false=[0.4], p_true=[0.6]))
     assert votes.grades is None
     assert caught[0].filename == __file__
 

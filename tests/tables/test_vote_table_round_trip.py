@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from pcs_annotator import NOT_ASKED, Votes
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.tables.vote_table import Form
+from pcs_annotator.core.votes import Form
 from tests.builders import votes_of
 
 LABELS = ["Straße", "no, never", 'so-called "real"', "semi;colon", "two  spaces", "1", "2"]

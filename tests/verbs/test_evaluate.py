@@ -9,8 +9,10 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.runs.files.runs import read_json, write_json
-from pcs_annotator.verbs.evaluate import EvaluateRequest, RecordedVotes, Splitting, evaluate_source
+from pcs_annotator.judging.evaluation.scored import Splitting
+from pcs_annotator.runs.recorded_votes import RecordedVotes
+from pcs_annotator.tables.files import read_json, write_json
+from pcs_annotator.verbs.evaluate import EvaluateRequest, evaluate_source
 from tests.builders import simulated_votes
 from tests.simulated import simulated_run
 
@@ -41,7 +43,7 @@ def test_a_run_with_a_relation_that_was_removed_is_still_evaluated(spec: str, ma
     request = EvaluateRequest(source=folder, methods=["lr", "uniform"], splitting=Splitting(folds=2, resamples=5))
     found = evaluate_source(request)
     assert found.votes.relations == ("original", spec)
-    assert [method.calls.rewrites for method in found.evaluation.methods] == [0, 0]
+    assert [method.calls and method.calls.rewrites for method in found.evaluation.methods] == [0, 0]
 
 
 def test_a_removed_rule_before_a_model_leaves_a_relation_that_a_model_wrote(made: Path, tmp_path: Path) -> None:

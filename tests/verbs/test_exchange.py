@@ -11,20 +11,19 @@ from typing import Any
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsError, TableError
-from pcs_annotator.core.review import Draw, Undo, Verdict, reviewed_rows
-from pcs_annotator.runs.files.config import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.files.review_log import append_events, read_review
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.core.review import Draw, Undo, Verdict
 from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.review_state import append_events, read_review
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.verbs.exchange import Choice, Imported, export_rows, import_answers
+from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
+from pcs_annotator.verbs.exchange import Imported, RowsToExport, export_rows, import_answers
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, QUICK, RELATIONS, copy_run, read_csv, simulated_models, truth_of
 
 HOSTILE = ('"quoted", <b>&amp;</b>', "007", "$text", "naïve \u202e右", "' OR 1=1 --", "=cmd()", "x" * 300)
 ROWS, GOLD = 40, 12
-ALL = Choice(decision="all")
+ALL = RowsToExport(decision="all")
 Task = dict[str, Any]
 
 
@@ -56,7 +55,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
     return copy_run(made, tmp_path / "run")
 
 
-def written(folder: Path, choice: Choice = ALL) -> list[Task]:
+def written(folder: Path, choice: RowsToExport = ALL) -> list[Task]:
     out = folder.parent / "tasks.json"
     export_rows(folder, out, choice, replace=True)
     found: list[Task] = json.loads(out.read_text(encoding="ascii"))
@@ -126,7 +125,7 @@ def test_importing_a_file_twice_adds_nothing_twice(folder: Path) -> None:
     before = (folder / "review.jsonl").read_bytes()
     assert imported(folder, tasks) == Imported(0, 0, 10, {})
     assert (folder / "review.jsonl").read_bytes() == before
-    assert all(one.in_conflict for one in reviewed_rows(read_review(folder / "review.jsonl")).values())
+    assert Run.open(folder).review().conflict.sum() == 5
 
 
 def test_a_changed_answer_counts_and_an_older_file_does_not_bring_the_old_one_back(folder: Path) -> None:
@@ -174,21 +173,21 @@ def test_one_answer_that_does_not_fit_keeps_all_out(
 def test_rows_are_chosen_by_decision_and_those_with_gold_or_a_verdict_are_left_out(folder: Path) -> None:
     decided = {row["key"]: row["pcs_decision"] for row in read_csv(folder / "labels.csv")[: ROWS - GOLD]}
     for decision in {*decided.values()}:
-        tasks = written(folder, Choice(decision=decision))
+        tasks = written(folder, RowsToExport(decision=decision))
         assert [one["data"]["pcs_id"] for one in tasks] == [name for name in decided if decided[name] == decision]
-    first, *others = written(folder, Choice(decision="review", rows=3))
+    first, *others = written(folder, RowsToExport(decision="review", rows=3))
     imported(folder, [answered(first, "good")])
-    assert written(folder, Choice(decision="review"))[: len(others)] == others
+    assert written(folder, RowsToExport(decision="review"))[: len(others)] == others
 
 
 def test_no_rows_to_write_is_an_error(folder: Path) -> None:
     free = {"accept", "agree"} - {row["pcs_decision"] for row in read_csv(folder / "labels.csv")}
     with pytest.raises(TableError, match=r"has no rows with the decision .*: choose others with --decision"):
-        written(folder, Choice(decision=free.pop()))
+        written(folder, RowsToExport(decision=free.pop()))
 
 
 def test_rows_drawn_from_a_queue_are_noted_and_their_verdicts_count_for_it(folder: Path) -> None:
-    tasks = written(folder, Choice(queue="random", rows=6))
+    tasks = written(folder, RowsToExport(queue="random", rows=6))
     draws = [one for one in read_review(folder / "review.jsonl") if isinstance(one, Draw)]
     assert [one.id for one in draws] == [values_of(task)["pcs_id"] for task in tasks]
     assert {one.queue for one in draws} == {"random"}
@@ -197,18 +196,18 @@ def test_rows_drawn_from_a_queue_are_noted_and_their_verdicts_count_for_it(folde
     chosen["data"]["pcs_queue"] = "random"  # says so, but was not drawn
     imported(folder, [answered(task, "good") for task in [*tasks[1:], chosen]])
     assert [one.queue for one in verdicts(folder)] == ["random"] * 5 + ["chosen"]
-    again = written(folder, Choice(queue="random", rows=2))
+    again = written(folder, RowsToExport(queue="random", rows=2))
     assert values_of(again[0])["pcs_id"] == values_of(tasks[0])["pcs_id"]
     assert values_of(again[1])["pcs_id"] not in {one.id for one in draws}
 
 
 def test_verdicts_on_rows_drawn_at_random_can_support_a_promise_and_others_cannot(folder: Path) -> None:
-    drawn = written(folder, Choice(queue="random", rows=5))
-    chosen = written(folder, Choice(decision="review"))[:5]
+    drawn = written(folder, RowsToExport(queue="random", rows=5))
+    chosen = written(folder, RowsToExport(decision="review"))[:5]
     ids = {one["data"]["pcs_id"] for one in drawn}
     imported(folder, [answered(task, "good") for task in drawn])
     imported(folder, [answered(task, "bad") for task in chosen if task["data"]["pcs_id"] not in ids])
-    recorded = Recorded.read(RunFolder(folder))
+    recorded = Run.open(folder)
     gold, names = recorded.gold, [item.id for item in recorded.dataset.items]
     given = {name: row for row, name in enumerate(names) if gold.labels[row] and row < ROWS - GOLD}
     assert {name for name, row in given.items() if gold.random_sample[row]} == ids
@@ -217,14 +216,14 @@ def test_verdicts_on_rows_drawn_at_random_can_support_a_promise_and_others_canno
 
 
 def test_queues_of_one_sequence_count_for_each_other(folder: Path) -> None:
-    everything = written(folder, Choice(queue="learn", rows=ROWS))
+    everything = written(folder, RowsToExport(queue="learn", rows=ROWS))
     assert len(everything) == ROWS - GOLD
     for task in everything:
         task["data"]["pcs_queue"] = "random"
     imported(folder, [answered(task, "good") for task in everything])
     assert {one.queue for one in verdicts(folder)} == {"random"}
     with pytest.raises(TableError, match=r"has no rows left in the queue 'learn'"):
-        written(folder, Choice(queue="learn"))
+        written(folder, RowsToExport(queue="learn"))
 
 
 def test_nothing_is_imported_or_drawn_while_somebody_reviews(folder: Path) -> None:
@@ -233,7 +232,7 @@ def test_nothing_is_imported_or_drawn_while_somebody_reviews(folder: Path) -> No
         with pytest.raises(ConfigError, match="is being reviewed already, by"):
             imported(folder, [answered(tasks[0], "good")])
         with pytest.raises(ConfigError, match="is being reviewed already, by"):
-            written(folder, Choice(queue="random"))
+            written(folder, RowsToExport(queue="random"))
 
 
 def test_files_in_the_way_are_kept(folder: Path) -> None:

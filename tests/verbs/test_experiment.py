@@ -8,7 +8,7 @@ import pytest
 
 from pcs_annotator import NOT_ASKED, Votes
 from pcs_annotator.base.errors import ConfigError, TableError
-from pcs_annotator.verbs.experiment import _with_elicited, find_sources
+from pcs_annotator.studies.paper.sources import find_sources, with_elicited
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def votes_of(annotators: list[str], relations: list[str], code: int, stated: flo
 
 def test_elicited_answers_are_added_on_the_original_text() -> None:
     plain = votes_of(["m"], ["voice", "original"], 0)
-    found = _with_elicited(plain, votes_of(["m", "m/ling-1s"], ["original"], 1, stated=0.5))
+    found = with_elicited(plain, votes_of(["m", "m/ling-1s"], ["original"], 1, stated=0.5))
     assert found.annotators == ("m", "m/ling-1s")
     assert found.codes[0, :, :, 0].tolist() == [[0, 0], [NOT_ASKED, 1]]
     assert found.stated is not None
@@ -70,7 +70,7 @@ def test_elicited_answers_are_added_on_the_original_text() -> None:
 
 def test_an_elicited_annotator_that_was_asked_everything_is_kept_as_it_is() -> None:
     both = votes_of(["m", "m/ling-1s"], ["original", "voice"], 0, stated=0.5)
-    found = _with_elicited(both, votes_of(["m", "m/ling-1s", "m/p-true"], ["original"], 1))
+    found = with_elicited(both, votes_of(["m", "m/ling-1s", "m/p-true"], ["original"], 1))
     assert found.annotators == ("m", "m/ling-1s", "m/p-true")
     assert (found.codes[:, 1] == 0).all()
     assert found.stated is not None
@@ -85,7 +85,7 @@ def graded(votes: Votes, sure: float) -> Votes:
 @pytest.mark.parametrize("which", [{"plain"}, {"elicited"}, {"plain", "elicited"}, set()])
 def test_grades_are_kept_when_elicited_answers_are_added(which: set[str]) -> None:
     plain, elicited = votes_of(["m"], ["voice", "original"], 0), votes_of(["m/ling-1s"], ["original"], 1, stated=0.5)
-    found = _with_elicited(
+    found = with_elicited(
         graded(plain, 0.75) if "plain" in which else plain, graded(elicited, 0.25) if "elicited" in which else elicited
     )
     if not which:

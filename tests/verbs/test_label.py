@@ -15,14 +15,14 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning, load_run
 from pcs_annotator.base.errors import ConfigError, TableError
-from pcs_annotator.runs.files.config import Config, LearnSettings
-from pcs_annotator.runs.files.runs import read_json, write_json
-from pcs_annotator.runs.human_review import FromPeople
-from pcs_annotator.runs.large import large_table
+from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.labelling import run_table
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import Config, LearnSettings, Saving
+from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.tabular import table_place
 from pcs_annotator.verbs.fit import fit_run
-from pcs_annotator.verbs.label import Labelled, Saving, default_out, label, plan_labelling
+from pcs_annotator.verbs.label import Labelled, default_out, label, plan_labelling
 from tests.simulated import (
     MODELS,
     copy_run,
@@ -202,17 +202,16 @@ def test_nothing_is_accepted_of_texts_of_another_kind_unless_that_is_wanted(ask_
     with pytest.warns(PcsWarning, match="may not hold for them"):
         wanted = label(shifted, folder.parent / "others.csv", Saving(ask_all=ask_all, on_drift="accept"))
     assert wanted.counts.decisions["accept"] > 50
-    with pytest.raises(ConfigError, match="on_drift is 'never': use one of review, accept"):
-        Saving(on_drift="never")
+    with pytest.raises(ConfigError, match="on_drift is 'never', must be one of 'review', 'accept'"):
+        Saving(on_drift="never")  # type: ignore[arg-type]  # what a type checker refuses too
 
 
 def test_nothing_is_accepted_of_a_large_table_of_another_kind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
+    monkeypatch.setattr(run_table, "IN_MEMORY_ROWS", 50)
     out = folder.parent / "others.csv"
     shifted = request(folder, range(2000, 2150), ["good"] * 150)
     with pytest.warns(PcsWarning, match="^these texts differ from the gold rows the promise was made on: .*for review"):
         found = label(shifted, out)
-    assert found.whole is not None
     assert found.counts.decisions == {"review": 150}
     rows = read_csv(out)
     assert {row["pcs_decision"] for row in rows} == {"review"}

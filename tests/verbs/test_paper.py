@@ -15,15 +15,16 @@ import pytest
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, PcsWarning
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluation.agreement import MAJORITY, MODEL
-from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.files.runs import read_json
-from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.showing.report.page import render
+from pcs_annotator.studies.methods_text import methods_of
+from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run
-from pcs_annotator.verbs.paper import Paper, format_of, methods_of, paper_of, paper_text
+from pcs_annotator.verbs.paper import Paper, format_of, paper_of, paper_text
 from pcs_annotator.verbs.run import run
 from tests.runs.review.reviewing import judge
 from tests.simulated import read_csv, simulated_models, truth_of, write_csv

@@ -6,13 +6,20 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.runs.resolve_config import read_settings
+from pcs_annotator.runs.settings import Config
 from pcs_annotator.verbs.relations import (
     CheckRequest,
-    RelationChoice,
     check_relations,
     list_relations,
     try_relation,
 )
+
+
+def settings(folder: Path, **given: object) -> Config:
+    """Return the settings of `pcs.toml` in a folder, if there is one, with others."""
+    return read_settings(None, folder, given)
+
 
 TEXTS = [
     "The committee rejected the plan on Monday.",
@@ -34,13 +41,13 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_every_text_gets_a_status_under_every_relation(texts: Path, tmp_path: Path) -> None:
-    request = CheckRequest(file=texts, relations=("rule:voice", "rule:contraction"), out=tmp_path / "variants.csv")
-    found = check_relations(request, RelationChoice(folder=tmp_path))
+    config = settings(tmp_path, relations=["rule:voice", "rule:contraction"])
+    found = check_relations(CheckRequest(file=texts, config=config, out=tmp_path / "variants.csv"))
     assert list(found) == ["rule:voice", "rule:contraction"]
     for coverage in found.values():
         assert coverage.texts == len(TEXTS)
-        assert coverage.changed + coverage.not_applicable + coverage.rejected == len(TEXTS)
-        assert sum(coverage.causes.values()) == len(TEXTS) - coverage.changed
+        assert set(coverage.statuses) <= {"changed", "not_applicable", "rejected"}
+        assert coverage.causes.total() == len(TEXTS) - coverage.statuses["changed"]
         assert coverage.per_second > 0
     with (tmp_path / "variants.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -54,7 +61,7 @@ def test_every_text_gets_a_status_under_every_relation(texts: Path, tmp_path: Pa
 
 
 def test_without_names_the_paper_s_three_are_measured(texts: Path, tmp_path: Path) -> None:
-    found = check_relations(CheckRequest(file=texts, limit=1), RelationChoice(folder=tmp_path))
+    found = check_relations(CheckRequest(file=texts, config=settings(tmp_path), limit=1))
     assert list(found) == ["voice", "double-negation", "synonym"]
     assert found["voice"].texts == 1
 
@@ -62,8 +69,8 @@ def test_without_names_the_paper_s_three_are_measured(texts: Path, tmp_path: Pat
 def test_votes_show_how_often_answers_changed(texts: Path, tmp_path: Path) -> None:
     votes = tmp_path / "votes.csv"
     votes.write_text("id,m|original,m|voice\nt0,yes,no\nt1,yes,yes\n", encoding="utf-8")
-    request = CheckRequest(file=texts, relations=("voice", "contraction"), votes=votes)
-    found = check_relations(request, RelationChoice(folder=tmp_path))
+    config = settings(tmp_path, relations=["voice", "contraction"])
+    found = check_relations(CheckRequest(file=texts, config=config, votes=votes))
     assert found["voice"].flips is not None
     assert found["voice"].flips.rate == 0.5
     assert found["contraction"].flips is None
@@ -75,21 +82,21 @@ def test_a_relation_from_a_file_takes_part(texts: Path, tmp_path: Path) -> None:
         '[relations]\nuse = ["polite"]\nrewriter = "scripted:hash"\n[relations.polite]\nprompt = "Politely: {text}"\n',
         encoding="utf-8",
     )
-    assert "polite" in [relation.name for relation in list_relations(RelationChoice(folder=tmp_path))]
-    found = check_relations(CheckRequest(file=texts), RelationChoice(folder=tmp_path, ledger=tmp_path / "ledger.db"))
+    assert "polite" in [relation.name for relation in list_relations(settings(tmp_path))]
+    found = check_relations(CheckRequest(file=texts, config=settings(tmp_path, ledger=tmp_path / "ledger.db")))
     assert list(found) == ["polite"]
-    assert found["polite"].rejected + found["polite"].not_applicable == len(TEXTS)
+    assert set(found["polite"].statuses) <= {"rejected", "not_applicable"}
     assert (tmp_path / "ledger.db").exists()
 
 
 def test_a_prompted_relation_without_a_rewriter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'llm:paraphrase'.*--rewriter"):
-        try_relation("paraphrase", "A text.", RelationChoice(folder=tmp_path))
+        try_relation("paraphrase", "A text.", settings(tmp_path))
 
 
 def test_one_text_can_be_tried(tmp_path: Path) -> None:
     text = "The board isn't happy because the mayor rejected the plan."
-    tried = try_relation("voice+contraction", text, RelationChoice(folder=tmp_path))
+    tried = try_relation("voice+contraction", text, settings(tmp_path))
     assert tried.variant.text == "The board is not happy because the plan was rejected by the mayor."
     assert tried.variant.checks
     assert not tried.question
@@ -97,12 +104,12 @@ def test_one_text_can_be_tried(tmp_path: Path) -> None:
 
 def test_a_task_about_truth_is_tried_as_it_would_be_asked(tmp_path: Path) -> None:
     (tmp_path / "pcs.toml").write_text('[task]\nlabels = ["hoax", "report"]\n', encoding="utf-8")
-    tried = try_relation("double-negation", "Many people liked the old harbour.", RelationChoice(folder=tmp_path))
+    tried = try_relation("double-negation", "Many people liked the old harbour.", settings(tmp_path))
     assert tried.variant.cause == "no suitable predicate"
 
 
 def test_a_relation_of_the_question_shows_what_models_read(tmp_path: Path) -> None:
-    tried = try_relation("order", "A text.", RelationChoice(folder=tmp_path))
+    tried = try_relation("order", "A text.", settings(tmp_path))
     assert (tried.variant.status, tried.variant.text) == ("original", "A text.")
     assert "- negative\n- neutral\n- positive" in tried.question
     assert "- positive\n- neutral\n- negative" in tried.usual_question
@@ -110,34 +117,36 @@ def test_a_relation_of_the_question_shows_what_models_read(tmp_path: Path) -> No
     (tmp_path / "pcs.toml").write_text(
         '[task]\nlabels = ["spam", "ham"]\nwordings = ["Is it spam?"]\n', encoding="utf-8"
     )
-    tried = try_relation("wording+layout", "A text.", RelationChoice(folder=tmp_path))
+    tried = try_relation("wording+layout", "A text.", settings(tmp_path))
     assert "Is it spam?" in tried.question
     assert (tried.question.count("["), tried.usual_question.count("[system]")) == (4, 1)
     assert not tried.example
     with pytest.raises(ConfigError, match="'order:2': two labels"):
-        try_relation("order:2", "A text.", RelationChoice(folder=tmp_path))
+        try_relation("order:2", "A text.", settings(tmp_path))
 
 
 def test_a_wording_is_written_to_be_shown(tmp_path: Path) -> None:
     (tmp_path / "pcs.toml").write_text('[task]\nlabels = ["spam", "ham"]\n', encoding="utf-8")
     with pytest.raises(ConfigError, match=r"'llm:wording' needs a model.*--rewriter"):
-        try_relation("llm:wording", "A text.", RelationChoice(folder=tmp_path))
+        try_relation("llm:wording", "A text.", settings(tmp_path))
     with pytest.raises(ConfigError, match="rewriter's wording of the instruction cannot be used"):
-        try_relation("llm:wording", "A text.", RelationChoice(folder=tmp_path, rewriter="scripted:hash"))
+        try_relation("llm:wording", "A text.", settings(tmp_path, rewriter="scripted:hash"))
     written = '[task]\nlabels = ["spam", "ham"]\nwritten_wording = "Choose."\n'
     (tmp_path / "pcs.toml").write_text(written, encoding="utf-8")
-    assert "Choose." in try_relation("llm:wording", "A text.", RelationChoice(folder=tmp_path)).question
+    assert "Choose." in try_relation("llm:wording", "A text.", settings(tmp_path)).question
 
 
 def test_a_question_is_no_rewrite(texts: Path, tmp_path: Path) -> None:
-    request = CheckRequest(file=texts, relations=("order", "order+contraction"))
-    found = check_relations(request, RelationChoice(folder=tmp_path))
-    assert (found["order"].unchanged, found["order"].causes) == (len(TEXTS), {})
-    assert (found["order+contraction"].changed, found["order+contraction"].unchanged) == (1, 0)
+    found = check_relations(
+        CheckRequest(file=texts, config=settings(tmp_path, relations=["order", "order+contraction"]))
+    )
+    assert (found["order"].statuses["original"], found["order"].causes) == (len(TEXTS), {})
+    assert found["order+contraction"].statuses["changed"] == 1
+    assert "original" not in found["order+contraction"].statuses
 
 
 def test_needs_are_listed(tmp_path: Path) -> None:
-    listed = {relation.name: relation for relation in list_relations(RelationChoice(folder=tmp_path))}
+    listed = {relation.name: relation for relation in list_relations(settings(tmp_path))}
     assert listed["rule:voice"].needs == ("parser",)
     assert listed["rule:voice"].usable
     assert listed["llm:voice"].needs == ("rewriter",)

@@ -13,10 +13,10 @@ import pytest
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.faces import python as public
-from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, read_csv, simulated_models, truth_of, write_csv, write_texts

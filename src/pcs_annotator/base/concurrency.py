@@ -77,7 +77,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         stopped.set()
         await asyncio.wait([waiting])
-        waiting.exception()  # marked as retrieved: that it was stopped is no news
+        waiting.exception()  # marked as retrieved: the caller knows that it was stopped
         raise
 
 

@@ -66,13 +66,16 @@ class Registry(Generic[T]):
         self._load_plugins()
         return sorted(self._factories)
 
+    def has(self, name: str) -> bool:
+        """Return whether something is registered under that name; packages are searched only if it is not built in."""
+        for load in (self._load_built_in, self._load_plugins):
+            if name not in self._factories:
+                load()
+        return name in self._factories
+
     def check(self, name: str) -> None:
         """Raise when nothing is registered under that name."""
-        if name not in self._factories:
-            self._load_built_in()
-        if name not in self._factories:
-            self._load_plugins()
-        if name not in self._factories:
+        if not self.has(name):
             raise UnknownNameError(self.unknown(name))
 
     def create(self, name: str) -> T:

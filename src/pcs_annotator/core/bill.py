@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 
@@ -16,6 +16,16 @@ class Bill:
     input_tokens: int
     output_tokens: int
     usd: float | None
+
+    def scaled(self, number: Callable[[int], int], price: Callable[[float], float]) -> Bill:
+        """Return a bill with other numbers of calls and tokens, and another price."""
+        return replace(
+            self,
+            calls=number(self.calls),
+            input_tokens=number(self.input_tokens),
+            output_tokens=number(self.output_tokens),
+            usd=None if self.usd is None else price(self.usd),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,19 +43,16 @@ class Plan:
     known: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def for_rows(self, rows: int) -> Plan:
-        """Return the plan for so many rows that are like these."""
+        """Return the plan for another number of similar rows."""
         if rows == self.rows:
             return self
 
-        def scaled(bill: Bill) -> Bill:
-            calls, tokens_in, tokens_out = (
-                -(-number * rows // self.rows) for number in (bill.calls, bill.input_tokens, bill.output_tokens)
-            )
-            usd = None if bill.usd is None else bill.usd * rows / self.rows
-            return replace(bill, calls=calls, input_tokens=tokens_in, output_tokens=tokens_out, usd=usd)
-
+        models = [
+            bill.scaled(lambda number: -(-number * rows // self.rows), lambda usd: usd * rows / self.rows)
+            for bill in self.models
+        ]
         known = {of: number * rows // self.rows for of, number in self.known.items()}
-        return replace(self, rows=rows, models=tuple(map(scaled, self.models)), known=known)
+        return replace(self, rows=rows, models=tuple(models), known=known)
 
     @property
     def calls(self) -> int:
@@ -58,11 +65,7 @@ class Plan:
 
         def rest(bill: Bill) -> Bill:
             share = 1 - min(self.known.get((bill.model, bill.purpose), 0) / max(bill.calls, 1), 1)
-            calls, tokens_in, tokens_out = (
-                round(share * number) for number in (bill.calls, bill.input_tokens, bill.output_tokens)
-            )
-            usd = None if bill.usd is None else share * bill.usd
-            return replace(bill, calls=calls, input_tokens=tokens_in, output_tokens=tokens_out, usd=usd)
+            return bill.scaled(lambda number: round(share * number), lambda usd: share * usd)
 
         return Plan(rows=self.rows, models=tuple(map(rest, self.models)))
 

@@ -85,7 +85,7 @@ class Request:
         sampling: How to sample the answer.
         constraint: The form of the answer; None for any.
         logprobs: How many alternatives of each answer token to give with their log-probabilities; 0 for none.
-        parts: What the messages were made from, if they ask for a label. They are no part of a ledger entry's key.
+        parts: What the messages were made from, if they ask for a label. They do not count for a ledger entry's key.
     """
 
     messages: tuple[Message, ...]
@@ -179,32 +179,26 @@ class ChatModel(Protocol):
     are waited for without a timeout. One that may return log-probabilities, or not, has `may_not_grade = True`: plans
     show both cases. A model whose name does not say everything that shapes its answers, such as a
     function, has an attribute `identity` that does: ledger keys contain it instead of the name.
-
-    Attributes:
-        name: `provider:model`, the same for the same model wherever it runs; part of a ledger entry's key.
-        context_tokens: Maximum number of tokens of a question and its answer together; None when unknown.
-        can_constrain: Whether the model enforces `Request.constraint`; if not, none is sent.
-        can_grade: Whether the model may return log-probabilities; if not, none are requested.
     """
 
     @property
     def name(self) -> str:
-        """Return `provider:model`."""
+        """`provider:model`, the same for the same model wherever it runs; part of a ledger entry's key."""
         ...
 
     @property
     def context_tokens(self) -> int | None:
-        """Return the size of the context in tokens, or None."""
+        """Maximum number of tokens of a question and its answer together; None when unknown."""
         ...
 
     @property
     def can_constrain(self) -> bool:
-        """Return whether the model enforces constraints."""
+        """Whether the model enforces `Request.constraint`; if not, none is sent."""
         ...
 
     @property
     def can_grade(self) -> bool:
-        """Return whether the model may return log-probabilities."""
+        """Whether the model may return log-probabilities; if not, none are requested."""
         ...
 
     async def ask(self, request: Request) -> Reply:

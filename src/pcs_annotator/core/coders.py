@@ -1,13 +1,17 @@
-"""Labels that several people gave independently of each other."""
+"""Labels that several people gave independently of each other, in columns `gold_<name>`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.task import label_code
+
+PREFIX = "gold_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,6 +30,30 @@ class Coders:
         if self.codes.ndim != 2 or len(self.codes) != len(self.names):
             raise ValueError(f"{len(self.names)} coders with codes of shape {self.codes.shape}")
 
+    @classmethod
+    def of(
+        cls, given: Mapping[str, Sequence[str | None]], labels: Sequence[str], ids: Sequence[str], table: str
+    ) -> Coders | None:
+        """Return what people said as codes; None if nobody is named.
+
+        Args:
+            given: Name of a person → the label of every row, None where it has none.
+            labels: The label set.
+            ids: The id of every row, for messages.
+            table: What the table is called in messages.
+
+        Raises:
+            LabelError: A label is not in the label set.
+        """
+        if not given:
+            return None
+        codes = np.full((len(given), len(ids)), UNLABELLED, dtype=np.int8)
+        for line, (name, column) in enumerate(given.items()):
+            for row, label in enumerate(column):
+                if label:
+                    codes[line, row] = label_code(label, labels, f"{table}, id {ids[row]!r}, column {PREFIX}{name}")
+        return cls(names=tuple(given), codes=codes)
+
     @property
     def majority(self) -> Codes:
         """The label that more of them gave than any other; `UNLABELLED` for a tie, and where nobody gave one."""
@@ -42,3 +70,31 @@ def most_common(codes: Integers | Codes) -> Integers:
         found[times > best] = code
         best = np.maximum(best, times)
     return found
+
+
+def coder_columns(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns that hold labels of one person each: those named `gold_<name>`."""
+    return tuple(name for name in names if name.strip().casefold().startswith(PREFIX) and coder_of(name))
+
+
+def coder_of(column: str) -> str:
+    """Return the name of the person in the name of a column."""
+    return column.strip()[len(PREFIX) :].strip()
+
+
+def majority_labels(columns: Sequence[Sequence[str | None]]) -> list[str | None]:
+    """Return for every row the label that more people gave than any other; None for a tie, and without labels.
+
+    Without people there are no rows.
+    """
+    if not columns:
+        return []
+    spelled: dict[str, str] = {}
+    for column in columns:
+        for label in column:
+            if label:
+                spelled.setdefault(label.casefold(), label)
+    codes = {folded: code for code, folded in enumerate(spelled)}
+    found = most_common(np.array([[codes[one.casefold()] if one else UNLABELLED for one in row] for row in columns]))
+    names = list(spelled.values())
+    return [names[code] if code >= 0 else None for code in found.tolist()]

@@ -1,4 +1,4 @@
-"""Gold values that are probably no labels: words for a missing value, several labels in one cell, measurements."""
+"""Gold values that are probably not labels: words for a missing value, several labels in one cell, measurements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIST = re.compile(r"\[.*[,'\"].*\]", re.DOTALL)
 
 
 def doubt_about(value: str, known: Collection[str] = ()) -> str:
-    """Return why a value is probably no label, and what to do; empty if it may be one.
+    """Return why a value is probably not a label, and what to do; empty if it may be one.
 
     `known` are values that are labels: a comma or slash between two of them joins labels, but is otherwise part of one.
     """
@@ -32,12 +32,12 @@ def doubt_about(value: str, known: Collection[str] = ()) -> str:
 
 
 def refuse_doubtful(gold: Sequence[str | None], rows: Sequence[str], naming: str) -> None:
-    """Raise for the first gold value that is probably no label.
+    """Raise for the first gold value that is probably not a label.
 
     Args:
         gold: The gold label of every row, None where there is none.
         rows: What messages call the rows.
-        naming: How the user can name the labels instead, which settles what is one.
+        naming: How the user can name the labels, so that nothing has to be guessed.
     """
     counts = Counter(value for value in gold if value is not None)
     measured = _measurement(counts)
@@ -51,7 +51,7 @@ def refuse_doubtful(gold: Sequence[str | None], rows: Sequence[str], naming: str
 
 
 def _measurement(counts: Mapping[str, int]) -> str | None:
-    """Return a number that is no code: a fraction, or a large one among whole numbers that hardly repeat."""
+    """Return a number that is not a code: a fraction, or a large one among whole numbers that hardly repeat."""
     numbers = {value: float(value.replace(",", ".")) for value in counts if _NUMBER.fullmatch(value)}
     repeated = sum(counts[value] for value in numbers) >= 2 * len(numbers)
     codes = [one for one in numbers.values() if one.is_integer() and (repeated or 0 <= one <= LARGEST_CODE)]

@@ -13,13 +13,12 @@ from itertools import islice
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError
-from pcs_annotator.core.arrays import Codes, Integers
-from pcs_annotator.core.task import label_lookup, unknown_label
+from pcs_annotator.base.text import MOST_LISTED, listed
+from pcs_annotator.core.arrays import Codes, Integers, values_of
+from pcs_annotator.core.task import label_code
 from pcs_annotator.core.votes import Votes, check_known, check_votes
-from pcs_annotator.tables.tabular import values_of
 
 UNLABELLED = -1
-MOST_LISTED = 10
 LONGEST_CELL = 32_000  # spreadsheets cut longer texts
 
 
@@ -32,17 +31,10 @@ def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> C
             item id to label name.
     """
     check_votes(votes)
-    values = _aligned(votes, gold)
-    lookup = label_lookup(votes.labels)
     codes = np.full(len(votes), UNLABELLED, dtype=np.int8)
-    for row, value in enumerate(values):
-        text = _as_text(value)
-        if not text:
-            continue
-        code = lookup.get(text.casefold())
-        if code is None:
-            raise unknown_label(text, votes.labels, f"gold, row {row + 1} (id {votes.ids[row]!r})")
-        codes[row] = code
+    for row, value in enumerate(_aligned(votes, gold)):
+        if text := _as_text(value):
+            codes[row] = label_code(text, votes.labels, f"gold, row {row + 1} (id {votes.ids[row]!r})")
     return codes
 
 
@@ -65,12 +57,6 @@ def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], tabl
         f"{found}: correct them or leave them empty; with --gold-wins the label that most of them have counts, or none "
         "if there is no such label"
     )
-
-
-def listed(names: Iterable[str], count: int) -> str:
-    """Return the first ten of some names, and how many more there are."""
-    more = f", and {count - MOST_LISTED} more" if count > MOST_LISTED else ""
-    return ", ".join(islice(names, MOST_LISTED)) + more
 
 
 def plain_text(text: str) -> str:
@@ -158,7 +144,7 @@ def row_counts(sample_weight: object, rows: int) -> Integers:
     """Return how often each row counts, from the weights that a user gave; None is once for each.
 
     Raises:
-        GoldError: There is not one weight per row, or a weight is no whole number from 0 on.
+        GoldError: There is not one weight per row, or a weight is not a whole number from 0 on.
     """
     if sample_weight is None:
         return np.ones(rows, dtype=np.intp)
@@ -168,8 +154,8 @@ def row_counts(sample_weight: object, rows: int) -> Integers:
     wrong = np.flatnonzero(~((given >= 0) & (given == np.floor(given)) & np.isfinite(given)))
     if len(wrong):
         raise GoldError(
-            f"sample_weight, row {wrong[0] + 1}: {given[wrong[0]]:g} is no whole number from 0 on: a weight says how "
-            "often a row counts, so round weights to whole numbers"
+            f"sample_weight, row {wrong[0] + 1}: {given[wrong[0]]:g} is not a whole number from 0 on: a weight says "
+            "how often a row counts, so round weights to whole numbers"
         )
     return given.astype(np.intp)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pcs_annotator.base.display import html_table
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.task import is_empty
 
 Decision = Literal["accept", "review", "agree"]
@@ -61,8 +62,7 @@ class Outcomes(list[Outcome]):
         counts = Counts.of(self)
         found = [f"{count:,} {name}" for name, count in counts.decisions.items()]
         more = f"the first {MOST_SHOWN} of {len(self):,}" if len(self) > MOST_SHOWN else ""
-        number = f"{len(self):,} outcome{'' if len(self) == 1 else 's'}"
-        return html_table(" · ".join([number, *found]), columns, rows, more)
+        return html_table(" · ".join([counted(len(self), "outcome"), *found]), columns, rows, more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,22 +121,6 @@ class Reviewed:
         return cls(latest, max(candidates, key=lambda one: one.number, default=None), in_conflict)
 
 
-def standing(events: Iterable[Event]) -> dict[str, list[Verdict]]:
-    """Return row → the verdicts on it that were not taken back, in the order in which they were given."""
-    known = list(events)
-    undone = {number for event in known if isinstance(event, Undo) for number in event.verdicts}
-    found: dict[str, list[Verdict]] = {}
-    for event in known:
-        if isinstance(event, Verdict) and event.number not in undone:
-            found.setdefault(event.id, []).append(event)
-    return found
-
-
-def reviewed_rows(events: Iterable[Event]) -> dict[str, Reviewed]:
-    """Return row → what people say about it."""
-    return {name: Reviewed.of(verdicts) for name, verdicts in standing(events).items()}
-
-
 def fixed_order(ids: Iterable[str]) -> list[str]:
     """Return IDs in an order that is random and always the same: sorted by their hashes."""
     names = list(ids)

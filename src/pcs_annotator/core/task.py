@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.doubtful_labels import doubt_about
@@ -140,6 +141,17 @@ def refuse_line_breaks(labels: Iterable[str]) -> None:
 def label_lookup(labels: Sequence[str]) -> dict[str, int]:
     """Return case-folded label → position."""
     return {label.casefold(): position for position, label in enumerate(labels)}
+
+
+def label_code(value: str, labels: Sequence[str], where: str) -> int:
+    """Return the position of a label; one outside the set, found at `where`, is an error."""
+    code = _positions(tuple(labels)).get(value.casefold())
+    if code is None:
+        raise unknown_label(value, labels, where)
+    return code
+
+
+_positions = lru_cache(maxsize=64)(label_lookup)
 
 
 def unknown_label(value: str, labels: Sequence[str], where: str) -> LabelError:

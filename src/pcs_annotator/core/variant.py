@@ -1,6 +1,6 @@
 """What a relation turns an item into: a `Variant` with its `Edit`s.
 
-An `Expectation` says what a rewrite may do; a `Verdict` is the result of one check on it.
+An `Expectation` says what a rewrite may do; a `CheckResult` is the result of one check on it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Edit(NamedTuple):
     after: str
 
 
-class Verdict(NamedTuple):
+class CheckResult(NamedTuple):
     """The result of one check on a rewrite.
 
     Attributes:
@@ -96,7 +96,7 @@ class Variant:
     reason: str = ""
     source: str = ""
     refused: str | None = None
-    checks: tuple[Verdict, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
 
     @property
     def cause(self) -> str:

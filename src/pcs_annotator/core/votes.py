@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from importlib import import_module
+from typing import Any, Literal
 
 import numpy as np
 
 from pcs_annotator.base.errors import InputError, LabelError, TableError, UnknownNameError
+from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Array, Codes, Floats, Grades, Integers, Mask, frozen
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.tables.probability_columns import GRADE_TOLERANCE
-from pcs_annotator.tables.vote_columns import Unknown
-from pcs_annotator.tables.vote_table import Form, VoteArrays, parse_vote_table, write_vote_table
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+Unknown = Literal["error", "abstain"]
+Form = Literal["wide", "long"]
 
 MAX_LISTED = 20
+# Grades are stored as float32, and servers round log-probabilities.
+GRADE_TOLERANCE = 1e-3
+TABLES = "pcs_annotator.tables.votes"
+"""Reads and writes votes as tables; loaded when it is needed, because no file format is known here."""
 PER_LABEL: Mapping[str, type[np.generic]] = {"stated": np.float64, "grades": np.float32}
 
 
@@ -212,8 +215,9 @@ class Votes:
         if len(names) == len(self.annotators):
             return self
         if not names:
+            all_names = listed(self.annotators, len(self.annotators), MAX_LISTED)
             raise UnknownNameError(
-                f"none of {_listed(self.annotators)} was asked for a label only: add an annotator without elicitation"
+                f"none of {all_names} was asked for a label only: add an annotator without elicitation"
             )
         return replace(self.select(annotators=names), stated=None)
 
@@ -235,16 +239,16 @@ class Votes:
             unknown: What to do with a vote outside of `labels`: raise an error (`"error"`), or count it as an
                 abstention (`"abstain"`).
         """
-        return cls(**parse_vote_table(table, labels, unknown).votes._asdict())
+        found: Votes = import_module(TABLES).read_vote_table(table, labels, unknown=unknown).votes
+        return found
 
-    def to_table(self, form: Form = "wide") -> pa.Table:
+    def to_table(self, form: Form = "wide") -> Any:
         """Return the votes as a pyarrow table that `from_table` reads back.
 
         The wide form holds labels only, with empty cells for both `ABSTAINED` and `NOT_ASKED`; the long form leaves out
         what was not asked, and keeps grades (`p_<label>`) and stated probabilities.
         """
-        names = (self.ids, self.annotators, self.relations, self.labels)
-        return write_vote_table(VoteArrays(self.codes, *names, self.stated, self.grades), form)
+        return import_module(TABLES).write_vote_table(self, form)
 
 
 def _graded_shares(codes: Codes, grades: Grades) -> Floats:
@@ -254,26 +258,6 @@ def _graded_shares(codes: Codes, grades: Grades) -> Floats:
         return given[:, :, :, 0]
     votes = (codes >= 0).sum(axis=3, keepdims=True)
     return np.asarray(given.sum(axis=3) / np.maximum(votes, 1))
-
-
-class VoteTable(NamedTuple):
-    """Votes, and for every item its gold label or None."""
-
-    votes: Votes
-    gold: tuple[str | None, ...]
-
-
-def read_vote_table(
-    table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error", name: str = ""
-) -> VoteTable:
-    """Read votes and gold from a table, called `name` in messages; see `Votes.from_table`."""
-    arrays, gold = parse_vote_table(table, labels, unknown, name)
-    return VoteTable(Votes(**arrays._asdict()), gold)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f", … and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return ", ".join(names[:MAX_LISTED]) + more
 
 
 def check_votes(given: object) -> None:
@@ -287,7 +271,7 @@ def check_known(wanted: Iterable[str], names: Sequence[str], axis: str) -> None:
     known = set(names)
     missing = next((name for name in wanted if name not in known), None)
     if missing is not None:
-        raise UnknownNameError(f"no {axis} is called {missing!r}; there are: {_listed(names)}")
+        raise UnknownNameError(f"no {axis} is called {missing!r}; there are: {listed(names, len(names), MAX_LISTED)}")
 
 
 def positions_of(wanted: Sequence[str], names: Sequence[str], axis: str) -> list[int]:

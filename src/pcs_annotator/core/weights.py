@@ -45,7 +45,7 @@ FlagKind = Literal[
 ]
 
 
-Reading = Literal["shares", "log-odds", "mean log-odds"]
+VoteScale = Literal["shares", "log-odds", "mean log-odds"]
 
 
 class Interval(NamedTuple):
@@ -93,7 +93,7 @@ class Diagnostics:
         flags: What a user should know.
         annotator_intervals: Stability range per annotator: where 95 % of refits on resampled rows put its weight,
             widened to contain the weight itself; empty unless requested. Weights are shrunk towards equal ones, so
-            this is no confidence interval of the weight that endless gold would give.
+            this is not a confidence interval of the weight that endless gold would give.
         relation_intervals: The same per relation.
         candidates: For `auto`, the cross-validated log-loss of every candidate.
     """
@@ -128,7 +128,7 @@ class Evidence:
     labels: Sequence[str]
     log_prior: Floats
     log_likelihood: Floats
-    reads: Reading = "shares"
+    reads: VoteScale = "shares"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))

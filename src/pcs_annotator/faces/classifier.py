@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError, InputError, LabelError, MissingPackage, PcsWarning
-from pcs_annotator.core.arrays import Array, Floats
+from pcs_annotator.core.arrays import Array, Floats, values_of
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.gold import row_counts
 from pcs_annotator.core.ledger_address import LedgerAddress
@@ -19,10 +19,10 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
-from pcs_annotator.runs.ask import CollectSettings, Panel
+from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
+from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.learn import fit_for_classifier, needs_gold, probabilities
-from pcs_annotator.tables.tabular import values_of
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -111,7 +111,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """
         texts = texts_of(X)
         given = gold_of(y, len(texts))
-        classes = classes_of(self._instruction(), given)
+        if not isinstance(self.task, Task | str):
+            raise ConfigError(f"task is a {type(self.task).__name__}: give a Task, or an instruction as a str")
+        classes = classes_of(self.task, given)
         task = self.task if isinstance(self.task, Task) else Task(self.task, classes.labels)
         gold = [classes.name_of(value) for value in given]
         counts = row_counts(sample_weight, len(texts))
@@ -135,10 +137,10 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         )
         self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrated
         self.certificate_ = self.model_.certificate
-        self.classes_, self.labels_, self.task_ = classes.values, tuple(classes.labels), task
+        self.classes_, self.labels_, self.task_ = np.array(list(classes.names)), classes.labels, task
         named = np.array(gold, dtype=object)
         self.shares_ = to_simplex(np.array([counts[named == label].sum() for label in classes.labels]))
-        self.fallback_ = classes.values[int(self.shares_.argmax())]
+        self.fallback_ = self.classes_[int(self.shares_.argmax())]
         return self
 
     def predict(self, X: object) -> Array:
@@ -181,7 +183,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         rows = [row for row, value in enumerate(gold) if value is not None]
         if not rows:
             raise GoldError("y has no labels, so there is no accuracy: give texts with labels")
-        classes = Classes(values=self.classes_, labels=self.labels_)
+        classes = Classes(dict(zip(self.classes_.tolist(), self.labels_, strict=True)))
         predicted = self.predict([texts[row] for row in rows]).tolist()
         right = [classes.name_of(gold[row]) == classes.name_of(one) for row, one in zip(rows, predicted, strict=True)]
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows]
@@ -215,9 +217,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             ledger=self.ledger,
             settings=settings if usual is None else replace(settings, questions=usual.questions),
         )
-        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        votes = panel.ask_now(list(places)).plain()
-        return votes.resampled(np.array([places[text] for text in texts], dtype=np.intp))
+        return panel.ask_now(texts).plain()
 
     def _settings(self) -> CollectSettings:
         settings = self.settings or CollectSettings()
@@ -231,11 +231,6 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         annotators = _listed(self.annotators, "annotators")
         support = Support(task=task, annotators=annotators, ledger=self.ledger, settings=self._settings())
         return support.panel(Item(id="0", text=text))
-
-    def _instruction(self) -> Task | str:
-        if not isinstance(self.task, Task | str):
-            raise ConfigError(f"task is a {type(self.task).__name__}: give a Task, or an instruction as a str")
-        return self.task
 
 
 def _listed(given: object, name: str) -> list[Any]:
@@ -289,25 +284,21 @@ def _plain(value: object, row: int) -> Value | None:
     raise InputError(f"y, row {row}: {value!r:.60} is a {type(value).__name__}, not a label. Unknown label type")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """The labels of a task in scikit-learn's form: sorted, and of the type of y.
+    """The labels of a task in scikit-learn's form: value of y → its label, sorted by value."""
 
-    Attributes:
-        values: The values that `predict` returns.
-        labels: The label of each value, in the same order.
-    """
+    names: Mapping[Value, str]
 
-    values: Array
-    labels: Sequence[str]
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each class."""
+        return tuple(self.names.values())
 
     def name_of(self, value: Value | None) -> str | None:
         """Return the label for a value of y; None if it is not one of them."""
-        if value is None:
-            return None
-        known = dict(zip(self.values.tolist(), self.labels, strict=True))
-        if value in known:
-            return known[value]
+        if value is None or value in self.names:
+            return None if value is None else self.names[value]
         position = label_lookup(self.labels).get(str(value).casefold())
         return None if position is None else self.labels[position]
 
@@ -336,15 +327,11 @@ def classes_of(task: Task | str, gold: Sequence[Value | None]) -> Classes:
     numbers = [value for value in gold if not isinstance(value, str)]
     if present and len(numbers) == len(gold):
         return _numbered(labels, numbers)
-    classes = Classes(values=np.array(sorted(labels)), labels=tuple(sorted(labels)))
-    _refuse_unknown(classes, gold)
-    return classes
-
-
-def _refuse_unknown(classes: Classes, gold: Sequence[Value | None]) -> None:
+    classes = Classes({label: label for label in sorted(labels)})
     for row, value in enumerate(gold, 1):
         if value is not None and classes.name_of(value) is None:
             raise unknown_label(str(value), classes.labels, f"y, row {row}")
+    return classes
 
 
 def _numbered(labels: Sequence[str], gold: Sequence[int | None]) -> Classes:
@@ -366,8 +353,7 @@ def _numbered(labels: Sequence[str], gold: Sequence[int | None]) -> Classes:
         meaning = ", ".join(f"{place} is {label!r}" for place, label in places.items())
         message = f"the numbers in y are read as positions among the sorted labels: {meaning}"
         warnings.warn(message, PcsWarning, stacklevel=4)
-    chosen = names if named else places
-    return Classes(values=np.array(sorted(chosen)), labels=tuple(chosen[value] for value in sorted(chosen)))
+    return Classes(dict(sorted((names if named else places).items())))
 
 
 def _no_such_number(labels: Sequence[str], gold: Sequence[int | None]) -> LabelError:

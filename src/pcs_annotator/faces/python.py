@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial, wraps
+from inspect import cleandoc
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, Unpack
+from typing import Any, ParamSpec, TypeVar, Unpack, get_type_hints
 
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import in_notebook
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.gold import gold_codes
-from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address
+from pcs_annotator.core.ledger_address import absolute_address
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.faces.settings import RunSettings, SavingSettings, SplittingSettings
-from pcs_annotator.runs.loaded_run import LoadedRun
+from pcs_annotator.faces.loaded_run import LoadedRun
+from pcs_annotator.runs.labelling.fitted import LoadOptions
 from pcs_annotator.runs.own_objects import OwnObjects, names_in
-from pcs_annotator.runs.resolve_config import Flags, flags_only, read_settings
-from pcs_annotator.runs.run_engine import LoadOptions
+from pcs_annotator.runs.resolve_config import read_settings, settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import (
+    LabelSettings,
+    RunSettings,
+    Saving,
+    SavingSettings,
+    SplittingSettings,
+    all_settings,
+    take,
+    take_settings,
+)
 from pcs_annotator.studies.compare.comparison import Comparison
-from pcs_annotator.studies.compare.comparison import compare as compare_runs
 from pcs_annotator.studies.estimating.answers import Estimated, Question
 from pcs_annotator.studies.estimating.estimate import estimate_run
-from pcs_annotator.studies.relation_value import ValuedRelations, value_of_votes
 from pcs_annotator.tables.tabular import place_or_table, table_place
 from pcs_annotator.verbs import evaluate as evaluating
 from pcs_annotator.verbs import label as labelling
@@ -48,16 +55,24 @@ def _async_twin(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]
     return twin
 
 
-def run(  # noqa: PLR0913  # what `pcs run` takes
+def _documented(settings: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator that adds what each setting means to a docstring."""
+
+    def documented(function: Callable[P, T]) -> Callable[P, T]:
+        known = all_settings()
+        lines = (f"    `{name}`: {known[name][1].help}" for name in get_type_hints(settings))
+        function.__doc__ = "\n".join([cleandoc(function.__doc__ or ""), "", "Settings:", *lines])
+        return function
+
+    return documented
+
+
+@_documented(RunSettings)
+def run(
     data: object,
     out: PathLike | None = None,
     *,
     config: PathLike | None = None,
-    limit: int | None = None,
-    fresh: bool = False,
-    replace: bool = False,
-    gold_wins: bool = False,
-    wait: bool = True,
     progress: bool | None = None,
     environment: Mapping[str, str] | None = None,
     **settings: Unpack[RunSettings],
@@ -71,37 +86,24 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
             `s3://bucket/news.csv`; a pandas, polars or Arrow table or a dict of columns; or a list of texts.
         out: The run folder; by default `runs/` and the name of the file, `runs/table` for a table in memory.
         config: A `pcs.toml`; by default none is read.
-        limit: Take only the first N rows.
-        replace: Keep results of other data, labels or instruction in the folder under a dated name, and start anew.
-        gold_wins: Accept gold labels that contradict each other; those that people added win over those of the data.
-        fresh: Ask again what was answered before, and pay again; the old ledger is kept under another name.
-        wait: Wait while another process or thread asks with the same ledger; otherwise that is an error.
         progress: Show progress: a bar in a notebook, text on stderr elsewhere. By default only in a notebook.
         environment: Keys and base URLs; by default those of the process and of `.env`.
-        settings: Options of `pcs run`, which override those in `config`: `labels`, `models`, `relations`, `rewriter`,
-            `instruction`, `text_column`, `id_column`, `gold_column`, `encoding`, `sheet`, `answers`, `draws`,
-            `concurrency`, `executor`, `workers`, `ray_address`, `max_per_second`, `ledger`, `budget_usd`,
-            `budget_per_day_usd`, `max_calls`, `max_tokens`, `prices`, `optimiser`, `seed`, `calibration`, `max_error`,
-            `certainty`, `promise`, `per_label`, `sets`. A model may be a name, a function or a chat model, and a
-            relation a name or a function that takes a text and returns its rewrite or None. A run folder knows
-            functions and objects by name alone.
+        settings: Options of `pcs run`, which override those in `config`; see `RunSettings`. A model may be a name, a
+            function or a chat model, and a relation a name or a function that takes a text and returns its rewrite or
+            None. A run folder knows functions and objects by name alone.
     """
-    own, flags = _named(settings)
+    own, given = _named(settings)
     place = place_or_table(data)
     folder = default_folder(place) if out is None else Path(out)
-    learn = running.learn_defaults(folder)
+    learn, named = running.learn_defaults(folder), take_settings(given)
     request = RunRequest(
         data=place,
         folder=folder,
-        config=flags_only(flags, learn) if config is None else read_settings(Path(config), Path.cwd(), flags, learn),
-        limit=limit,
-        fresh=fresh,
-        replace=replace,
-        gold_wins=gold_wins,
-        wait=wait,
+        config=settings_of(named, learn) if config is None else read_settings(Path(config), Path.cwd(), named, learn),
         progress=in_notebook() if progress is None else progress,
         environment=environment,
         own=own,
+        **given,
     )
     return running.run(request)
 
@@ -109,24 +111,15 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
 arun = _async_twin(run)
 
 
-def label(  # noqa: PLR0913  # what `pcs label` takes
+@_documented(LabelSettings)
+def label(
     data: object,
     folder: PathLike,
     out: PathLike | None = None,
     *,
-    limit: int | None = None,
-    wait: bool = True,
-    replace: bool = False,
     progress: bool | None = None,
     environment: Mapping[str, str] | None = None,
-    text_column: str | None = None,
-    id_column: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    ledger: LedgerAddress | None = None,
-    models: Sequence[object] = (),
-    relations: Sequence[object] = (),
-    **saving: Unpack[SavingSettings],
+    **settings: Unpack[LabelSettings],
 ) -> labelling.Labelled:
     """Label texts with the models, rewrites and weights of a fitted run.
 
@@ -134,79 +127,61 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
         data: The texts, as for `run`.
         folder: The folder of the run.
         out: The file or address for the labels; by default a file next to `data`, and none for a table in memory.
-        limit: Take only the first N rows.
-        wait: As for `run`.
-        replace: Keep a file that is in the way of `out` under a dated name.
         progress: As for `run`.
-        environment: Keys and base URLs; by default those of the process and of `.env`.
-        text_column: The column of texts.
-        id_column: The ID column.
-        encoding: The encoding of a text file, such as `windows-1252`; by default UTF-8 if it fits, else a guess.
-        sheet: The sheet of a workbook, by name or number; by default the first with a header and rows.
-        ledger: Where the run's answers are now, if that has changed.
-        models: The functions and objects that the run was given as models, if any: its folder knows only their names.
-        relations: Likewise for relations.
-        saving: `ask_all`, `cascade`, `max_calls`, `max_tokens`, `budget_usd`, `budget_per_day_usd`, `prices`,
-            `executor`, `workers`, `ray_address`, `max_per_second` or `on_drift`, as for `pcs label`.
+        environment: As for `run`.
+        settings: Options of `pcs label`; see `LabelSettings`. `models` and `relations` are the functions and objects
+            that the run was given as such, if any, because its folder knows only their names.
     """
     place = place_or_table(data)
-    flags = Flags(text_column=text_column, id_column=id_column, encoding=encoding, sheet=sheet, ledger=ledger)
+    given = _checked(settings, LabelSettings)
+    own, saving = OwnObjects.of(given.pop("models", ()), given.pop("relations", ())), take(Saving, given)
     request = RunRequest(
         data=place,
         folder=Path(folder),
-        config=flags_only(flags),
-        limit=limit,
-        wait=wait,
-        replace=replace,
+        config=settings_of(take_settings(given)),
         progress=in_notebook() if progress is None else progress,
         environment=environment,
-        own=OwnObjects.of(models, relations),
+        own=own,
+        **given,
     )
-    _check_names(saving, labelling.Saving)
     file = None if out is None else table_place(out)
     if out is None and isinstance(place, Path | str):
         file = labelling.default_out(place)
-    return labelling.label(request, file, labelling.Saving(**saving))
+    return labelling.label(request, file, saving)
 
 
 alabel = _async_twin(label)
 
 
-def load_run(  # noqa: PLR0913  # all but one by name
+@_documented(SavingSettings)
+def load_run(
     folder: PathLike | RunResult,
     *,
-    text_column: str | None = None,
     concurrency: int | None = None,
-    ledger: LedgerAddress | None = None,
     environment: Mapping[str, str] | None = None,
-    models: Sequence[object] = (),
-    relations: Sequence[object] = (),
-    **saving: Unpack[SavingSettings],
+    **settings: Unpack[SavingSettings],
 ) -> LoadedRun:
     """Load a fitted run: its results, and what labels further texts in this process or in those of a data engine.
 
     Args:
         folder: The folder of the run, or what `run` returned.
-        text_column: The column of texts; by default one with a usual name such as `text`, or the only column.
         concurrency: Maximum number of simultaneous calls per model, in each process.
-        ledger: Where paid calls are kept, a file or `postgresql://…`; by default where the run keeps them.
         environment: Keys and base URLs; by default those of each process and of `.env` in its working folder.
-        models: The functions and objects that the run was given as models, if any: its folder knows only their names.
-        relations: Likewise for relations.
-        saving: As for `label`; limits hold for each process.
+        settings: As for `label`; limits hold for each process.
     """
-    _check_names(saving, labelling.Saving)
-    own = OwnObjects.of(models, relations)
+    given = _checked(settings, SavingSettings)
+    own, saving = OwnObjects.of(given.pop("models", ()), given.pop("relations", ())), take(Saving, given)
     if isinstance(folder, RunResult):
         own = folder.own.with_others(own)
         folder = folder.folder.path
+    ledger = given.pop("ledger", None)
     options = LoadOptions(
-        text_column=text_column,
         in_flight=concurrency,
         ledger=None if ledger is None else absolute_address(ledger),
         environment=environment,
-        saving=labelling.Saving(**saving),
+        saving=saving,
         own=own,
+        **given,
     )
     loaded = LoadedRun(Path(folder).absolute(), options)
     loaded.check()
@@ -231,9 +206,8 @@ def evaluate(
         rewritten: Relations whose variants a model wrote, so that their calls are counted.
         splitting: `folds`, `repeats`, `seed` and `resamples`.
     """
-    _check_names(splitting, evaluating.Splitting)
     recorded = evaluating.RecordedVotes(votes, gold_codes(votes, gold), frozenset(rewritten))
-    return evaluating.evaluate_votes(recorded, evaluating.methods_named(methods), evaluating.Splitting(**splitting))
+    return evaluating.evaluate_votes(recorded, evaluating.methods_named(methods), _splitting(splitting))
 
 
 aevaluate = _async_twin(evaluate)
@@ -246,7 +220,7 @@ def relation_values(
     optimiser: str = "",
     rewritten: Sequence[str] = (),
     **splitting: Unpack[SplittingSettings],
-) -> ValuedRelations:
+) -> evaluating.RelationValues:
     """Return what each relation adds beside the original question, with intervals, and what to keep.
 
     Args:
@@ -256,9 +230,8 @@ def relation_values(
         rewritten: Relations whose variants a model wrote, so that their calls are counted.
         splitting: `folds`, `repeats`, `seed` and `resamples`.
     """
-    _check_names(splitting, evaluating.Splitting)
     recorded = evaluating.RecordedVotes(votes, gold_codes(votes, gold), frozenset(rewritten))
-    return value_of_votes(recorded, evaluating.Splitting(**splitting), optimiser)
+    return evaluating.value_of_votes(recorded, _splitting(splitting), optimiser)
 
 
 def compare(first: PathLike, second: PathLike, **splitting: Unpack[SplittingSettings]) -> Comparison:
@@ -270,8 +243,7 @@ def compare(first: PathLike, second: PathLike, **splitting: Unpack[SplittingSett
         second: The same; without a folder, as in `:model=NAME`, a part of the first one.
         splitting: `folds`, `repeats`, `seed` and `resamples`.
     """
-    _check_names(splitting, evaluating.Splitting)
-    return compare_runs(str(first), str(second), evaluating.Splitting(**splitting))
+    return evaluating.compare(str(first), str(second), _splitting(splitting))
 
 
 def estimate(folder: PathLike, **question: Any) -> Estimated:
@@ -282,29 +254,32 @@ def estimate(folder: PathLike, **question: Any) -> Estimated:
         question: Options of `pcs estimate`: `of`, `values`, `by`, `every`, `formula`, `link`, `cluster`, `probability`
             and `larger`.
     """
-    _check_names(question, Question)
-    return estimate_run(Path(folder), Question(**question))
+    return estimate_run(Path(folder), Question(**_checked(question, Question)))
 
 
-def _named(settings: RunSettings) -> tuple[OwnObjects, Flags]:
+def _splitting(given: SplittingSettings) -> evaluating.Splitting:
+    return evaluating.Splitting(**_checked(given, SplittingSettings))
+
+
+def _named(settings: RunSettings) -> tuple[OwnObjects, dict[str, Any]]:
     """Return the settings with names instead of functions and objects, and these by name."""
-    _check_names(settings, Flags)
+    given = _checked(settings, RunSettings)
     for name in ("labels", "models", "relations"):
-        if isinstance(settings.get(name), str):
-            raise ConfigError(f"{name} is the single text {settings.get(name)!r}: give a list")
-    models, relations, rewriter = settings.get("models", ()), settings.get("relations", ()), settings.get("rewriter")
+        if isinstance(given.get(name), str):
+            raise ConfigError(f"{name} is the single text {given[name]!r}: give a list")
+    models, relations, rewriter = given.get("models", ()), given.get("relations", ()), given.get("rewriter")
     own = OwnObjects.of(models, relations)
-    names = {"models": names_in(models, own.models), "relations": names_in(relations, own.relations)}
-    flags: dict[str, Any] = {**settings, **names}
+    given |= {"models": names_in(models, own.models), "relations": names_in(relations, own.relations)}
     if rewriter is not None and not isinstance(rewriter, str):
         rewriting = OwnObjects.of([rewriter], ())
-        flags["rewriter"], own = next(iter(rewriting.models)), own.with_others(rewriting)
-    return own, Flags(**flags)
+        given["rewriter"], own = next(iter(rewriting.models)), own.with_others(rewriting)
+    return own, given
 
 
-def _check_names(given: Mapping[str, Any], kind: type[Any]) -> None:
-    """Raise when a keyword argument is not a field of a dataclass."""
-    known = [field.name for field in fields(kind)]
-    unknown = next((name for name in given if name not in known), None)
+def _checked(given: Mapping[str, Any], known: type[Any]) -> dict[str, Any]:
+    """Return keyword arguments; one that is not known is an error that lists those that are."""
+    names = list(known.__annotations__)
+    unknown = next((name for name in given if name not in names), None)
     if unknown is not None:
-        raise ConfigError(f"there is no setting {unknown!r}; the settings are {', '.join(known)}")
+        raise ConfigError(f"there is no setting {unknown!r}; the settings are {', '.join(names)}")
+    return dict(given)

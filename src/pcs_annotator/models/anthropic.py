@@ -6,19 +6,17 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
-from pcs_annotator.models.catalog import context_of
+from pcs_annotator.models.batch_apis import MessageBatches
 from pcs_annotator.models.failures import CallSite, failure, rate_hint, read_complaint, unreadable
-from pcs_annotator.models.hosts import base_url
-from pcs_annotator.models.message_batches import AnthropicBatches
-from pcs_annotator.models.provider import provider, read_key, read_reply_limit
-from pcs_annotator.models.sessions import Client, HttpReply
-from pcs_annotator.models.wire import UNREADABLE, finish_of, usage_of
+from pcs_annotator.models.hosts import ANTHROPIC, call_site
+from pcs_annotator.models.provider import provider
+from pcs_annotator.models.sessions import UNREADABLE, HttpReply
+from pcs_annotator.models.wire import HttpModel, as_dicts, finish_of, usage_of
 
-KEY = "ANTHROPIC_API_KEY"
-HOME = "https://api.anthropic.com"
 VERSION = "2023-06-01"
 MAX_TOKENS = 1024  # the API requires a limit; this one is for requests that set none
 FINISHES: dict[object, Finish] = {
@@ -32,12 +30,10 @@ FINISHES: dict[object, Finish] = {
 TAKES_SAMPLING = re.compile(r"claude-(?:instant|2|3|(?:opus|sonnet|haiku)-4(?:-[0-6])?(?:-\d{8}|-latest)?$)")
 
 
-class AnthropicModel:
+class AnthropicModel(HttpModel):
     """One of the Claude models.
 
     Attributes:
-        name: `anthropic:model`.
-        context_tokens: From the catalog; None when unknown.
         can_constrain: False: the prompt asks for the form of the answer.
         can_grade: False: the API has no log-probabilities.
     """
@@ -46,38 +42,18 @@ class AnthropicModel:
     can_grade = False
 
     def __init__(self, place: CallSite) -> None:
-        self.name = place.name
-        self.context_tokens = context_of(place.name)
-        self._place = place
-        headers = {
-            "Content-Type": "application/json",
-            "Accept-Encoding": "identity",
-            "anthropic-version": VERSION,
-            "x-api-key": place.secret,
-        }
-        self._client = Client(place, f"{place.url}/v1/messages", headers)
+        super().__init__(place, f"{place.url}/v1/messages", {"anthropic-version": VERSION, "x-api-key": place.secret})
         self._takes_sampling = TAKES_SAMPLING.match(place.model) is not None
         self.thinking_tokens = 0 if self._takes_sampling else THINKING_TOKENS
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
     async def ask(self, request: Request) -> Reply:
         """Return the answer to one request, sent once."""
-        return await self._client.post(self.payload(request), self._read)
-
-    async def close(self) -> None:
-        """Close the connections unless another model uses them; asking again opens new ones."""
-        await self._client.close()
+        return await self._client.post(self.payload(request), partial(self.read, request))
 
     @property
-    def batches(self) -> AnthropicBatches:
+    def batches(self) -> MessageBatches:
         """Message batches."""
-        return AnthropicBatches(self, self._client, self._place)
-
-    def read(self, request: Request, answer: HttpReply) -> Reply:
-        """Return the reply in an answer to a request that was sent in a batch."""
-        return self._read(answer)
+        return MessageBatches(self, self._client, self._place)
 
     def payload(self, request: Request) -> dict[str, Any]:
         """Return the body of a request."""
@@ -86,7 +62,7 @@ class AnthropicModel:
         payload: dict[str, Any] = {
             "model": self._place.model,
             "max_tokens": limit + self.thinking_tokens,
-            "messages": [{"role": m.role, "content": m.content} for m in request.messages if m.role != "system"],
+            "messages": as_dicts([message for message in request.messages if message.role != "system"]),
         }
         system = "\n\n".join(message.content for message in request.messages if message.role == "system")
         if system:
@@ -97,7 +73,8 @@ class AnthropicModel:
             payload["top_p"] = sampling.top_p
         return payload
 
-    def _read(self, answer: HttpReply) -> Reply:
+    def read(self, request: Request, answer: HttpReply) -> Reply:
+        """Return the reply in an answer; raises if there is none."""
         if answer.status != 200:
             raise failure(self._place, answer.status, read_complaint(answer.body), answer.headers)
         reply = self._reply(answer)
@@ -135,14 +112,5 @@ class AnthropicProvider:
 
     def open(self, model: str, environment: Mapping[str, str]) -> AnthropicModel:
         """Return the model; a missing `ANTHROPIC_API_KEY` raises `ConfigError`."""
-        url = base_url("anthropic", environment, HOME).removesuffix("/v1")
-        key = read_key(environment, (KEY,), "anthropic")
-        place = CallSite(
-            name=f"anthropic:{model}",
-            model=model,
-            url=url,
-            key_variable=KEY,
-            secret=key,
-            most_bytes=read_reply_limit(environment),
-        )
-        return AnthropicModel(place)
+        place = call_site(ANTHROPIC, model, environment)
+        return AnthropicModel(replace(place, url=place.url.removesuffix("/v1")))

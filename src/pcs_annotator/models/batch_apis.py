@@ -1,14 +1,17 @@
-"""Batch APIs: many requests at once, answered within a day at half the price; what the two protocols share.
+"""Batch APIs: many requests at once, answered within a day at half the price.
 
-OpenAI, Azure, Groq, Together and Mistral take a file of requests (`file_batches.py`). Anthropic takes the requests
-themselves (`message_batches.py`).
+OpenAI, Azure, Groq, Together and Mistral take a file of requests, under slightly different paths and names. Anthropic
+takes the requests themselves.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -17,7 +20,7 @@ import orjson
 from pcs_annotator.base.errors import ModelError
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.models.failures import CallSite, failure, read_complaint, unreadable
-from pcs_annotator.models.sessions import Client, HttpReply
+from pcs_annotator.models.sessions import UNREADABLE, Client, HttpReply, as_json
 
 PRICE_SHARE = 0.5
 """What a request in a batch costs, as a share of what it costs live; the same with every provider."""
@@ -26,9 +29,32 @@ HOURS = 24
 MOST_BYTES = 100 * 2**20 - 2**16
 """The smallest limit of any provider on the size of a file, with room for the rest of the form."""
 QUOTA = re.compile(r"token_limit_exceeded|enqueued|queue (?:is )?full|too many (?:batch|pending)", re.I)
-UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-
+PENDING = ("pending", "running", "notRunning")
+LONGEST_CHECK = 10.0
+CLOCKS_APART = 120.0
+NOT_PROCESSED = ("batch_expired", "batch_cancelled")
 End = Literal["done", "expired", "cancelled", "failed", "gone"]
+_ENDS: Mapping[str, End] = {
+    "completed": "done",
+    "success": "done",
+    "ended": "done",
+    "expired": "expired",
+    "timeout_exceeded": "expired",
+    "cancelled": "cancelled",
+    "canceled": "cancelled",
+    "failed": "failed",
+}
+# Anthropic names a kind of error where others have an HTTP status.
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "overloaded_error": 529,
+}
 
 
 class BatchState(NamedTuple):
@@ -72,43 +98,6 @@ class LostBatch(NamedTuple):
     others: Collection[str]
 
 
-class BatchApi(Protocol):
-    """Submits batches to one model, and gets their results."""
-
-    @property
-    def most_lines(self) -> int:
-        """Maximum number of requests in a batch."""
-        ...
-
-    def line(self, custom_id: str, request: Request) -> bytes:
-        """Return a request as a line of a batch, without a line break."""
-        ...
-
-    def read(self, request: Request, answer: HttpReply) -> Reply:
-        """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
-        ...
-
-    async def upload(self, lines: Path) -> str:
-        """Send a file of lines, and return its ID; empty where batches need no file."""
-        ...
-
-    async def create(self, lines: Path, uploaded: str) -> str:
-        """Start a batch, and return its ID; `RateLimited` if too many tokens are waiting already."""
-        ...
-
-    async def find(self, lost: LostBatch) -> str | None:
-        """Return the ID of a batch that may have been started; None if it was not."""
-        ...
-
-    async def look(self, batch: str) -> BatchState:
-        """Return how far a batch is."""
-        ...
-
-    def results(self, state: BatchState) -> AsyncIterator[BatchLine]:
-        """Yield the results of a batch that has ended, in any order."""
-        ...
-
-
 class Translator(Protocol):
     """What batches need of the live calls to a model."""
 
@@ -126,18 +115,75 @@ def batch_api(model: ChatModel) -> BatchApi | None:
     return getattr(model, "batches", None)
 
 
-class BatchCalls:
-    """HTTP calls for batches: JSON out, JSON in."""
+class BatchApi:
+    """Submits batches to one model, and gets their results."""
+
+    most_lines: int
+    """Maximum number of requests in a batch."""
 
     def __init__(self, model: Translator, client: Client, place: CallSite) -> None:
         self._model, self._client, self._place = model, client, place
 
+    def line(self, custom_id: str, request: Request) -> bytes:
+        """Return a request as a line of a batch, without a line break."""
+        raise NotImplementedError
+
     def read(self, request: Request, answer: HttpReply) -> Reply:
-        """Return the reply in an answer, or raise as a live call does."""
+        """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
         return self._model.read(request, answer)
 
+    async def upload(self, lines: Path) -> str:
+        """Send a file of lines, and return its ID; empty where batches need no file."""
+        return ""
+
+    async def create(self, lines: Path, uploaded: str) -> str:
+        """Start a batch, and return its ID; `RateLimited` if too many tokens are waiting already."""
+        raise NotImplementedError
+
+    async def find(self, lost: LostBatch) -> str | None:
+        """Return the ID of a batch that may have been started; None if it was not."""
+        listed = await self._json("GET", self._list_url)
+        return next((str(batch["id"]) for batch in listed.get("data") or () if self._is_lost(lost, batch)), None)
+
+    async def look(self, batch: str) -> BatchState:
+        """Return how far a batch is."""
+        answer = await self._client.send("GET", self._batch_url(batch))
+        if answer.status == 404:
+            return BatchState("gone", trouble=f"{self._place.url} does not know it")
+        told = self._object(answer)
+        return self._state(told.get("job", told))  # Together wraps it
+
+    async def results(self, state: BatchState) -> AsyncIterator[BatchLine]:
+        """Yield the results of a batch that has ended, in any order; unreadable lines are left out."""
+        for name in state.files:
+            async for line in self._client.lines(self._results_url(name), self._refusal):
+                try:
+                    found = self._result(orjson.loads(line))
+                except UNREADABLE:
+                    continue
+                yield found
+
+    _list_url: str
+
+    def _batch_url(self, batch: str) -> str:
+        raise NotImplementedError
+
+    def _results_url(self, name: str) -> str:
+        raise NotImplementedError
+
+    def _is_lost(self, lost: LostBatch, batch: Mapping[str, Any]) -> bool:
+        raise NotImplementedError
+
+    def _state(self, told: Mapping[str, Any]) -> BatchState:
+        raise NotImplementedError
+
+    def _result(self, told: Mapping[str, Any]) -> BatchLine:
+        raise NotImplementedError
+
     async def _json(self, method: str, url: str, **sent: Any) -> dict[str, Any]:
-        answer = await self._client.send(method, url, **sent)
+        return self._object(await self._client.send(method, url, **sent))
+
+    def _object(self, answer: HttpReply) -> dict[str, Any]:
         if not 200 <= answer.status < 300:
             raise self._refusal(answer)
         try:
@@ -160,21 +206,191 @@ class BatchCalls:
             raise unreadable(self._place, json.dumps(made).encode())
         return found
 
-    async def _gone(self, method: str, url: str) -> dict[str, Any] | None:
-        """Return what is at an address; None if there is nothing."""
-        answer = await self._client.send(method, url)
-        if answer.status == 404:
-            return None
-        if answer.status != 200:
-            raise self._refusal(answer)
-        try:
-            value: dict[str, Any] = orjson.loads(answer.body)
-            return value.get("job", value)  # Together wraps it
-        except UNREADABLE:
-            raise unreadable(self._place, answer.body) from None
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileWays:
+    """How a provider's batches of files differ from OpenAI's.
+
+    Attributes:
+        files: Path to upload to.
+        batches: Path of batches.
+        purpose: The purpose of a file of requests.
+        endpoint: The endpoint that requests name.
+        fields: Further fields of the form.
+        jobs: Whether a batch is a job in Mistral's sense: with a list of files, and a model for all requests.
+    """
+
+    files: str = "files"
+    batches: str = "batches"
+    purpose: str = "batch"
+    endpoint: str = "/v1/chat/completions"
+    fields: Mapping[str, str] = field(default_factory=dict)
+    jobs: bool = False
 
 
-def as_line(value: object) -> bytes:
-    """Return a value as a line of a file."""
-    # Lone surrogates cannot be sent: they become question marks.
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+FILE_BATCHES: Mapping[str, FileWays] = {
+    "openai": FileWays(),
+    "azure": FileWays(endpoint="/chat/completions"),
+    "groq": FileWays(),
+    "together": FileWays(
+        files="files/upload", purpose="batch-api", fields={"file_name": "requests.jsonl", "file_type": "jsonl"}
+    ),
+    "mistral": FileWays(batches="batch/jobs", jobs=True),
+}
+"""Provider → how its batches of files work."""
+
+
+class FileBatches(BatchApi):
+    """Batches of files: upload, start, poll, download."""
+
+    most_lines = 50_000
+
+    def __init__(self, model: Translator, client: Client, place: CallSite, ways: FileWays) -> None:
+        super().__init__(model, client, place)
+        self._ways = ways
+        chat, _, self._query = client.url.partition("?")
+        self._folder = chat.removesuffix("/chat/completions").partition("/deployments/")[0]
+        self._list_url = self._url(ways.batches, "page_size=100" if ways.jobs else "limit=100")
+
+    def _url(self, path: str, query: str = "") -> str:
+        queries = "&".join(part for part in (self._query, query) if part)
+        return f"{self._folder}/{path}" + (f"?{queries}" if queries else "")
+
+    def _batch_url(self, batch: str) -> str:
+        return self._url(f"{self._ways.batches}/{batch}")
+
+    def _results_url(self, name: str) -> str:
+        return self._url(f"files/{name}/content")
+
+    def line(self, custom_id: str, request: Request) -> bytes:
+        """Return a request as a line of a batch."""
+        payload = self._model.payload(request)
+        if self._place.batch_model:
+            payload["model"] = self._place.batch_model
+        if self._ways.jobs:
+            del payload["model"]
+            return as_json({"custom_id": custom_id, "body": payload})
+        return as_json({"custom_id": custom_id, "method": "POST", "url": self._ways.endpoint, "body": payload})
+
+    async def upload(self, lines: Path) -> str:
+        """Send a file of lines, wait until the server has checked it, and return its ID."""
+        from aiohttp import FormData
+
+        form = FormData()
+        for name, value in {"purpose": self._ways.purpose, **self._ways.fields}.items():
+            form.add_field(name, value)
+        with lines.open("rb") as file:
+            form.add_field("file", file, filename="requests.jsonl", content_type="application/jsonl")
+            made = await self._json("POST", self._url(self._ways.files), form=form)
+        name, wait = self._id(made), 0.1
+        while made.get("status") in PENDING:  # Azure starts no batch before that
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, LONGEST_CHECK)
+            made = await self._json("GET", self._url(f"files/{name}"))
+        return name
+
+    async def create(self, lines: Path, uploaded: str) -> str:
+        """Start a batch on a file."""
+        given: dict[str, object] = {"input_file_id": uploaded, "completion_window": f"{HOURS}h"}
+        if self._ways.jobs:
+            given = {"input_files": [uploaded], "model": self._place.model, "timeout_hours": HOURS}
+        payload = {**given, "endpoint": self._ways.endpoint}
+        made = await self._json("POST", self._url(self._ways.batches), payload=payload)
+        return self._id(made.get("job", made))
+
+    def _is_lost(self, lost: LostBatch, batch: Mapping[str, Any]) -> bool:
+        return lost.uploaded in (batch.get("input_file_id"), *(batch.get("input_files") or ()))
+
+    def _state(self, told: Mapping[str, Any]) -> BatchState:
+        end = _ENDS.get(str(told.get("status")).lower())
+        # a batch without answers has no file of answers, and one without errors no file of errors
+        files = [told.get(name) for name in ("output_file_id", "output_file", "error_file_id", "error_file")]
+        trouble = _batch_trouble(told) if end == "failed" else ""
+        return BatchState(
+            end,
+            _finished(told),
+            tuple(str(name) for name in files if name),
+            self._place.scrub(trouble),
+            over_quota=QUOTA.search(trouble) is not None,
+        )
+
+    def _result(self, told: Mapping[str, Any]) -> BatchLine:
+        name, response, error = str(told["custom_id"]), told.get("response"), told.get("error")
+        if response:
+            status = int(response.get("status_code") or 200)
+            return BatchLine(name, _answered(status, response.get("body", response)))
+        code = str((error or {}).get("code") or "")
+        status = int(code) if code.isdecimal() and len(code) == 3 else 500
+        return BatchLine(name, None if code in NOT_PROCESSED else _answered(status, {"error": error}))
+
+
+class MessageBatches(BatchApi):
+    """Anthropic's message batches: the requests are sent with the batch itself, and there are no files."""
+
+    most_lines = 10_000
+
+    def __init__(self, model: Translator, client: Client, place: CallSite) -> None:
+        super().__init__(model, client, place)
+        self._home = f"{place.url}/v1/messages/batches"
+        self._list_url = f"{self._home}?limit=100"
+
+    def _batch_url(self, batch: str) -> str:
+        return f"{self._home}/{batch}"
+
+    def _results_url(self, name: str) -> str:
+        return f"{self._home}/{name}/results"
+
+    def line(self, custom_id: str, request: Request) -> bytes:
+        """Return a request as part of a batch."""
+        return as_json({"custom_id": custom_id, "params": self._model.payload(request)})
+
+    async def create(self, lines: Path, uploaded: str) -> str:
+        """Start a batch."""
+        requests = [orjson.loads(line) for line in lines.read_bytes().splitlines()]
+        return self._id(await self._json("POST", self._home, payload={"requests": requests}))
+
+    def _is_lost(self, lost: LostBatch, batch: Mapping[str, Any]) -> bool:
+        """Return whether a batch is unknown, of this size, and not older; its results tell whose it is."""
+        created = datetime.fromisoformat(batch["created_at"]).timestamp()
+        fits = sum(batch["request_counts"].values()) == lost.requests and created >= lost.since - CLOCKS_APART
+        return fits and batch["id"] not in lost.others
+
+    def _state(self, told: Mapping[str, Any]) -> BatchState:
+        counts = told.get("request_counts") or {}
+        finished = sum(count for name, count in counts.items() if name != "processing")
+        if told.get("processing_status") != "ended":
+            return BatchState(None, finished)
+        if not told.get("results_url"):  # results are kept for some weeks
+            return BatchState("gone", finished, trouble="its results are no longer there")
+        end: End = "cancelled" if counts.get("canceled") else "expired" if counts.get("expired") else "done"
+        return BatchState(end, finished, (str(told["id"]),))
+
+    def _result(self, told: Mapping[str, Any]) -> BatchLine:
+        name, result = str(told["custom_id"]), told["result"]
+        if result["type"] == "succeeded":
+            return BatchLine(name, _answered(200, result["message"]))
+        if result["type"] != "errored":
+            return BatchLine(name, None)
+        error = result["error"].get("error", result["error"])
+        return BatchLine(name, _answered(_STATUS.get(error.get("type"), 500), {"error": error}))
+
+
+def _answered(status: int, body: object) -> HttpReply:
+    return HttpReply(status, orjson.dumps(body), {}, 0.0)
+
+
+def _batch_trouble(told: Mapping[str, Any]) -> str:
+    """Return why a batch failed as a whole."""
+    errors = told.get("errors") or told.get("error") or ()
+    listed = (errors.get("data") or [errors]) if isinstance(errors, dict) else errors
+    if isinstance(listed, str):
+        return listed
+    parts = [f"{one.get('code') or ''} {one.get('message') or ''}".strip() for one in listed if isinstance(one, dict)]
+    return "; ".join(dict.fromkeys(part for part in parts if part)) or "no reason was given"
+
+
+def _finished(told: Mapping[str, Any]) -> int:
+    counts = told.get("request_counts")
+    given = counts if isinstance(counts, dict) else told
+    names = ("completed", "failed", "succeeded_requests", "failed_requests")
+    return sum(value for name in names if isinstance(value := given.get(name), int))

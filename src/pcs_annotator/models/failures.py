@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -206,43 +206,36 @@ def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -
     milliseconds = parse_duration(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000.0
-    text = headers.get("Retry-After", "")
-    seconds = parse_duration(text)
-    if seconds is not None or not text:
-        return seconds
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return _seconds_until(moment, now)
+    return _seconds_until(headers.get("Retry-After", ""), parsedate_to_datetime, now)
+
+
+# Names of the headers for the remaining requests and for the time of the reset.
+RATE_HEADERS = (
+    ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
+    ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
+)
 
 
 def rate_hint(headers: Mapping[str, str], now: datetime | None = None) -> RateHint | None:
     """Return the remaining requests and the seconds until the reset, if a reply's headers have both."""
-    remaining = headers.get("x-ratelimit-remaining-requests")
-    if remaining is not None:
-        reset = _reset_after(headers.get("x-ratelimit-reset-requests", ""), now)
-    else:
-        remaining = headers.get("anthropic-ratelimit-requests-remaining")
-        if remaining is None:
-            return None
-        reset = _reset_after(headers.get("anthropic-ratelimit-requests-reset", ""), now)
-    if reset is None or not remaining.strip().isdecimal():
-        return None
-    return RateHint(remaining=int(remaining.strip()[:18]), reset_after=reset)
+    for remaining_name, reset_name in RATE_HEADERS:
+        remaining = headers.get(remaining_name)
+        if remaining is not None:
+            reset = _seconds_until(headers.get(reset_name, ""), datetime.fromisoformat, now)
+            usable = reset is not None and remaining.strip().isdecimal()
+            return RateHint(remaining=int(remaining.strip()[:18]), reset_after=reset or 0.0) if usable else None
+    return None
 
 
-def _reset_after(text: str, now: datetime | None) -> float | None:
+def _seconds_until(text: str, parse_date: Callable[[str], datetime], now: datetime | None) -> float | None:
+    """Return the seconds in a text that is a duration or a date; None if it is neither."""
     seconds = parse_duration(text)
     if seconds is not None or not text:
         return seconds
     try:
-        return _seconds_until(datetime.fromisoformat(text), now)
+        moment = parse_date(text)
     except ValueError:
         return None
-
-
-def _seconds_until(moment: datetime, now: datetime | None) -> float:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())

@@ -12,14 +12,15 @@ from typing import Any, Literal
 
 from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble
 from pcs_annotator.core.chat import Message, Reply, Request
-from pcs_annotator.models.fingerprint import Identity
+from pcs_annotator.models.fingerprint import OwnModel
+from pcs_annotator.models.wire import as_dicts
 
 Takes = Literal["text", "messages"]
 Answering = Callable[[Any], str | Awaitable[str]]
 LAMBDA_LINE = re.compile(r"(?<=<lambda>):\d+$")
 
 
-class FunctionModel:
+class FunctionModel(OwnModel):
     """A Python function as a model.
 
     A function of a text gets the whole conversation as one text: all messages in order, with blank lines between them.
@@ -31,39 +32,24 @@ class FunctionModel:
         name: `function:` and the qualified name.
         identity: The name and a digest of the function, which changes when the function does; see `fingerprint`.
         context_tokens: None: unknown.
-        can_constrain: False.
-        can_grade: False.
     """
 
     context_tokens: int | None = None
-    can_constrain = False
-    can_grade = False
 
     def __init__(self, function: Answering, *, name: str | None = None, takes: Takes | None = None) -> None:
-        self.name = f"function:{name or _qualified_name(function)}"
         self._function = function
         self._takes = takes or _what_it_takes(function)
         self._is_async = _is_async(function)
-        # Without the line of a lambda, which changes when something above it does.
-        self._identity = Identity(f"{LAMBDA_LINE.sub('', self.name)}({self._takes})", function)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
-    @property
-    def identity(self) -> str:
-        """Return what ledger keys call the model."""
-        return self._identity.text
+        full = f"function:{name or _qualified_name(function)}"
+        # Known without the line of a lambda, which changes when something above it does.
+        super().__init__(full, function, f"{LAMBDA_LINE.sub('', full)}({self._takes})")
 
     async def ask(self, request: Request) -> Reply:
         """Return what the function returns."""
         question = as_text(request.messages) if self._takes == "text" else as_dicts(request.messages)
         started = perf_counter()
         try:
-            if self._is_async:
-                answer = self._function(question)
-            else:
-                answer = await asyncio.to_thread(self._function, question)
+            answer = self._function(question) if self._is_async else await asyncio.to_thread(self._function, question)
             if inspect.isawaitable(answer):
                 answer = await answer
         except ModelError:
@@ -74,19 +60,10 @@ class FunctionModel:
             raise ServerTrouble(f"{self.name} returned {type(answer).__name__} instead of str")
         return Reply(text=answer, latency=perf_counter() - started)
 
-    async def close(self) -> None:
-        """Check that answering has not changed the function; there is nothing to close."""
-        self._identity.check()
-
 
 def as_text(messages: Sequence[Message]) -> str:
     """Return a conversation as one text."""
     return "\n\n".join(message.content for message in messages)
-
-
-def as_dicts(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Return a conversation as the usual list of dicts."""
-    return [{"role": message.role, "content": message.content} for message in messages]
 
 
 def _inner(function: Answering) -> Answering:

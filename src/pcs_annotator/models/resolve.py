@@ -74,8 +74,7 @@ def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:
     if spec.lower().startswith(("http://", "https://")):
         return open_url(spec, environment)
     prefix, colon, model = spec.partition(":")
-    known = providers.names()
-    if colon and prefix in known:
+    if colon and providers.has(prefix):
         if not model.strip():
             raise ConfigError(f"{spec!r} names no model: write {prefix}:model")
         return providers.create(prefix).open(model.strip(), environment)

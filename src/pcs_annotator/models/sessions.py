@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import warnings
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from functools import partial
 from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -19,6 +19,7 @@ from urllib.request import getproxies, proxy_bypass
 from pcs_annotator.base.errors import ModelError, PcsWarning, ServerTrouble
 from pcs_annotator.models.catalog import same_model
 from pcs_annotator.models.failures import CallSite, too_large, unreachable
+from pcs_annotator.models.sharing import lease, release
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, FormData
@@ -32,6 +33,8 @@ KEEPALIVE_SECONDS = 60.0
 LARGE = 2**20
 ERROR_BYTES = 2**16
 """What is read of an error; the rest would not be shown."""
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What reading a reply of another shape than expected raises."""
 LARGE_REPLY = 2**18
 PIECE = 2**16
 LARGE_AT_ONCE = 4
@@ -48,14 +51,22 @@ class HttpReply(NamedTuple):
     latency: float
 
 
+class Pool(NamedTuple):
+    """The connections to a host in one event loop, and the right to hold one of a few large replies in memory."""
+
+    session: ClientSession
+    large: asyncio.Semaphore
+
+
 class Client:
-    """Posts the requests of one model over the session of its host."""
+    """Sends the requests of one model over connections that all models of its host share."""
 
     def __init__(self, place: CallSite, url: str, headers: Mapping[str, str]) -> None:
         self.url = url
         self._place = place
         self._headers = headers
-        self._shared: Shared | None = None
+        self._origin = urlsplit(url)[:2]
+        self._pools: dict[asyncio.AbstractEventLoop, Pool] = {}
         self._noticed = False
 
     async def post(self, payload: Mapping[str, object], read: Callable[[HttpReply], T]) -> T:
@@ -65,48 +76,37 @@ class Client:
         deadlines of other calls hold.
         """
         try:
-            return await self._exchange(payload, read)
+            async with AsyncExitStack() as held:
+                answer = await self._exchange("POST", self.url, held, _encode(payload))
+                if len(answer.body) < LARGE_REPLY:
+                    return read(answer)
+                return await asyncio.get_running_loop().run_in_executor(_large_replies, read, answer)
         except ModelError as error:
             # otherwise, as long as the error is kept, its traceback keeps the reply in memory
             raise error.with_traceback(None) from None
-
-    async def _exchange(self, payload: Mapping[str, object], read: Callable[[HttpReply], T]) -> T:
-        from aiohttp import ClientError
-
-        body = _encode(payload)
-        shared = self._session()
-        started = perf_counter()
-        async with AsyncExitStack() as held:
-            try:
-                async with shared.session.post(
-                    self.url, data=body, headers=self._headers, allow_redirects=False
-                ) as response:
-                    raw = await self._body(response, shared.large, held)
-            except (ClientError, TimeoutError, OSError) as error:
-                raise unreachable(self._place, error) from None
-            answer = HttpReply(response.status, raw, response.headers, perf_counter() - started)
-            if len(raw) < LARGE_REPLY:
-                return read(answer)
-            return await shared.loop.run_in_executor(_large_replies, read, answer)
 
     async def send(
         self, method: str, url: str, *, payload: Mapping[str, object] | None = None, form: FormData | None = None
     ) -> HttpReply:
         """Send JSON, a form or nothing to another address of the same host, and return the response."""
-        from aiohttp import ClientError
-
-        body = form if payload is None else _encode(payload)
-        headers = {name: value for name, value in self._headers.items() if form is None or name != "Content-Type"}
-        shared = self._session()
-        started = perf_counter()
         async with AsyncExitStack() as held:
-            try:
-                async with shared.session.request(
-                    method, url, data=body, headers=headers, allow_redirects=False
-                ) as response:
-                    raw = await self._body(response, shared.large, held)
-            except (ClientError, TimeoutError, OSError) as error:
-                raise unreachable(self._place, error) from None
+            return await self._exchange(method, url, held, form if payload is None else _encode(payload))
+
+    async def _exchange(
+        self, method: str, url: str, held: AsyncExitStack, body: bytes | BytesIO | FormData | None
+    ) -> HttpReply:
+        from aiohttp import ClientError, FormData
+
+        headers = self._headers
+        if isinstance(body, FormData):  # it names its own content type
+            headers = {name: value for name, value in headers.items() if name != "Content-Type"}
+        pool = self._pool()
+        started = perf_counter()
+        try:
+            async with pool.session.request(method, url, data=body, headers=headers, allow_redirects=False) as response:
+                raw = await self._body(response, pool.large, held)
+        except (ClientError, TimeoutError, OSError) as error:
+            raise unreachable(self._place, error) from None
         return HttpReply(response.status, raw, response.headers, perf_counter() - started)
 
     async def lines(self, url: str, refuse: Callable[[HttpReply], ModelError]) -> AsyncIterator[bytes]:
@@ -119,7 +119,7 @@ class Client:
 
         elsewhere = "Authorization" in self._headers  # the header that aiohttp keeps from other hosts
         try:
-            async with self._session().session.get(url, headers=self._headers, allow_redirects=elsewhere) as response:
+            async with self._pool().session.get(url, headers=self._headers, allow_redirects=elsewhere) as response:
                 if response.status != 200:
                     raise refuse(HttpReply(response.status, await response.content.read(ERROR_BYTES), {}, 0.0))
                 unpack = _unpacker(response.headers.get("Content-Encoding", "").strip().lower())
@@ -137,11 +137,15 @@ class Client:
         except (ClientError, TimeoutError, OSError, zlib.error, LookupError) as error:
             raise unreachable(self._place, error) from None
 
-    def _session(self) -> Shared:
-        shared = self._shared
-        if shared is None or shared.loop is not asyncio.get_running_loop() or shared.session.closed:
-            shared = self._shared = _lease(self.url, self)
-        return shared
+    def _pool(self) -> Pool:
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is None:
+            for ended in [other for other in self._pools if other.is_closed()]:
+                release((ended, self._origin), self)
+                del self._pools[ended]
+            pool = self._pools[loop] = lease((loop, self._origin), self, partial(_new_pool, self.url))
+        return pool
 
     async def _body(self, response: ClientResponse, large: asyncio.Semaphore, held: AsyncExitStack) -> bytes:
         """Return the body, unpacked; of an error only the start. The connection is closed if there is more."""
@@ -182,59 +186,23 @@ class Client:
         warnings.warn(message, PcsWarning, stacklevel=2)
 
     async def close(self) -> None:
-        """Release the session; the last client closes it. Posting again opens a new one."""
-        self._shared = None
-        await _release(self)
+        """Release the connections; the last client closes them. Posting again opens new ones."""
+        pools, self._pools = self._pools, {}
+        for loop in pools:
+            pool = release((loop, self._origin), self)
+            if pool is not None and loop is asyncio.get_running_loop():
+                await pool.session.close()
+            elif pool is not None and loop.is_running():
+                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(pool.session.close(), loop))
 
 
-class Shared:
-    """A session and the clients that use it."""
-
-    __slots__ = ("holders", "large", "loop", "origin", "session")
-
-    def __init__(self, origin: str, loop: asyncio.AbstractEventLoop, session: ClientSession) -> None:
-        self.origin = origin
-        self.loop = loop
-        self.session = session
-        self.holders: set[int] = set()
-        self.large = asyncio.Semaphore(LARGE_AT_ONCE)
-
-
-# Models are opened one by one and must still share connections, so the pool belongs to the process.
-_open: list[Shared] = []
-_lock = threading.Lock()
-
-
-def _lease(url: str, holder: Client) -> Shared:
-    """Return the session for the host of `url` in the running loop; it stays open until the holder releases it."""
-    parts = urlsplit(url)
-    origin = f"{parts.scheme}://{parts.netloc}"
-    loop = asyncio.get_running_loop()
-    with _lock:
-        _open[:] = [shared for shared in _open if not (shared.loop.is_closed() or shared.session.closed)]
-        for shared in _open:
-            if shared.loop is loop and shared.origin == origin:
-                break
-        else:
-            shared = Shared(origin, loop, _new_session(parts.scheme, parts.hostname or ""))
-            _open.append(shared)
-        shared.holders.add(id(holder))
-    return shared
-
-
-async def _release(holder: Client) -> None:
-    with _lock:
-        for shared in _open:
-            shared.holders.discard(id(holder))
-        idle = [shared for shared in _open if not shared.holders]
-        _open[:] = [shared for shared in _open if shared.holders]
-    for shared in idle:
-        await _close(shared)
+def as_json(value: object) -> bytes:
+    """Return a value as it is sent; lone surrogates, which cannot be, become question marks."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _encode(payload: Mapping[str, object]) -> bytes | BytesIO:
-    # Lone surrogates cannot be sent: they become question marks.
-    body = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
+    body = as_json(payload)
     # aiohttp writes a file-like body in pieces, and warns about large bodies in one piece.
     return body if len(body) < LARGE else BytesIO(body)
 
@@ -259,26 +227,19 @@ def _unpacker(encoding: str) -> Callable[[bytes], Iterable[bytes]]:
     return unpack
 
 
-async def _close(shared: Shared) -> None:
-    if shared.loop is asyncio.get_running_loop():
-        await shared.session.close()
-    elif shared.loop.is_running():
-        closing = asyncio.run_coroutine_threadsafe(shared.session.close(), shared.loop)
-        await asyncio.wrap_future(closing)
-
-
-def _new_session(scheme: str, hostname: str) -> ClientSession:
+def _new_pool(url: str) -> Pool:
     from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
-    # The engine limits the calls in flight, so the connector sets no limit of its own.
-    connector = TCPConnector(limit=0, limit_per_host=0, keepalive_timeout=KEEPALIVE_SECONDS)
-    return ClientSession(
-        connector=connector,
+    parts = urlsplit(url)
+    session = ClientSession(
+        # The engine limits the calls in flight, so the connector sets no limit of its own.
+        connector=TCPConnector(limit=0, limit_per_host=0, keepalive_timeout=KEEPALIVE_SECONDS),
         auto_decompress=False,  # unpacked here, where it can be bounded
         cookie_jar=DummyCookieJar(),
         timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS),
-        proxy=_proxy(scheme, hostname),
+        proxy=_proxy(parts.scheme, parts.hostname or ""),
     )
+    return Pool(session, asyncio.Semaphore(LARGE_AT_ONCE))
 
 
 def _proxy(scheme: str, hostname: str) -> str | None:

@@ -6,21 +6,22 @@ import json
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import orjson
 
 from pcs_annotator.base.errors import ConfigError, ModelError, PcsWarning, ServerTrouble
-from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
+from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Message, Reply, Request, Sampling, Usage
+from pcs_annotator.models.batch_apis import FILE_BATCHES, FileBatches
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
-from pcs_annotator.models.file_batches import FILE_BATCHES, OpenAIBatches
-from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, check_url
+from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, call_site, chat_url, check_url
 from pcs_annotator.models.logprobs import read_logprobs, shows_all
-from pcs_annotator.models.provider import provider, read_key, read_reply_limit
-from pcs_annotator.models.sessions import ERROR_BYTES, Client, HttpReply
-from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room
+from pcs_annotator.models.provider import provider
+from pcs_annotator.models.sessions import ERROR_BYTES, UNREADABLE, Client, HttpReply
+from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room, with_room
 
 FINISHES: dict[object, Finish] = {
     "stop": "stop",
@@ -32,7 +33,6 @@ FINISHES: dict[object, Finish] = {
     "content_filter": "filter",
 }
 ANSWER = "answer"
-UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 ADJUSTABLE = frozenset({"temperature", "top_p", "seed", "random_seed", "max_tokens"})
 # Servers refuse log-probabilities in many words, with many statuses; nothing else that we send is named like this.
 LOGPROBS = re.compile(r"log_?probs?\b|n_probs", re.I)
@@ -40,12 +40,34 @@ TOO_MANY = re.compile(r"maximum|at most|less than|greater than|between|exceed|ra
 FEW_LOGPROBS = 5
 
 
-class WireModel:
-    """A model behind a server that speaks the OpenAI chat protocol.
+class HttpModel:
+    """A model behind a server.
 
     Attributes:
         name: `provider:model`, or `http://host/v1#model` for a server given by its URL.
         context_tokens: From the catalog; None when unknown.
+    """
+
+    def __init__(self, place: CallSite, url: str, headers: Mapping[str, str]) -> None:
+        self.name = place.name
+        self.context_tokens = context_of(place.name)
+        self._place = place
+        # Answers are short: compression would cost more time than it saves.
+        usual = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+        self._client = Client(place, url, {**usual, **headers})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    async def close(self) -> None:
+        """Close the connections unless another model uses them; asking again opens new ones."""
+        await self._client.close()
+
+
+class WireModel(HttpModel):
+    """A model behind a server that speaks the OpenAI chat protocol.
+
+    Attributes:
         thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
         can_constrain: Whether the server can restrict this model's answers to a constraint.
         can_grade: Whether log-probabilities are requested; False once the server has refused them.
@@ -53,10 +75,9 @@ class WireModel:
     """
 
     def __init__(self, host: Host, place: CallSite, url: str) -> None:
-        self.name = place.name
-        self.context_tokens = context_of(place.name)
+        key = f"Bearer {place.secret}" if host.auth == "Authorization" else place.secret
+        super().__init__(place, url, {host.auth: key} if place.secret else {})
         self._host = host
-        self._place = place
         self._structure = host.structure_for(place.model)
         self.can_constrain = self._structure != "none"
         self._reasons = host.reasons(place.model)
@@ -65,10 +86,6 @@ class WireModel:
         self.thinking_tokens = THINKING_TOKENS if self._reasons else usual_room(place.model)
         self._left_out: set[str] = {"temperature", "top_p"} if self._reasons else set()
         self._limit_field = "max_completion_tokens" if self._reasons else "max_tokens"
-        self._client = Client(place, url, _headers(host, place.secret))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
 
     @property
     def can_grade(self) -> bool:
@@ -86,15 +103,11 @@ class WireModel:
             if reply is not None:
                 return reply
 
-    async def close(self) -> None:
-        """Close the connections unless another model uses them; asking again opens new ones."""
-        await self._client.close()
-
     @property
-    def batches(self) -> OpenAIBatches | None:
+    def batches(self) -> FileBatches | None:
         """The batch API of the host, if it has one."""
         ways = FILE_BATCHES.get(self._host.name)
-        return None if ways is None else OpenAIBatches(self, self._client, self._place, ways)
+        return None if ways is None else FileBatches(self, self._client, self._place, ways)
 
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer to a request that was sent in a batch; of the request, no text is needed."""
@@ -111,17 +124,11 @@ class WireModel:
         """Return the body of a request."""
         payload: dict[str, Any] = {
             "model": self._place.model,
-            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            "messages": as_dicts(request.messages),
+            **sampling_fields(
+                with_room(request, self.thinking_tokens).sampling, self._limit_field, self._host.seed_field
+            ),
         }
-        sampling = request.sampling
-        if sampling.temperature is not None:
-            payload["temperature"] = sampling.temperature
-        if sampling.top_p is not None:
-            payload["top_p"] = sampling.top_p
-        if sampling.max_tokens is not None:
-            payload[self._limit_field] = sampling.max_tokens + self.thinking_tokens
-        if sampling.seed is not None and self._host.seed_field:
-            payload[self._host.seed_field] = sampling.seed
         alternatives = min(request.logprobs, self._top_logprobs)
         if request.logprobs and request.constraint is not None and self._host.raw_logprobs:
             alternatives = self._top_logprobs
@@ -164,23 +171,11 @@ class WireModel:
         """Return the reply in an answer; None if it cannot be read."""
         try:
             data = _loads(answer.body)
-            choice = data["choices"][0]
-            message = choice["message"]
-            content, refusal = message.get("content"), message.get("refusal")
-            text = content if isinstance(content, str) else join_parts(content)
-            if not text and isinstance(refusal, str):
-                text = refusal
             if self._host.name != "azure":  # a deployment has a name of its own
                 self._client.check_model(data.get("model"))
-            return Reply(
-                text=self._unwrap(text, request) if request.constraint is not None else text,
-                finish=finish_of(choice.get("finish_reason"), FINISHES),
-                usage=usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"),
-                latency=answer.latency,
-                logprobs=read_logprobs(choice, text, plain=shows_all(answer.body)) if request.logprobs else None,
-                rate_hint=rate_hint(answer.headers),
-                thought=has_thought(message, data.get("usage")),
-            )
+            reply = read_completion(data, request, plain=request.logprobs > 0 and shows_all(answer.body))
+            text = self._unwrap(reply.text, request)
+            return replace(reply, text=text, latency=answer.latency, rate_hint=rate_hint(answer.headers))
         except UNREADABLE:
             return None
 
@@ -249,6 +244,39 @@ def _loads(raw: bytes) -> Any:
         return json.loads(raw)
 
 
+def as_dicts(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Return a conversation as the usual list of dicts."""
+    return [{"role": message.role, "content": message.content} for message in messages]
+
+
+def sampling_fields(sampling: Sampling, limit: str = "max_tokens", seed: str = "seed") -> dict[str, float]:
+    """Return the settings that are given, under the names that a server has for the limit and the seed."""
+    given = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        limit: sampling.max_tokens,
+        seed: sampling.seed,
+    }
+    return {name: value for name, value in given.items() if name and value is not None}
+
+
+def read_completion(data: Mapping[str, Any], request: Request, *, plain: bool = False) -> Reply:
+    """Return the reply in a chat completion; `plain` if its tokens are known to be as they show themselves."""
+    choice = data["choices"][0]
+    message = choice["message"]
+    content, refusal = message.get("content"), message.get("refusal")
+    text = content if isinstance(content, str) else join_parts(content)
+    if not text and isinstance(refusal, str):
+        text = refusal
+    return Reply(
+        text=text,
+        finish=finish_of(choice.get("finish_reason"), FINISHES),
+        usage=usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"),
+        logprobs=read_logprobs(choice, text, plain=plain) if request.logprobs else None,
+        thought=has_thought(message, data.get("usage")),
+    )
+
+
 def usage_of(given: object, sent: str, received: str) -> Usage:
     """Return the tokens in a reply's usage, whatever its shape."""
     if not isinstance(given, Mapping):
@@ -282,19 +310,8 @@ class WireProvider:
 
     def open(self, model: str, environment: Mapping[str, str]) -> WireModel:
         """Return the model; a missing key or address raises `ConfigError`."""
-        host = self.host
-        base = base_url(host.name, environment, host.base_url, host.url_variables)
-        key = read_key(environment, host.key_variables, host.name, required=host.needs_key)
-        place = CallSite(
-            name=f"{host.name}:{model}",
-            model=model,
-            url=base,
-            key_variable=host.key_variables[0],
-            secret=key,
-            most_bytes=read_reply_limit(environment),
-            batch_model=environment.get(f"{host.name.upper()}_BATCH_DEPLOYMENT", "").strip(),
-        )
-        return WireModel(host, place, chat_url(host, base, model, environment))
+        place = call_site(self.host, model, environment)
+        return WireModel(self.host, place, chat_url(self.host, place.url, model, environment))
 
 
 def open_url(spec: str, environment: Mapping[str, str]) -> WireModel:
@@ -303,24 +320,7 @@ def open_url(spec: str, environment: Mapping[str, str]) -> WireModel:
     base = check_url(address, "model URL")
     if not model:
         raise ConfigError(f"{spec!r} names no model: add it, as in {base}#my-model")
-    key = read_key(environment, CUSTOM.key_variables, base, required=False)
-    place = CallSite(
-        name=f"{base}#{model}",
-        model=model,
-        url=base,
-        key_variable=CUSTOM.key_variables[0],
-        secret=key,
-        most_bytes=read_reply_limit(environment),
-    )
-    return WireModel(CUSTOM, place, f"{base}/chat/completions")
-
-
-def _headers(host: Host, key: str) -> dict[str, str]:
-    # Answers are short: compression would cost more time than it saves.
-    headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-    if key:
-        headers |= {"api-key": key} if host.auth == "api-key" else {"Authorization": f"Bearer {key}"}
-    return headers
+    return WireModel(CUSTOM, call_site(CUSTOM, model, environment, base), f"{base}/chat/completions")
 
 
 def _choice_schema(choices: Sequence[str]) -> dict[str, object]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from pcs_annotator.core.task import Phrasing
-from pcs_annotator.core.variant import Expectation, Status, Variant, Verdict
+from pcs_annotator.core.variant import CheckResult, Expectation, Status, Variant
 from pcs_annotator.relations.base import Context, Need, Original, QuestionRelation, Relation, rephrased
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.language import LIMITS, why_not_english
@@ -61,7 +61,7 @@ class InTurn(_Several):
         """Return the text after all parts, or not applicable if one part fails."""
         current = text
         status: Status = "original"
-        checks: tuple[Verdict, ...] = ()
+        checks: tuple[CheckResult, ...] = ()
         for part in self.parts:
             step = await part.rewrite(current, context)
             if step.text is None:

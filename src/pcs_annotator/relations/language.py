@@ -256,10 +256,9 @@ def _probabilities(words: str) -> dict[str, float]:
 
 @cache
 def _every_language() -> LanguageIdentifier:
-    # Imported at the first text: loading takes half a second.
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    from pcs_annotator.relations.language_model import load_identifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    return load_identifier()
 
 
 @cache

@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.grading import NOT_GIVEN
 from pcs_annotator.asking.annotators.prompt import letters_of
 from pcs_annotator.asking.engine.ask import Asker, Patience
-from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, Spending
-from pcs_annotator.asking.engine.collect import as_async, prepare_job, run_job
+from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, LedgerSpending
+from pcs_annotator.asking.engine.collect import prepare_job
 from pcs_annotator.asking.engine.item_asker import ItemAsker
 from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, CallsPerSecond
-from pcs_annotator.asking.engine.progress import Tally, bills_of, showing
-from pcs_annotator.asking.ledger.lock import SharedCalls, lock_ledger, lock_ledger_async
+from pcs_annotator.asking.engine.progress import Tally, bills_of
+from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import BudgetReached, ConfigError, InputError, LedgerError, PcsWarning
+from pcs_annotator.base.errors import BudgetReached, ConfigError, LedgerError, PcsWarning
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.chat import Answers, ChatModel, Usage
 from pcs_annotator.core.ledger_address import LedgerAddress
-from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task
-from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.models.catalog import price_of
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import KnownAs, resolve_model
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
 from pcs_annotator.relations.parse import need_parser
 from pcs_annotator.runs.batch.batches import BatchSettings
-from pcs_annotator.runs.batch.waves import ask_in_waves
 from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
-from pcs_annotator.tables.sources import items_of
-from pcs_annotator.tables.tabular import is_column, values_of
 
 LOOKED_UP = 1_000
 """Texts that are looked up in a ledger at a time."""
@@ -111,88 +104,6 @@ class CollectSettings:
     own: OwnObjects = field(default_factory=OwnObjects)
 
 
-async def collect(  # noqa: PLR0913  # the agreed signature
-    task: Task,
-    items: object,
-    annotators: Sequence[object],
-    relations: Sequence[RelationLike] = (ORIGINAL,),
-    *,
-    ledger: LedgerAddress = "ledger.db",
-    budget_usd: float | None = None,
-    settings: CollectSettings | None = None,
-) -> Votes:
-    """Ask every annotator about every item and return the votes.
-
-    Answers in the ledger are not asked for again, so a second run, or one after a crash, asks only what is missing.
-    Processes and threads that share a file take turns; those that share a PostgreSQL server ask at the same time, as do
-    tasks of one event loop. Nothing is paid for twice.
-
-    Args:
-        task: What to decide.
-        items: The texts: an iterable, also an asynchronous one, of `Item`s or texts, read as they are needed; or a data
-            frame, another table or the path of one.
-        annotators: `Annotator`s, or anything that names a model: `provider:model`, a URL, a LangChain chat model, a
-            function. `groq:gemma2-9b-it/1s-top-2` also asks that model for its two best guesses and their confidence.
-        relations: How texts are rewritten: names such as `"voice"` or `"rule:voice|llm:voice"`, your own relations, or
-            functions that take a text and return its rewrite, or None where they do not apply.
-        ledger: The file that keeps paid calls, or the address of a PostgreSQL server that does, `postgresql://…`.
-        budget_usd: The most that may be spent in this ledger, earlier calls included; the price of every model must
-            then be known.
-        settings: Everything else.
-    """
-    settings = settings or CollectSettings()
-    if budget_usd is not None:
-        settings = replace(settings, budget=replace(settings.budget, usd=budget_usd))
-    job = open_job(task, annotators, relations, settings)
-    async with lock_ledger_async(ledger, wait=settings.wait) as shared:
-        return await ask_job(job, _items(items), ledger, settings, shared=shared)
-
-
-def _items(given: Any) -> Iterable[Item] | AsyncIterable[Item]:
-    if isinstance(given, AsyncIterable):
-        return given
-    if not is_column(given):
-        return items_of(given)
-    values = values_of(given, "items") if hasattr(given, "to_pylist") else given
-    return (_item(number, one) for number, one in enumerate(values, 1))
-
-
-def _item(number: int, given: object) -> Item:
-    if not isinstance(given, Item | str):
-        raise InputError(f"number {number} of the items is a {type(given).__name__}: give texts, Items or a table")
-    return Item(id=str(number), text=given) if isinstance(given, str) else given
-
-
-async def ask_job(
-    job: Job,
-    items: Iterable[Item] | AsyncIterable[Item],
-    ledger: LedgerAddress,
-    settings: CollectSettings,
-    strategy: Strategy | None = None,
-    shared: SharedCalls | None = None,
-) -> Votes:
-    """Ask the questions of a job that the ledger has no answer to, as far as the strategy needs them; close its models.
-
-    Without a strategy, every question is asked. The caller holds the lock of the ledger.
-    """
-    tally = settings.tally
-    warn_about_hard_models(job)
-    try:
-        refuse_unknown_prices(job, pricing(settings.prices), settings.budget)
-        with open_ledger(ledger) as opened:
-            asker, in_batches = open_asker(opened, settings, shared), 0
-            if settings.batches is not None:
-                items = [item async for item in as_async(items)]
-                asker, in_batches = await ask_in_waves(job, items, asker, strategy, settings.batches)
-            async with showing(tally, asker.tracker) if settings.progress else nullcontext():
-                votes = await run_job(job, items, asker, strategy)
-            tally.count_as_paid(in_batches)  # they are in the ledger by now, but were paid for in this command
-    finally:
-        await close_models(job)
-    warn_about_grades(tally)
-    return votes
-
-
 def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls | None = None) -> Asker:
     """Return what asks as these settings say, and stores replies in a ledger."""
     prices = pricing(settings.prices)
@@ -205,7 +116,8 @@ def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls
 def spending_of(ledger: AnyLedger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
     """Return what may be spent and what calls are expected to take, as far as the ledger tells and it matters."""
     limited = budget.in_dollars or budget.tokens is not None
-    tracker = BudgetTracker(budget, Spending(ledger, prices).now) if budget.in_dollars else BudgetTracker(budget)
+    others_pay = budget.in_dollars or (ledger.run and budget != Budget())
+    tracker = BudgetTracker(budget, LedgerSpending(ledger, prices).now) if others_pay else BudgetTracker(budget)
     return tracker, AnswerLengths(ledger.mean_answers() if limited else {})
 
 
@@ -343,34 +255,3 @@ async def close_models(job: Job) -> None:
     """Release connections and memory."""
     for model in models_of(job):
         await model.close()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
-    """The models and relations to ask with.
-
-    Attributes:
-        task: What to decide.
-        annotators: `Annotator`s, or anything that names a model.
-        relations: Names, your own relations, or functions.
-        ledger: The file or server that keeps paid calls.
-        settings: How to ask.
-    """
-
-    task: Task
-    annotators: Sequence[object]
-    relations: Sequence[RelationLike] = (ORIGINAL,)
-    ledger: LedgerAddress = "ledger.db"
-    settings: CollectSettings = field(default_factory=CollectSettings)
-
-    async def ask(self, texts: Sequence[str]) -> Votes:
-        """Return the votes on texts; answers in the ledger are not asked for again."""
-        items = [Item(id=str(row), text=text) for row, text in enumerate(texts)]
-        return await collect(
-            self.task, items, self.annotators, self.relations, ledger=self.ledger, settings=self.settings
-        )
-
-    def ask_now(self, texts: Sequence[str]) -> Votes:
-        """Return the votes on texts, for synchronous code; the workers of a grid search take turns without a word."""
-        with lock_ledger(self.ledger, wait=self.settings.wait, say=lambda _: None):
-            return run_sync(lambda: self.ask(texts))

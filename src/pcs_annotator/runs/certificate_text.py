@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.weights import Flag, Weights
-from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, Figures
-from pcs_annotator.judging.evaluation.methods import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC
+from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, MethodFigures
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
@@ -118,7 +118,7 @@ def _audited(audit: Audit) -> str:
     return f"{found}: {rate} ({_percent(audit.level)} interval, valid at every look while the audit grows)"
 
 
-def about_auroc(figures: Sequence[Figures]) -> str:
+def about_auroc(figures: Sequence[MethodFigures]) -> str:
     """Return what the two AUROCs among these figures are, and why the second is missing where it is."""
     found = [one.auroc_confidence is not None for one in figures]
     older = "" if any(found) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
@@ -170,24 +170,14 @@ def about_evidence(weights: Weights) -> str:
     )
 
 
-def about_ece(figures: Sequence[Figures]) -> str:
+def about_ece(figures: Sequence[MethodFigures]) -> str:
     """Return what the calibration errors among these figures are; an earlier version counted noise among them."""
     if any(one.questions is None for one in figures):
         return "ECE was measured by an earlier version and includes noise: pcs fit FOLDER measures it again."
     return ABOUT_ECE
 
 
-def about_tests(figures: Sequence[Figures]) -> str:
-    """Return what intervals and p-values of the comparisons with the first method are about."""
-    others = len(figures) - 1
-    adjusted = f"p is adjusted for all {others} comparisons (Holm)" if others > 1 else "p is of this one comparison"
-    return (
-        "Intervals are for this way of learning from as many gold rows, on new rows like these. Each is for one "
-        f"comparison by itself, while {adjusted}: a difference counts as shown where p is below .05."
-    )
-
-
-def what_more_questions_bought(figures: Sequence[Figures], unit: str = "questions") -> str:
+def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "questions") -> str:
     """Return in one sentence what all questions bought over the first one alone; empty if that was not measured.
 
     `unit` is what the price is counted in.

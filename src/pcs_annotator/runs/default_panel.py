@@ -16,16 +16,18 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
+from pcs_annotator.base.text import series
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.files.config import Config
+from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.languages import usual_text_relation
 from pcs_annotator.runs.ledgers import ledger_exists
-from pcs_annotator.verbs.relations import DEFAULT as PAPER
+from pcs_annotator.runs.relation_options import DEFAULT as PAPER
+from pcs_annotator.runs.settings import Config
 
 GRADED = (ORIGINAL, "order")
 HARD = (ORIGINAL, "order", "order:rotated", "wording", "case")
@@ -99,15 +101,15 @@ def _reasons(
     reasons = []
     if graded:
         asked = "they are asked" if len(graded) > 1 else "it is asked"
-        reasons.append(f"{_listed(graded)} {_verb('give', graded)} log-probabilities, so {asked} {few}")
+        reasons.append(f"{series(graded)} {_verb('give', graded)} log-probabilities, so {asked} {few}")
     if unsure:
         answer, asked = ("their first answers", "such a model is") if len(unsure) > 1 else ("its first answer", "it is")
         reasons.append(
-            f"only {answer} will tell whether {_listed(unsure)} {_verb('give', unsure)} log-probabilities: if so, "
+            f"only {answer} will tell whether {series(unsure)} {_verb('give', unsure)} log-probabilities: if so, "
             f"{asked} asked {few}; if not, {many}"
         )
     if needs_all:
-        reasons.append(f"{_listed(needs_all)} {_verb('give', needs_all)} labels only, so {many}")
+        reasons.append(f"{series(needs_all)} {_verb('give', needs_all)} labels only, so {many}")
     return tuple(reasons)
 
 
@@ -170,9 +172,9 @@ class Support:
         job = self._job(annotators)
         # a server that does not answer is the run's to report, which notices it sooner with many calls in flight
         patience = replace(self.settings.patience, attempts=1)
-        settings = replace(self.settings, tally=Tally(), patience=patience)
+        settings = replace(self.settings, tally=Tally(), patience=patience, cluster=None)
         with lock_ledger(self.ledger, wait=settings.wait, say=lambda _: None):
-            run_sync(lambda: ask.ask_job(job, [item], self.ledger, settings))
+            run_sync(lambda: ask_job(job, [item], self.ledger, settings))
         # the run will find these answers in the ledger, but it has paid for them
         tally.calls += settings.tally.calls
         tally.from_ledger -= settings.tally.calls
@@ -188,10 +190,6 @@ class Support:
             return {}
         with open_ledger(self.ledger) as ledger:
             return ledger.graded_models()
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _verb(verb: str, names: Sequence[str]) -> str:

@@ -12,9 +12,10 @@ from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.copies import same_texts
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import fit_model, labelled_rows
-from pcs_annotator.runs.files.config import LearnSettings
-from pcs_annotator.runs.learn import counted_once, learning_of, one_thread
+from pcs_annotator.runs.learn import counted_once, learning_of
+from pcs_annotator.runs.settings import LearnSettings
 
 
 class Expected(NamedTuple):

@@ -21,11 +21,11 @@ from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.runs import ask, ledgers, resolve_config
-from pcs_annotator.runs.cluster import ray_cluster
-from pcs_annotator.runs.files.config import Config
+from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
-from pcs_annotator.tables.written_votes import VoteAxes
+from pcs_annotator.tables.vote_files import VoteAxes
 
 SETTLED_AFTER = 60.0
 """Seconds after which a call of another computer is in a shared ledger, even if its clock differs."""
@@ -60,7 +60,7 @@ def ask_for_folder(
 
     with vote_files.writing_variants(folder.variants, {"asked": digest}) as note_variant:
         noting = replace(job, on_variant=note_variant, on_wording=note_wording)
-        votes = run_sync(lambda: ray_cluster.ask_job(noting, items, ledger, settings))
+        votes = run_sync(lambda: ask_job(noting, items, ledger, settings))
     note = {
         "asked": digest,
         "written_wording": written,

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 
+from pcs_annotator.base.text import series
 from pcs_annotator.relations.base import Relation, relations
 from pcs_annotator.relations.compose import ruled_out
 from pcs_annotator.relations.language import NAMES, known_language
 
 LOOKED_AT = 300
 UNCLEAR = "unclear"
-# Below this share of texts, a relation that does not apply is no finding.
+# A relation that does not apply to fewer texts than this share is not worth a warning.
 MANY = 0.05
 MOST = 0.5
 ANY_TEXT = ("order", "wording", "layout")
@@ -35,7 +36,7 @@ class Languages:
 
     Attributes:
         sample: Texts that were looked at.
-        limits: Relation → how many texts of the sample it can do nothing with, because of their language or script.
+        limits: Relation → number of texts in the sample to which it does not apply, because of language or script.
     """
 
     sample: Sequence[str]
@@ -59,32 +60,32 @@ class Languages:
         more = [f"{len(shown) - _LANGUAGES_SHOWN} more"] if len(shown) > _LANGUAGES_SHOWN else []
         return ", ".join([*shown[:_LANGUAGES_SHOWN], *more])
 
-    @cached_property
-    def working_rules(self) -> tuple[str, ...]:
-        """The free rules that can do something with most of these texts."""
-        rules = {name: relations.create(f"rule:{name}") for name in FREE}
-        return tuple(name for name, rule in rules.items() if self.ruled_out(rule) < MOST * len(self.sample))
+    def working_rules(self) -> Iterator[str]:
+        """Yield the free rules that can do something with most of these texts."""
+        for name in FREE:
+            if self.ruled_out(relations.create(f"rule:{name}")) < MOST * len(self.sample):
+                yield name
 
     def ruled_out(self, relation: Relation) -> int:
-        """Return how many texts of the sample a relation can do nothing with."""
+        """Return the number of texts in the sample to which a relation does not apply."""
         return sum(bool(ruled_out(relation, text)) for text in self.sample)
 
     @property
     def warning(self) -> str:
-        """Which relations can do nothing with many texts, and what to use instead, in one line; empty if none."""
+        """Which relations do not apply to many texts, and what to use instead, in one line; empty if none."""
         limits = {name: times for name, times in self.limits.items() if times > MANY * len(self.sample)}
         return self.limited(limits, len(self.sample)) if limits else ""
 
     def limited(self, limits: Mapping[str, int], texts: int) -> str:
-        """Return a sentence about relations that can do nothing with so many of these texts, with the remedy."""
+        """Return a sentence about relations that do not apply to some of these texts, with the remedy."""
         least, most = min(limits.values()), max(limits.values())
         share = _percent(most, texts) if least == most else f"{_percent(least, texts)} to {_percent(most, texts)}"
         limited = [name.removeprefix("rule:") for name in limits]
-        instead = _listed([name for name in (*ANY_TEXT, *self.working_rules) if name not in limited], "or")
+        instead = series([name for name in (*ANY_TEXT, *self.working_rules()) if name not in limited], "or")
         rewritten = [f"llm:{name}" for name in _BY_MODEL if name in limited]
-        by_model = f", or --rewriter MODEL for {_listed(rewritten, 'and')}" if rewritten else ""
+        by_model = f", or --rewriter MODEL for {series(rewritten)}" if rewritten else ""
         return (
-            f"{_listed(list(limits), 'and')} can do nothing with {share} of the texts ({self.shares}): use {instead} "
+            f"{series(list(limits))} can do nothing with {share} of the texts ({self.shares}): use {instead} "
             f"instead{by_model}"
         )
 
@@ -100,8 +101,7 @@ def languages_of(texts: Iterable[str], chosen: Sequence[Relation] = ()) -> Langu
 def usual_text_relation(texts: Iterable[str]) -> str:
     """Return the relation of the text to ask under by default: small letters, or what the script has instead."""
     found = languages_of(texts)
-    rule = next(iter(found.working_rules), "layout")
-    return rule if found.sample else FREE[0]
+    return next(found.working_rules(), "layout") if found.sample else FREE[0]
 
 
 def name_of(language: str) -> str:
@@ -116,7 +116,3 @@ def _lot(text: str) -> bytes:
 def _percent(part: int, whole: int) -> str:
     share = 100 * part / whole
     return f"{share:.0f} %" if share >= 1 or not part else "< 1 %"
-
-
-def _listed(names: Sequence[str], joint: str) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {joint} {names[-1]}"

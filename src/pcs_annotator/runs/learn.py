@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, UndefinedMetric
+from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.evaluation.agreement import (
@@ -25,8 +25,10 @@ from pcs_annotator.judging.evaluation.agreement import (
     against_gold,
     among_coders,
 )
-from pcs_annotator.judging.evaluation.compare import Figures, cross_validate, references, with_holm
 from pcs_annotator.judging.evaluation.curves import Curves, curves_of
+from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
+from pcs_annotator.judging.evaluation.figures import MethodFigures, with_holm
+from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
@@ -35,76 +37,48 @@ from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
-from pcs_annotator.runs.files.config import LearnSettings
+from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__
 
 NO_GOLD = "no gold labels, so all votes count the same and nothing is calibrated: label some rows (30 are a start)"
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit linear algebra to one thread: the matrices are tiny, and threads would only wait for each other."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
-        yield
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """A model, and its cross-validated figures.
+    """A model, and its cross-validated figures."""
 
-    Attributes:
-        model: The model learned from all gold rows.
-        figures: The chosen optimiser first, then the references; empty when there was too little gold.
-        no_figures: Why there are none.
-        curves: Curves over held-out gold rows for the report; None when there was too little gold.
-        spending: The share of questions that a new text would need; None when nothing is calibrated.
-        drift: Whether the rows without gold are answered differently from those with; None without a promise.
-        against_gold: Labels of held-out gold rows against gold; None when there was too little gold.
-        among_coders: How far several people agree; None if fewer than two columns of labels were given.
-    """
-
-    model: Model
-    figures: Sequence[Figures]
-    no_figures: str = ""
-    curves: Curves | None = None
+    model: Model  # the model learned from all gold rows
+    # the chosen optimiser first, then the references; empty when there was too little gold
+    figures: Sequence[MethodFigures]
+    no_figures: str = ""  # why there are none
+    curves: Curves | None = None  # curves over held-out gold rows for the report; None when there was too little gold
+    # the share of questions that a new text would need; None when nothing is calibrated
     spending: Spending | None = None
+    # whether the rows without gold are answered differently from those with; None without a promise
     drift: Drift | None = None
+    # labels of held-out gold rows against gold; None when there was too little gold
     against_gold: AgainstGold | None = None
+    # how far several people agree; None if fewer than two columns of labels were given
     among_coders: AmongCoders | None = None
 
 
 class Looked(NamedTuple):
-    """What earlier looks at the gold labels mean for a promise.
+    """What earlier looks at the gold labels mean for a promise."""
 
-    Attributes:
-        spent: How much of the errors that promises may have they used.
-        refused: Why no promise may be made; empty when one may.
-    """
-
-    spent: float = 0.0
-    refused: str = ""
+    spent: float = 0.0  # how much of the errors that promises may have they used
+    refused: str = ""  # why no promise may be made; empty when one may
 
 
 class KnownRows(NamedTuple):
-    """What is known about the rows beside their votes and gold.
+    """What is known about the rows beside their votes and gold."""
 
-    Attributes:
-        random_sample: Which rows were drawn at random and so can support a promise; None for all.
-        assumed: Those of them that we did not draw, so that the promise says that it relies on this; None for all.
-        texts: The text of every row, because copies of a text count once; None if unknown.
-        looked: What earlier looks at the gold labels mean for a promise.
-        ordered: Whether the labels are listed from the lowest to the highest.
-        coders: What several people said; None if that is unknown.
-    """
-
-    random_sample: Mask | None = None
+    random_sample: Mask | None = None  # which rows were drawn at random and so can support a promise; None for all
+    # those of them that we did not draw, so that the promise says that it relies on this; None for all
     assumed: Mask | None = None
-    texts: Sequence[str] | None = None
-    looked: Looked = Looked()
-    ordered: bool = False
-    coders: Coders | None = None
+    texts: Sequence[str] | None = None  # the text of every row, because copies of a text count once; None if unknown
+    looked: Looked = Looked()  # what earlier looks at the gold labels mean for a promise
+    ordered: bool = False  # whether the labels are listed from the lowest to the highest
+    coders: Coders | None = None  # what several people said; None if that is unknown
 
 
 NOTHING_KNOWN = KnownRows()
@@ -225,7 +199,7 @@ def about_copies(once: Once, votes: Votes) -> Iterator[Flag]:
         yield Flag("gold contradictory", f"{detail}; correct them")
 
 
-def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Sequence[Figures], str]:
+def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Sequence[MethodFigures], str]:
     """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
     rows, truth = labelled_rows(votes, codes)
     methods = [settings.optimiser, *(name for name in references(rows) if name != settings.optimiser)]
@@ -277,12 +251,7 @@ def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) 
 
 def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str]) -> dict[str, Any]:
     """Return the contents of `model.json`."""
-    return {
-        "version": __version__,
-        "labels": list(labels),
-        "learn": asdict(settings),
-        **learned.model.to_dict(),
-    }
+    return {"version": __version__, "labels": list(labels), "learn": asdict(settings), **learned.model.to_dict()}
 
 
 def evaluation_file(learned: Learned) -> dict[str, Any]:
@@ -304,7 +273,7 @@ def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     gold, coders = evaluation.get("against_gold"), evaluation.get("among_coders")
     return Learned(
         model=model,
-        figures=with_holm([Figures.from_dict(values) for values in evaluation["figures"]]),
+        figures=with_holm([MethodFigures.from_dict(values) for values in evaluation["figures"]]),
         # an earlier version wrote that without gold labels were accepted
         no_figures=NO_GOLD if model.by_agreement else evaluation["no_figures"],
         curves=None if curves is None else Curves.from_dict(curves),

@@ -15,9 +15,9 @@ from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.base.errors import ConfigError, LedgerError, PcsWarning
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
-from pcs_annotator.runs.files.config import Config
-from pcs_annotator.runs.files.runs import (
-    RunFolder,
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.settings import Config
+from pcs_annotator.tables.files import (
     check_ending,
     make_way,
     read_json,
@@ -87,28 +87,10 @@ def payments_in(folder: RunFolder) -> dict[str, dict[str, int]]:
     return {verb: taken for verb, taken in read_json(folder.paid).items() if verb != "schema"}
 
 
-def ledger_sizes(address: LedgerAddress) -> list[Bill]:
-    """Return the calls, tokens and cost of the answers in a ledger, per model and purpose."""
-    with _existing(address) as ledger:
-        return ledger.sizes()
-
-
-def ledger_bytes(address: LedgerAddress) -> int:
-    """Return how much room a ledger takes."""
-    with _existing(address) as ledger:
-        return ledger.bytes_used()
-
-
 def paid_bills(address: LedgerAddress) -> list[Bill]:
     """Return the calls, tokens and cost of all that was paid for, also of answers that the ledger has no longer."""
-    with _existing(address) as ledger:
+    with existing_ledger(address) as ledger:
         return ledger.bills()
-
-
-def asked_between(address: LedgerAddress) -> tuple[float, float] | None:
-    """Return when the first and the last call in a ledger were made; None without any."""
-    with _existing(address) as ledger:
-        return ledger.asked_between()
 
 
 def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -> int:
@@ -118,7 +100,7 @@ def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -
     refuse_inputs(out, None if on_server(address) else Path(address))
     check_ending(out, WRITTEN)
     refuse_existing(out, replace=replace)
-    with _existing(address) as ledger:
+    with existing_ledger(address) as ledger:
         entries = list(ledger.entries())
     columns = {
         name: [entry.key.hex() if name == "key" else getattr(entry, name) for entry in entries]
@@ -132,7 +114,7 @@ def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -
 
 def import_ledger(address: LedgerAddress, other: LedgerAddress, *, wait: bool = True, say: Say = warn_user) -> int:
     """Copy the calls of another ledger into this one; return how many were new."""
-    with lock_ledger(address, wait=wait, say=say), _existing(other) as source, open_ledger(address) as ledger:
+    with lock_ledger(address, wait=wait, say=say), existing_ledger(other) as source, open_ledger(address) as ledger:
         return ledger.import_from(source)
 
 
@@ -140,7 +122,7 @@ def prune_ledger(
     address: LedgerAddress, *, model: str | None, before: float | None, wait: bool = True, say: Say = warn_user
 ) -> int:
     """Delete calls of a model, or from before a time; return how many."""
-    existing = _existing(address)
+    existing = existing_ledger(address)
     with lock_ledger(address, wait=wait, say=say), existing as ledger:
         return ledger.prune(model=model, before=before)
 
@@ -169,7 +151,8 @@ def _set_aside(path: Path) -> Path:
     return kept
 
 
-def _existing(address: LedgerAddress) -> AnyLedger:
+def existing_ledger(address: LedgerAddress) -> AnyLedger:
+    """Return a ledger to be used as a context manager; an error if there is none."""
     if not ledger_exists(address):
         raise LedgerError(f"there is no ledger {address}: name the file, such as ledger.db in a run folder")
     return open_ledger(address)

@@ -18,49 +18,36 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint
-from pcs_annotator.runs.files.config import LearnSettings
-from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json, write_json
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.tables.files import expecting, read_json, write_json
 
 GROWTH = 1.5
 REMEDY = "put back the file that pcs wrote; until then nothing is promised"
 
 
 class Look(NamedTuple):
-    """One look.
+    """One look."""
 
-    Attributes:
-        key: A digest of votes, gold and settings; the same fit again is the same look.
-        rows: Gold rows that could support a promise.
-        level: How much of the errors it may use.
-        promised: Whether it found a promise; then its level is free for later looks (Holm).
-    """
-
-    key: str
-    rows: int
-    level: float
-    promised: bool
+    key: str  # a digest of votes, gold and settings; the same fit again is the same look
+    rows: int  # gold rows that could support a promise
+    level: float  # how much of the errors it may use
+    promised: bool  # whether it found a promise; then its level is free for later looks (Holm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
-    """All looks of a run folder.
+    """All looks of a run folder."""
 
-    Attributes:
-        run: A random name, by which a copy of the folder is recognised.
-        place: Where the folder is.
-        looks: The looks, first to last.
-        gold: Ids of the gold rows at the last one.
-        refused: Why no promise may be made; empty when one may.
-    """
-
-    run: str
-    place: str
-    looks: tuple[Look, ...] = ()
-    gold: tuple[str, ...] = ()
-    refused: str = ""
+    run: str  # a random name, by which a copy of the folder is recognised
+    place: str  # where the folder is
+    looks: tuple[Look, ...] = ()  # the looks, first to last
+    gold: tuple[str, ...] = ()  # ids of the gold rows at the last one
+    refused: str = ""  # why no promise may be made; empty when one may
 
     @property
     def keys(self) -> list[str]:
@@ -73,7 +60,7 @@ class Looks:
         return float(sum(look.level for look in before if not look.promised))
 
     def too_early(self, rows: int, foretold: int | None) -> str:
-        """Return why a look at so many gold rows is hardly worth what it uses up; empty if it is worth it.
+        """Return why a look at this number of gold rows would waste certainty; empty if it is worth it.
 
         After a look without a promise, the next one waits for as many rows as make a promise likely, or for half as
         many again if that is unknown. While there is a promise, looks use up nothing.

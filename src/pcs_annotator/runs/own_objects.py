@@ -23,19 +23,14 @@ SHORT = 6
 
 @dataclass(frozen=True, slots=True)
 class OwnObjects:
-    """What a run was given as Python objects; its folder knows their names alone.
+    """What a run was given as Python objects; its folder knows their names alone."""
 
-    Attributes:
-        models: Name → annotator.
-        relations: Name → relation.
-    """
-
-    models: Mapping[str, Annotator] = field(default_factory=dict)
-    relations: Mapping[str, Relation] = field(default_factory=dict)
+    models: Mapping[str, Annotator] = field(default_factory=dict)  # name → annotator
+    relations: Mapping[str, Relation] = field(default_factory=dict)  # name → relation
 
     @classmethod
     def of(cls, models: Iterable[object], relations: Iterable[object]) -> OwnObjects:
-        """Return those that are no names, by name."""
+        """Return the models and relations that were given as objects, by name."""
         annotators = name_annotators([one for one in models if not isinstance(one, str)])
         made = [one for one in as_relations(relations) if not isinstance(one, str)]
         own = cls({one.name: one for one in annotators}, {one.name: one for one in made})

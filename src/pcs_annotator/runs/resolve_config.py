@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.base.errors import ConfigError, LabelError
+from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
-from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address, on_server
+from pcs_annotator.core.ledger_address import absolute_address, on_server
 from pcs_annotator.core.task import (
     Task,
     check_labels,
@@ -25,81 +26,36 @@ from pcs_annotator.core.task import (
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.runs.ask import ClusterSettings, CollectSettings
-from pcs_annotator.runs.files.config import (
-    AskSettings,
-    Config,
-    LearnSettings,
-    config_from_dict,
-    known_learn_settings,
-    read_config,
-)
-from pcs_annotator.runs.files.runs import RunFolder, expecting, read_json
+from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings, read_config
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.tables.coder_columns import coders_of
+from pcs_annotator.runs.relation_options import DEFAULT, relation_options_of
+from pcs_annotator.runs.settings import SPENDING, Config, LearnSettings, Saving, all_settings
+from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
-from pcs_annotator.verbs.relations import DEFAULT, relation_options_of
 
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
-READING = ("encoding", "sheet")
-LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens")
-EXECUTION = ("executor", "workers", "ray_address", "max_per_second")
-LEARN_FLAGS = ("optimiser", "seed", "calibration", "max_error", "certainty", "promise", "per_label", "sets")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flags:
-    """What a command line may override in a `pcs.toml`; None or empty where it does not."""
-
-    labels: Sequence[str] = ()
-    instruction: str | None = None
-    models: Sequence[str] = ()
-    relations: Sequence[str] = ()
-    rewriter: str | None = None
-    text_column: str | None = None
-    id_column: str | None = None
-    gold_column: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-    answers: str | None = None
-    draws: int | None = None
-    concurrency: int | None = None
-    executor: str | None = None
-    workers: int | None = None
-    ray_address: str | None = None
-    max_per_second: float | None = None
-    budget_usd: float | None = None
-    budget_per_day_usd: float | None = None
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    ledger: LedgerAddress | None = None
-    prices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    optimiser: str | None = None
-    seed: int | None = None
-    calibration: str | None = None
-    max_error: float | None = None
-    certainty: float | None = None
-    promise: str | None = None
-    per_label: bool | None = None
-    sets: bool | None = None
-
-
-def read_settings(path: Path | None, folder: Path, flags: Flags, learn: LearnSettings | None = None) -> Config:
-    """Return the settings of a `pcs.toml`, if there is one, overridden by those of the command line.
+def read_settings(
+    path: Path | None, folder: Path, given: Mapping[str, Any], learn: LearnSettings | None = None
+) -> Config:
+    """Return the settings of a `pcs.toml`, if there is one, overridden by those that are given by name.
 
     `path` can also be a run folder: the settings are then those of the run, for other data. `learn` has the defaults of
     the section `[learn]`. A ledger in the file is found from where the file is, so that it is the same one wherever a
     command is started.
     """
     if path is not None and path.is_dir():
-        return _over(_settings_of_run(RunFolder(path)), flags)
+        return _overridden(_settings_of_run(RunFolder(path)), given)
     config = read_config(path, folder, learn)
     if config.ask.ledger and not on_server(config.ask.ledger):
         place = folder if path is None else path.parent
         config = replace(config, ask=replace(config.ask, ledger=str(place / config.ask.ledger)))
-    return _over(config, flags)
+    return _overridden(config, given)
 
 
 def _settings_of_run(folder: RunFolder) -> Config:
@@ -114,52 +70,33 @@ def _settings_of_run(folder: RunFolder) -> Config:
     return replace(config, data=replace(config.data, gold_column=""), learn=learn)
 
 
-def flags_only(flags: Flags, learn: LearnSettings | None = None) -> Config:
-    """Return the settings of a command line without any file; see `read_settings`."""
-    return _over(Config(learn=learn or LearnSettings()), flags)
+def settings_of(given: Mapping[str, Any], learn: LearnSettings | None = None) -> Config:
+    """Return settings that are given by name, without any file; see `read_settings`."""
+    return _overridden(Config(learn=learn or LearnSettings()), given)
 
 
-def _over(config: Config, flags: Flags) -> Config:
-    given = {name: value for name, value in asdict(flags).items() if value not in (None, (), [])}
-    task = {"labels": "labels", "instruction": "instruction"}
-    data = {name: name for name in ("text_column", "id_column", "gold_column", *READING)}
-    ask = {name: name for name in ("models", "answers", "draws", "concurrency", "ledger", *EXECUTION, *LIMITS)}
-    relations = {"relations": "use", "rewriter": "rewriter"}
-    learn = {name: name for name in LEARN_FLAGS}
+def _overridden(config: Config, given: Mapping[str, Any]) -> Config:
+    """Return settings with those that are given; None and empty values are not, and prices are added.
 
-    def over(section: Any, names: Mapping[str, str]) -> Any:
-        values = {names[name]: value for name, value in given.items() if name in names}
-        return replace(section, **{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
-
-    return Config(
-        task=over(config.task, task),
-        data=over(config.data, data),
-        ask=_with_absolute_ledger(
-            replace(over(config.ask, ask), prices={**config.ask.prices, **own_prices(flags.prices)})
-        ),
-        relations=over(config.relations, relations),
-        learn=over(config.learn, learn),
-    )
+    Later commands find the ledger from any folder, because its path is absolute.
+    """
+    changes: dict[str, dict[str, Any]] = {section: {} for section in get_type_hints(Config)}
+    for name, value in given.items():
+        section, one = all_settings()[name]
+        if value is not None and value not in ((), [], {}):
+            changes[section][one.key] = value
+    asked = changes["ask"]
+    asked["prices"] = {**config.ask.prices, **asked.get("prices", {})}
+    if ledger := asked.get("ledger", config.ask.ledger):
+        asked["ledger"] = str(absolute_address(ledger))
+    return replace(config, **{name: replace(getattr(config, name), **values) for name, values in changes.items()})
 
 
-def _with_absolute_ledger(ask: AskSettings) -> AskSettings:
-    """Return the settings with a ledger that later commands find from any folder."""
-    return replace(ask, ledger=str(absolute_address(ask.ledger))) if ask.ledger else ask
-
-
-def own_prices(given: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, float]]:
-    """Return the prices of models as given with `--price`; each needs two numbers."""
-    wrong = next((name for name, price in given.items() if len(price) != 2), None)
-    if wrong is not None:
-        raise ConfigError(
-            f"--price {wrong}: write MODEL=IN,OUT, in US dollars per million tokens, such as {wrong}=0.15,0.6"
-        )
-    return {name: (price[0], price[1]) for name, price in given.items()}
-
-
-def budget_of(ask: AskSettings) -> Budget:
-    """Return what may be spent with these settings."""
-    return Budget(usd=ask.budget_usd, usd_per_day=ask.budget_per_day_usd, calls=ask.max_calls, tokens=ask.max_tokens)
+def with_saving(config: Config, saving: Saving) -> Config:
+    """Return the settings of a run with what is said about new texts; its limits on one command are not theirs."""
+    given = {name: getattr(saving, name) for name in SPENDING}
+    config = _overridden(config, given)
+    return replace(config, ask=replace(config.ask, max_calls=saving.max_calls, max_tokens=saving.max_tokens))
 
 
 def columns_of(config: Config) -> Columns:
@@ -170,7 +107,7 @@ def columns_of(config: Config) -> Columns:
 
 def reading_of(config: Config) -> Reading:
     """Return how the data are to be read."""
-    return Reading(**{name: getattr(config.data, name) for name in READING})
+    return Reading(encoding=config.data.encoding, sheet=config.data.sheet)
 
 
 def resolve(config: Config, dataset: Dataset) -> Config:
@@ -209,28 +146,29 @@ def collect_settings_of(
     config: Config, environment: Mapping[str, str] | None, own: OwnObjects | None = None
 ) -> CollectSettings:
     """Return how to ask with these settings; `own` has the objects that some of their names stand for."""
-    rewriter = config.relations.rewriter or None
+    asked, rewriter = config.ask, config.relations.rewriter or None
+    cluster = ClusterSettings(address=asked.ray_address, workers=asked.workers) if asked.executor == "ray" else None
     return CollectSettings(
-        draws=config.ask.draws,
+        draws=asked.draws,
         rewriter=rewriter,
-        in_flight=config.ask.concurrency or MAX_IN_FLIGHT,
-        patience=Patience(deadline=config.ask.timeout),
-        budget=budget_of(config.ask),
-        prices=config.ask.prices,
-        questions=config.ask.questions,
-        answers=config.ask.answers,
-        letters=config.ask.letters,
+        in_flight=asked.concurrency or MAX_IN_FLIGHT,
+        patience=Patience(deadline=asked.timeout),
+        budget=Budget(
+            usd=asked.budget_usd,
+            usd_per_day=asked.budget_per_day_usd,
+            calls=asked.max_calls,
+            tokens=asked.max_tokens,
+        ),
+        prices=asked.prices,
+        questions=asked.questions,
+        answers=asked.answers,
+        letters=asked.letters,
         environment=environment,
         choosing=relation_options_of(config.relations, rewriter=rewriter is not None),
-        max_per_second=config.ask.max_per_second,
-        cluster=cluster_of(config.ask),
+        max_per_second=asked.max_per_second,
+        cluster=cluster,
         own=own or OwnObjects(),
     )
-
-
-def cluster_of(ask: AskSettings) -> ClusterSettings | None:
-    """Return which cluster asks with these settings; None if this machine does."""
-    return ClusterSettings(address=ask.ray_address, workers=ask.workers) if ask.executor == "ray" else None
 
 
 def labels_seen(dataset: Dataset) -> tuple[str, ...]:
@@ -261,7 +199,7 @@ def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
         if value is not None and value.casefold() not in known:
             raise unknown_label(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
     # a label that only one of several people gave is no gold label
-    coders_of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)
+    Coders.of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)
 
 
 def with_papers_relations(config: Config) -> Config:

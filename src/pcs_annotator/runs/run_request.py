@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from pcs_annotator.asking.ledger.lock import Say, warn_user
 from pcs_annotator.base.errors import PcsError
 from pcs_annotator.core.task import Item
-from pcs_annotator.runs import human_review, ledgers, resolve_config
+from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.batch.batches import BatchSettings
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.run_folder import started
+from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.settings import CommandSettings, Config
 from pcs_annotator.tables import sources, tables
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_stream import Shard, TableStream
@@ -28,24 +28,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
+class RunRequest(CommandSettings):
     """What to run.
 
     Attributes:
         data: The user's table: a path, a pattern or an address; or the table itself.
         folder: The run folder.
         config: Settings, including those of the command line.
-        limit: Maximum number of rows; None for all.
-        fresh: Whether to ask everything again; the ledger is kept under another name.
-        wait: Whether to wait while another process asks with the same ledger; otherwise that is an error.
         progress: Whether to show progress.
-        to_label: How many rows to write for a person to label, as long as there is no promise.
-        spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
-        excel: Whether CSV files that the user names are written as Excel expects them on this computer.
         format: Format of labels in a file without an extension, and on standard output: `csv`, `tsv` or `jsonl`.
-        replace: Whether to set aside what the folder has of other data, labels or instruction.
-        gold_wins: Whether to accept gold labels that contradict each other; those of people override the data's.
-        shard: Which part of the rows, such as `2/8`; empty for all.
         ask: Whether models may be called; otherwise, only answers in the ledger are used.
         environment: Keys and base URLs; None for those of the process and of `.env`.
         own: The objects that some names of models and relations stand for.
@@ -56,17 +47,8 @@ class RunRequest:
     data: Path | str | pa.Table
     folder: Path
     config: Config
-    limit: int | None = None
-    fresh: bool = False
-    wait: bool = True
     progress: bool = False
-    to_label: int = human_review.ROWS_TO_LABEL
-    spreadsheet_safe: bool = False
-    excel: bool = False
     format: str = "csv"
-    replace: bool = False
-    gold_wins: bool = False
-    shard: str = ""
     ask: bool = True
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)
@@ -96,15 +78,14 @@ class RunRequest:
         given = resolve_config.reading_of(self.config)
         if given == AS_FOUND:
             with suppress(PcsError):  # there is no earlier run, or it is damaged
-                earlier, start = started(RunFolder(self.folder))
-                if start.get("data") == str(self.data):
-                    return resolve_config.reading_of(earlier)
+                earlier = Run.open(self.folder)
+                if earlier.start.get("data") == str(self.data):
+                    return resolve_config.reading_of(earlier.config)
         return given
 
     def read_data(self, stream: TableStream | None = None) -> tables.Dataset:
         """Read all rows of the user's table."""
-        stream = stream or self.open_data()
-        return tables.dataset_of(stream.table(), stream.name, resolve_config.columns_of(self.config))
+        return (stream or self.open_data()).read()
 
     def support(self, config: Config, items: Sequence[Item]) -> Support:
         """Return what tells which questions the models can answer about some texts."""
@@ -121,7 +102,7 @@ class RunRequest:
         folder = RunFolder(self.folder)
         if self.fresh or not folder.settings.exists():
             return None
-        earlier = started(folder)[0]
+        earlier = Run.open(folder.path).config
         same = (earlier.ask.models, earlier.task.labels) == (config.ask.models, config.task.labels)
         if not same or config.ask.answers not in ("auto", earlier.ask.answers) or not earlier.relations.use:
             return None

@@ -12,21 +12,22 @@ from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.outcome import Counts, Outcome
 from pcs_annotator.core.variant import VariantCount
-from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.runs import human_review
 from pcs_annotator.runs.certificate_text import promised, without_gold
-from pcs_annotator.runs.files.config import Config
+from pcs_annotator.runs.drawing import HandedOut
+from pcs_annotator.runs.facts import Facts
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.files.whole_table import WholeTable
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.verdicts import Verdicts
-from pcs_annotator.showing.findings.facts import Facts
+from pcs_annotator.runs.review_state import ReviewVerdicts
+from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import tables
-from pcs_annotator.tables.whole_table import WholeTable
+
+__all__ = ["SILENCES", "Certificate", "Model", "RunResult"]
 
 SILENCES = {
     "not_applicable": "rewrites did not apply",
@@ -34,7 +35,6 @@ SILENCES = {
     "unreadable": "answers were unreadable",
 }
 """Kinds of missing votes, as text."""
-NO_REASON = "an earlier version did not keep the reason"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +50,10 @@ class RunResult:
         outcomes: A label for every row.
         tally: Counts of calls, answers and failures.
         bills: The cost of all calls that commands in this folder made, per model.
-        used: The cost of all answers behind the votes, also of those that others paid for in a shared ledger; empty if
-            an earlier version asked.
+        used: The cost of all answers behind the votes, also of those that others paid for in a shared ledger.
         paid_elsewhere: That part of `used` which others paid for.
         rewrites: How rewrites ended, per relation and reason.
-        unreadable: Reasons why answers have no label; empty if an earlier version asked.
+        unreadable: Reasons why answers have no label.
         cut: Annotator → texts that did not fit into its model's context.
         hard: Reasons why answers without the probability of every label, which was asked for, count as hard votes.
         bounded: Answers in which a label that the server did not list may have more than 1 %.
@@ -85,9 +84,9 @@ class RunResult:
     hard: Mapping[str, int] = field(default_factory=dict)
     bounded: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
-    to_label: human_review.HandedOut | None = None
+    to_label: HandedOut | None = None
     to_audit: int = 0
-    verdicts: Verdicts = field(default_factory=Verdicts)
+    verdicts: ReviewVerdicts = field(default_factory=ReviewVerdicts)
     random_sample: Mask | None = None
     assumed: Mask | None = None
     whole: WholeTable | None = None
@@ -158,5 +157,4 @@ class RunResult:
         for one in self.rewrites:
             if one.status in kinds:
                 kinds[one.status][f"{one.relation}: {one.reason}"] += one.times
-        unknown = +Counter({NO_REASON: int((self.votes.codes == ABSTAINED).sum())})
-        return {**kinds, "unreadable": self.unreadable or unknown}
+        return {**kinds, "unreadable": self.unreadable}

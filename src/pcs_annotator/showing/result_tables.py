@@ -11,8 +11,9 @@ import io
 import re
 from collections.abc import Iterable
 
+from pcs_annotator.base.text import one_line
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
-from pcs_annotator.tables.cells import safe_cell
+from pcs_annotator.tables.workbook import safe_cell
 
 DASH = "–"
 CSV_DECIMALS = 6
@@ -32,13 +33,13 @@ def to_markdown(table: ResultTable) -> str:
     """Return the table as Markdown: a heading, the rows, then the notes as a list."""
     numeric = _numeric(table)
     rule = ["---:" if right else "---" for right in numeric]
-    lines = [f"### {_markdown(table.title)}", "", _row(map(_markdown, table.columns)), _row(rule)]
+    lines = [f"### {markdown_text(table.title)}", "", _row(map(markdown_text, table.columns)), _row(rule)]
     for place, row in enumerate(table.rows):
-        cells = [_markdown(_shown(table, column, cell)) for column, cell in enumerate(row)]
+        cells = [markdown_text(_shown(table, column, cell)) for column, cell in enumerate(row)]
         lines.append(_row(f"**{cell}**" if (place, at) in table.best else cell for at, cell in enumerate(cells)))
     width = len(table.columns)
-    lines += [_row([_markdown(name), _markdown(value), *[""] * (width - 2)]) for name, value in table.summary]
-    lines += ["", *(f"- {_markdown(note)}" for note in table.notes), ""]
+    lines += [_row([markdown_text(name), markdown_text(value), *[""] * (width - 2)]) for name, value in table.summary]
+    lines += ["", *(f"- {markdown_text(note)}" for note in table.notes), ""]
     return "\n".join(lines)
 
 
@@ -108,7 +109,7 @@ def _numeric(table: ResultTable) -> list[bool]:
 
 def _shown(table: ResultTable, column: int, cell: Content, *, intervals: bool = True) -> str:
     if isinstance(cell, str):
-        return _one_line(cell)
+        return one_line(cell)
     value = number_of(cell)
     if value is None:
         return DASH
@@ -127,22 +128,19 @@ def _number(value: float, digits: int) -> str:
     return shown.lstrip("-") if float(shown) == 0 else shown
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _markdown(text: str) -> str:
-    escaped = _MARKDOWN.sub(r"\\\1", _one_line(text).replace("&", "&amp;"))
+def markdown_text(text: str) -> str:
+    """Return text in one line with every special character escaped."""
+    escaped = _MARKDOWN.sub(r"\\\1", one_line(text).replace("&", "&amp;"))
     return escaped.replace("<", "&lt;").replace(">", "&gt;")
 
 
 def latex(text: str) -> str:
     """Return text in one line with every special character escaped."""
-    return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
+    return "".join(_LATEX.get(letter, letter) for letter in one_line(text))
 
 
 def _latex_cell(table: ResultTable, row: int, column: int, cell: Content, *, intervals: bool) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pcs_annotator.core.result_table import Content, Figure, ResultTable
-from pcs_annotator.judging.evaluation.evaluate import Evaluation, MethodFigures
-from pcs_annotator.judging.evaluation.methods import FIGURES
+from pcs_annotator.core.result_table import Content, ResultTable
+from pcs_annotator.judging.evaluation.evaluate import Evaluation
+from pcs_annotator.judging.evaluation.figures import cell_of
+from pcs_annotator.judging.evaluation.scored import FIGURES
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.significance import p_value_text, stars
 
@@ -36,9 +37,9 @@ def evaluation_tables(evaluation: Evaluation) -> list[ResultTable]:
     rows: list[list[Content]] = [
         [
             one.method,
-            one.calls.total,
+            one.calls and one.calls.total,
             *([yes_or_no(one.graded)] if graded else []),
-            *(figure_of(one, name) for name in FIGURES),
+            *(cell_of(one.figures.get(name)) for name in FIGURES),
         ]
         for one in evaluation.methods
     ]
@@ -53,12 +54,6 @@ def evaluation_tables(evaluation: Evaluation) -> list[ResultTable]:
         digits={**dict.fromkeys(TITLES.values(), 3), "Calls per item": 1},
     )
     return [figures, _tests(evaluation)] if len(evaluation.methods) > 1 else [figures]
-
-
-def figure_of(one: MethodFigures, name: str) -> Figure | None:
-    """Return a figure of a method as the content of a cell; None where it is undefined."""
-    found = one.figures.get(name)
-    return None if found is None else Figure(found.value, found.interval)
 
 
 def yes_or_no(value: bool) -> str:
@@ -78,25 +73,18 @@ def _best(evaluation: Evaluation, first: int) -> frozenset[tuple[int, int]]:
 
 def _tests(evaluation: Evaluation) -> ResultTable:
     first = evaluation.methods[0].method
-    rows: list[list[Content]] = []
-    for one in evaluation.methods:
-        if one.against is None:
-            continue
-        against = one.against
-        auroc, accuracy, delong = against.auroc, against.accuracy, against.delong
-        rows.append(
-            [
-                one.method,
-                Figure(auroc.difference, auroc.interval),
-                p_value_text(auroc.p_value),
-                p_value_text(against.holm),
-                stars(against.holm),
-                None if delong is None else p_value_text(delong.p_value),
-                None if against.holm_delong is None else p_value_text(against.holm_delong),
-                Figure(accuracy.difference, accuracy.interval),
-                p_value_text(against.holm_accuracy),
-            ]
-        )
+    rows: list[list[Content]] = [
+        [
+            one.method,
+            cell_of(one.behind),
+            *map(_p_cell, [one.behind and one.behind.p_value, one.holm]),
+            None if one.holm is None else stars(one.holm),
+            *map(_p_cell, [one.delong and one.delong.p_value, one.holm_delong]),
+            cell_of(one.accuracy_behind),
+            _p_cell(one.holm_accuracy),
+        ]
+        for one in evaluation.methods[1:]
+    ]
     columns = (
         f"{first} against", "Class AUROC difference", "p", "p (Holm)", "Significance", "p DeLong", "p DeLong (Holm)",
         "Accuracy difference", "p accuracy (Holm)",
@@ -118,3 +106,7 @@ def _tests(evaluation: Evaluation) -> ResultTable:
         notes=notes,
         digits=digits,
     )
+
+
+def _p_cell(p_value: float | None) -> str | None:
+    return None if p_value is None else p_value_text(p_value)

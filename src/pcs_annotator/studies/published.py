@@ -59,17 +59,6 @@ def _rows(values: Sequence[Sequence[float]], models: Sequence[str]) -> dict[Key,
     return {key: tuple(row) for key, row in zip(keys, values, strict=True)}
 
 
-SINGLE = {
-    key: SingleModel(*row)
-    for key, row in _rows(
-        [
-            *((0.68, 0.82), (0.70, 0.70), (0.85, 0.87)),
-            *((0.54, 0.62), (0.62, 0.72), (0.72, 0.80)),
-            *((0.88, 0.88), (0.73, 0.86), (0.85, 0.86)),
-        ],
-        ["L", "M", "G"],
-    ).items()
-}
 SINGLE_IMPROVEMENT, SINGLE_P_VALUE = 9.3, 0.01
 
 SEVERAL = {
@@ -130,6 +119,8 @@ BY_RELATION = {
         ["L", "M", "G", "L+M+G"],
     ).items()
 }
+
+SINGLE = {key: SingleModel(row["No MR"], row[PCS]) for key, row in BY_RELATION.items() if "+" not in key[1]}
 
 COMPARISONS = {
     (PCS, "No MR"): PublishedComparison(None, 8.67),

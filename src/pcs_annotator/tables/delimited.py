@@ -8,11 +8,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.tables.table_files import Contents, Dialect, refuse_repeated, refuse_too_many, schema_of_texts
-from pcs_annotator.tables.text_files import TextFile
+from pcs_annotator.tables.table_files import (
+    BLOCK,
+    USUAL_BLOCK,
+    Contents,
+    Dialect,
+    TextFile,
+    schema_of_texts,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,10 +31,6 @@ NO_DELIMITER = "\x1c"
 """What separates the cells of a file with one column: a character that texts do not have."""
 SAMPLE = 64 * 1024
 """How many characters tell the delimiter."""
-BLOCK = 64 * 1024**2
-"""The most bytes of a row."""
-USUAL_BLOCK = 1 * 1024**2
-"""How much of a file is in memory at a time, unless a row is longer."""
 _TOLD = re.compile(r'"?sep=(.)"?(\r\n|\r|\n)', re.IGNORECASE)
 """The first line of files that tell Excel their delimiter."""
 _EMPTY_LINES = re.compile(r"[\r\n]*")
@@ -56,6 +58,8 @@ class Header(NamedTuple):
 class CsvFile(TextFile):
     """Rows separated by commas, tabs, semicolons or the like; all cells are texts, whatever they look like."""
 
+    kind: ClassVar[str] = "CSV"
+
     def contents(self, limit: int | None = None) -> Contents:
         """Return the columns of the header."""
         self._refuse_empty()
@@ -65,10 +69,7 @@ class CsvFile(TextFile):
             header = self._header()
             if not header.names:
                 raise EOFError("it has no header line")
-        names = header.names
-        refuse_too_many(len(names), self.name)
-        refuse_repeated(names, self.name)
-        return Contents(schema_of_texts(names), None, header.dialect, self._note())
+        return Contents(schema_of_texts(header.names, self.name), None, header.dialect, self._note())
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""

@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import chain
 from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import TableError
@@ -17,7 +18,7 @@ UTF8 = "utf-8"
 BLOCK = 1024**2
 SAMPLE = 16 * 1024
 """How many bytes a guess is made from: lines with other letters than ASCII, from the whole file."""
-_BOMS = (
+BOMS = (
     (codecs.BOM_UTF8, UTF8),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins like the next one
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -60,7 +61,7 @@ _OTHER: Mapping[str, Sequence[str]] = {
 }
 """The same for languages that are not written in Latin letters."""
 _JAPANESE = ("cp932", "euc_jp")
-_KANA = "[\u3041-\u30fe]"
+_KANA = "".join(map(chr, range(0x3041, 0x30FF)))
 _ASIAN = ("gb18030", "big5", "cp932", "euc_jp", "cp949", "tis_620")
 _NAMES: Mapping[str, str] = {
     **{f"cp125{number}": f"Windows-125{number}" for number in range(9)},
@@ -89,7 +90,7 @@ class Encoding(NamedTuple):
 
 
 class NotText(ValueError):
-    """The bytes are no text in any encoding."""
+    """The bytes are not a text in any encoding."""
 
 
 def find_encoding(open: Callable[[], Any], file: str, wanted: str = "", most: int | None = None) -> Encoding:
@@ -101,7 +102,7 @@ def find_encoding(open: Callable[[], Any], file: str, wanted: str = "", most: in
     """
     with open() as stream:
         head = stream.read(BLOCK)
-    marked = next((name for bom, name in _BOMS if head.startswith(bom)), "")
+    marked = next((name for bom, name in BOMS if head.startswith(bom)), "")
     if wanted:
         return _as_wanted(open, file, wanted, marked, most)
     if marked:
@@ -119,7 +120,7 @@ def find_encoding(open: Callable[[], Any], file: str, wanted: str = "", most: in
 def _as_wanted(open: Callable[[], Any], file: str, wanted: str, marked: str, most: int | None) -> Encoding:
     try:
         found = codecs.lookup(wanted)
-        "".encode(wanted)  # `hex` and the like are no encodings of texts
+        "".encode(wanted)  # `hex` and the like do not encode texts
     except LookupError:
         raise TableError(
             f"there is no encoding {wanted!r} (--encoding): use one such as utf-8, windows-1252, latin-1 or shift-jis"
@@ -186,11 +187,11 @@ def _two_bytes(head: bytes) -> str:
 
 def _guess(open: Callable[[], Any], file: str, most: int | None) -> Encoding:
     """Return the likeliest encoding of a text that is not UTF-8."""
-    sample = _sample(open, most)
-    name = _likeliest(b"\n".join(sample.other))
+    utf8, others = _sample(open, most)
+    name = _likeliest(b"\n".join(others))
     if name:
         # in a text with one byte per letter, lines that are UTF-8 by chance are rare
-        if len(sample.utf8) > (0 if name in (*_LATIN, *_OTHER) else 0.1 * len(sample.other)):
+        if utf8 > (0 if name in (*_LATIN, *_OTHER) else 0.1 * len(others)):
             line = _misfit(open, UTF8, most)
             raise TableError(
                 f"{file}: some lines are UTF-8 and others are not (line {line:,}): save it again in one encoding, or "
@@ -203,42 +204,26 @@ def _guess(open: Callable[[], Any], file: str, most: int | None) -> Encoding:
     )
 
 
-class _Sample(NamedTuple):
-    """Lines that have other letters than ASCII: those that are UTF-8, and those that are not."""
-
-    utf8: Sequence[bytes]
-    other: Sequence[bytes]
-
-
-def _sample(open: Callable[[], Any], most: int | None) -> _Sample:
-    found = _Sample([], [])
-    size, rest = 0, b""
-    for block in _blocks(open, most):
+def _sample(open: Callable[[], Any], most: int | None) -> tuple[int, list[bytes]]:
+    """Return how many lines with other letters than ASCII are UTF-8, and those that are not, up to some size."""
+    utf8, others, size, rest = 0, list[bytes](), 0, b""
+    for block in chain(_blocks(open, most), [b"\n"]):
         *lines, rest = re.split(rb"[\r\n]+", rest + block)
         rest = rest[-SAMPLE:]
-        for line in lines:
-            size += _sort_in(line, found)
+        for line in (line[:SAMPLE] for line in lines if not line.isascii()):
+            try:
+                line.decode()
+                utf8 += 1
+            except UnicodeDecodeError:
+                others.append(line)
+            size += len(line)
             if size > SAMPLE:
-                return found
-    _sort_in(rest, found)
-    return found
-
-
-def _sort_in(line: bytes, found: Any) -> int:
-    if line.isascii():
-        return 0
-    line = line[:SAMPLE]
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        found.other.append(line)
-    else:
-        found.utf8.append(line)
-    return len(line)
+                return utf8, others
+    return utf8, others
 
 
 def _likeliest(sample: bytes) -> str:
-    """Return the encoding in which most letters are usual ones; empty if there is none."""
+    """Return the encoding in which most letters are usual ones; empty if no encoding fits."""
     ascii_letters = len(re.findall(rb"[A-Za-z]", sample))
     latin = ascii_letters > len(re.findall(rb"[\x80-\xff]", sample))
     scores = {name: _usual(sample, name, languages) for name, languages in (_LATIN if latin else _OTHER).items()}
@@ -246,21 +231,12 @@ def _likeliest(sample: bytes) -> str:
     if scores[best] >= (0.6 if latin else 0.8):
         return best
     for name in _JAPANESE:
-        if _share(sample, name, _KANA) > 0.2:  # no other language has them
+        if _usual(sample, name, [_KANA]) > 0.2:  # no other language has them
             return name
     from charset_normalizer import from_bytes
 
     found = from_bytes(sample, cp_isolation=list(_ASIAN)).best()
     return "" if found is None else found.encoding
-
-
-def _share(sample: bytes, name: str, letters: str) -> float:
-    """Return the share of letters beyond ASCII that are some of these."""
-    try:
-        text = re.sub(r"[\x00-\x7f]", "", sample.decode(name))
-    except UnicodeDecodeError:
-        return 0
-    return len(re.findall(letters, text)) / len(text)
 
 
 def _usual(sample: bytes, name: str, languages: Sequence[str]) -> float:
@@ -298,7 +274,7 @@ class Utf8Stream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer, as far as there is something."""
+        """Fill a buffer with what can be read."""
         while not self._ready:
             block = self._stream.read(BLOCK)
             text = self._decoder.decode(block, final=not block)

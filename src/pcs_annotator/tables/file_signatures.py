@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Mapping
+
+from pcs_annotator.tables.encodings import BOMS
 
 HEAD = 4096
 """How many of its first bytes tell the format of a file."""
 _PLAIN = ".csv"
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _MAGIC: Mapping[bytes, str] = {
     b"\x1f\x8b": ".gz",
     b"\x28\xb5\x2f\xfd": ".zst",
@@ -63,21 +63,14 @@ def kind_of(head: bytes) -> str:
     if head[8:12] == b"DUCK":
         return ".duckdb"
     if head.startswith(b"PK\x03\x04"):
-        return (
-            ".ods"
-            if b"opendocument.spreadsheet" in head[:200]
-            else ".xlsx"
-            if b"xl/" in head or _OFFICE in head
-            else ".zip"
-        )
+        if b"opendocument.spreadsheet" in head[:200]:
+            return ".ods"
+        return ".xlsx" if b"xl/" in head or b"[Content_Types].xml" in head else ".zip"
     return _kind_of_text(head)
 
 
-_OFFICE = b"[Content_Types].xml"
-
-
 def _kind_of_text(head: bytes) -> str:
-    encoding = next((name for bom, name in _BOMS if head.startswith(bom)), "latin-1")
+    encoding = next((name for bom, name in BOMS if head.startswith(bom)), "latin-1")
     text = head.decode(encoding, "ignore").lstrip("\ufeff \t\r\n")
     if re.match(r"\[\s*[{\]]", text):
         return ".json"

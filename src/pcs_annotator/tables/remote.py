@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import MissingPackage, PcsError, TableError
+from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.tabular import has_wildcards
 
 WEB = ("http://", "https://")
@@ -29,28 +30,21 @@ class RemoteFile(NamedTuple):
     version: Callable[[], str]
 
 
-class Found(NamedTuple):
-    """The files at an address, in order of name, and whether they are all that is in a folder."""
-
-    files: Sequence[RemoteFile]
-    folder: bool
-
-
-def find_remote(address: str) -> Found:
-    """Return the file at an address, the files in a folder there, or those that a pattern matches."""
+def find_remote(address: str) -> tuple[Sequence[RemoteFile], bool]:
+    """Return the files at an address or those that a pattern matches, by name; and whether it is a folder."""
     system, path = file_system(address)
     with explained(address):
         if has_wildcards(address) and not address.startswith(WEB):
-            return _found(system, system.glob(path, detail=True).values(), folder=False)
+            return _sorted(system, system.glob(path, detail=True).values()), False
         about = system.info(path)
         if about["type"] == "directory":
-            return _found(system, system.ls(path, detail=True), folder=True)
-    return Found([_remote_file(system, about, shown_address(address))], folder=False)
+            return _sorted(system, system.ls(path, detail=True)), True
+    return [_remote_file(system, about, shown_address(address))], False
 
 
-def _found(system: Any, listed: Iterable[Mapping[str, Any]], *, folder: bool) -> Found:
+def _sorted(system: Any, listed: Iterable[Mapping[str, Any]]) -> Sequence[RemoteFile]:
     files = sorted((about for about in listed if about["type"] == "file"), key=lambda about: about["name"])
-    return Found([_remote_file(system, about, str(system.unstrip_protocol(about["name"]))) for about in files], folder)
+    return [_remote_file(system, about, str(system.unstrip_protocol(about["name"]))) for about in files]
 
 
 def _remote_file(system: Any, about: Mapping[str, Any], shown: str) -> RemoteFile:
@@ -112,7 +106,7 @@ def file_system(address: str) -> tuple[Any, str]:
     except ImportError as error:
         raise MissingPackage(f"{shown} needs another package ({error}): install it, or copy the file here") from error
     except Exception as error:  # whatever the package raises, its first line says why
-        raise TableError(f"{shown} is no usable address ({_first_line(error)}): check it") from error
+        raise TableError(f"{shown} is not a usable address ({first_line(error)}): check it") from error
 
 
 @contextmanager
@@ -126,12 +120,8 @@ def explained(address: str) -> Iterator[None]:
         raise TableError(f"there is no file {shown_address(address)}: check the address") from error
     except Exception as error:  # each file system has errors of its own
         raise TableError(
-            f"{shown_address(address)} cannot be reached ({_first_line(error)}): check address, key and connection"
+            f"{shown_address(address)} cannot be reached ({first_line(error)}): check address, key and connection"
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 class _Explained:

@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.base.errors import MissingPackage, PcsWarning, TableError
+from pcs_annotator.base.text import first_line
+from pcs_annotator.core.arrays import is_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.tables.table_files import AS_FOUND, PARQUET, Reading, ending_of, refuse_repeated
 from pcs_annotator.tables.table_parts import open_parts, source_name
 from pcs_annotator.tables.table_stream import Shard, TableStream
-from pcs_annotator.tables.tables import Columns, Dataset, dataset_of, find_columns
-from pcs_annotator.tables.tabular import as_arrow, columns_of, is_column, place_or_table, text_column, texts_of
+from pcs_annotator.tables.tables import Columns, Dataset, find_columns
+from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, text_column, texts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,18 +45,16 @@ Row = Mapping[str, str]
 
 def read_source(spec: Path | str, columns: Columns, limit: int | None = None, reading: Reading = AS_FOUND) -> Dataset:
     """Return all texts of a source at once, with their gold labels where it has some; see `open_stream`."""
-    stream = open_stream(spec, columns, limit, reading=reading)
-    return dataset_of(stream.table(), stream.name, columns)
+    return open_stream(spec, columns, limit, reading=reading).read()
 
 
 def items_of(given: object, text_column: str | None = None) -> Sequence[Item]:
     """Return the texts that Python code gave: a list or a column of them, a table, or where one is."""
     if is_column(given):
         return [Item(id=str(row), text=text or "") for row, text in enumerate(texts_of(given, "the texts"), 1)]
-    columns = Columns(text=text_column)
-    stream = open_stream(place_or_table(given), columns)
+    stream = open_stream(place_or_table(given), Columns(text=text_column))
     table = stream.table()
-    return dataset_of(table, stream.name, columns).items if len(table) else ()
+    return TableStream.of(table, stream.name, stream.columns).read().items if len(table) else ()
 
 
 def open_stream(
@@ -79,10 +79,11 @@ def open_stream(
         reading: Encoding, sheet or table, where the file does not show it.
     """
     if not isinstance(spec, Path | str):
-        return _stream_of(spec, name_in_memory(spec), columns, limit, shard)
+        return TableStream.of(spec, name_in_memory(spec), columns, limit, shard)
     if is_public_set(spec):
-        return _stream_of(_load(str(spec)), str(spec), columns, limit, shard)
-    parts, (schema, rows, dialect, _) = open_parts(spec, limit, reading)
+        layout, _, place = str(spec).partition(":")
+        return TableStream.of(_LOADERS[layout](place), str(spec), columns, limit, shard)
+    files, (schema, rows, dialect, _) = open_parts(spec, limit, reading)
     name = source_name(spec)
     refuse_repeated(schema.names, name)
     return TableStream(
@@ -90,30 +91,11 @@ def open_stream(
         columns=find_columns(dict.fromkeys(schema.names), name, columns),
         schema=schema,
         total=rows,
-        batches=lambda wanted: chain.from_iterable(part.file.batches(wanted) for part in parts),
-        versions=lambda: [part.version() for part in parts],
-        packed=any(part.file.packed for part in parts),
-        parquet=ending_of(parts[0].file.name).kind in PARQUET,
+        batches=lambda wanted: chain.from_iterable(file.batches(wanted) for file in files),
+        versions=lambda: [file.version() for file in files],
+        packed=any(file.packed for file in files),
+        parquet=ending_of(files[0].name).kind in PARQUET,
         dialect=dialect,
-        limit=limit,
-        shard=shard,
-    )
-
-
-def _load(spec: str) -> pa.Table:
-    layout, _, place = spec.partition(":")
-    return _LOADERS[layout](place)
-
-
-def _stream_of(table: pa.Table, name: str, columns: Columns, limit: int | None, shard: Shard | None) -> TableStream:
-    """Return a table in memory as a stream."""
-    return TableStream(
-        name=name,
-        columns=find_columns(columns_of(table), name, columns),
-        schema=table.schema,
-        total=len(table),
-        batches=lambda wanted: iter([table.select(wanted.names)]),
-        versions=lambda: [blake2b(repr(table.to_pylist()).encode(errors="replace")).hexdigest()],
         limit=limit,
         shard=shard,
     )
@@ -242,8 +224,9 @@ def _read_hugging_face(place: str) -> pa.Table:
     try:
         parts = datasets.load_dataset(name)
     except Exception as error:  # whatever the package raises, its first line says why
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise TableError(f"hf:{place} cannot be loaded ({reason}): check the name and the connection") from error
+        raise TableError(
+            f"hf:{place} cannot be loaded ({first_line(error)}): check the name and the connection"
+        ) from error
     split = split or next((one for one in SPLITS if one in parts), next(iter(parts), ""))
     if split not in parts:
         raise TableError(f"hf:{place}: there is no split {split!r}; there are {', '.join(parts)}")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import csv
+import io
 import warnings
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from pathlib import PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.text import first_line
+from pcs_annotator.tables.encodings import UTF8, Encoding, NotText, Utf8Stream, find_encoding
 from pcs_annotator.tables.file_signatures import HEAD, kind_of, other_kind
 
 if TYPE_CHECKING:
@@ -32,6 +35,10 @@ MOST_COLUMNS = 10_000
 MOST_ROWS = 100_000_000
 MOST_BYTES_UNPACKED = 2 * 1024**3
 """A small file can hold terabytes when it is compressed."""
+BLOCK = 64 * 1024**2
+"""The most bytes of a row; and how many bytes tell the encoding of a file elsewhere, or of its first rows."""
+USUAL_BLOCK = 1 * 1024**2
+"""How much of a file is in memory at a time, unless a row is longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,22 +95,15 @@ class Contents(NamedTuple):
     note: str = ""
 
 
-class FileName(NamedTuple):
-    """The name of a file, in two parts."""
-
-    stem: str
-    ending: str
-
-
-def split_name(path: PurePath) -> FileName:
+def split_name(path: PurePath) -> tuple[str, str]:
     """Return the name of a file without its extension, and the extension with that of its compression.
 
     >>> split_name(PurePath("news.train.csv.gz"))
-    FileName(stem='news.train', ending='.csv.gz')
+    ('news.train', '.csv.gz')
     """
     packed = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
     inner = path.with_suffix("") if packed else path
-    return FileName(inner.stem, inner.suffix + packed)
+    return inner.stem, inner.suffix + packed
 
 
 class Ending(NamedTuple):
@@ -132,24 +132,29 @@ class TableFile(ABC):
         name: Its name in messages.
         size: Its size in bytes.
         open: Opens it as a pyarrow file.
+        version: Returns what changes whenever the file does.
         compression: How it is compressed; None if it is not, or if its format has its own.
         remote: Whether it is on another machine.
         reading: How it is to be read.
-        path: Where it is on this machine; None if it is on another.
     """
+
+    kind: ClassVar[str]
+    """What messages call its format."""
+    has_compression: ClassVar[bool] = False
+    """Whether the format compresses on its own."""
 
     name: str
     size: int
     open: Callable[[], Any]
+    version: Callable[[], str]
     compression: str | None = None
     remote: bool = False
     reading: Reading = AS_FOUND
-    path: Path | None = None
 
     @property
     def packed(self) -> bool:
         """Whether it can be much larger when it is read."""
-        return self.compression is not None
+        return self.has_compression or self.compression is not None
 
     @abstractmethod
     def contents(self, limit: int | None = None) -> Contents:
@@ -209,6 +214,35 @@ class TableFile(ABC):
             raise TableError(f"{self.name} cannot be read ({reason}): save it again as CSV or Parquet") from error
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextFile(TableFile):
+    """A table that is a text, in whatever encoding; `_encodings` has it once it is known."""
+
+    _encodings: list[Encoding] = field(default_factory=list, compare=False, repr=False)
+
+    def _encoding(self, limit: int | None = None) -> Encoding:
+        """Return the encoding, after one look at the file; the first `limit` rows are enough."""
+        if not self._encodings:
+            most = BLOCK if self.remote or limit is not None else None
+            try:
+                found = find_encoding(self._stream, self.name, self.reading.encoding, most)
+            except NotText:
+                self._refuse_other_kind()
+                raise TableError(f"{self.name} is not a text file: give a CSV, Excel or Parquet file") from None
+            self._encodings.append(found)
+        return self._encodings[0]
+
+    def _note(self) -> str:
+        """Return what was guessed about the file."""
+        encoding = self._encoding()
+        return f"is read as {encoding.shown} (guessed; --encoding overrides)" if encoding.guessed else ""
+
+    def _utf8(self) -> Any:
+        """Open the file as a stream of UTF-8, whatever its own encoding."""
+        name = self._encoding().name
+        return self._stream() if name == UTF8 else io.BufferedReader(Utf8Stream(self._stream(), name))
+
+
 def say_notes(notes: Mapping[str, str]) -> None:
     """Warn of what was guessed about files, given by name; once if it is the same about several."""
     for note in dict.fromkeys(filter(None, notes.values())):
@@ -244,21 +278,13 @@ def refuse_repeated(names: Sequence[str], table: str) -> None:
         raise TableError(f"{table} has more than one column called {repeated[0]!r}: rename one of them")
 
 
-def first_line(error: Exception) -> str:
-    """Return the first line of what an error says."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def refuse_too_many(columns: int, name: str) -> None:
-    """Raise if a table has more columns than any table of texts."""
-    if columns > MOST_COLUMNS:
-        raise TableError(
-            f"{name} has {columns:,} columns, at most {MOST_COLUMNS:,} are read: one row per text is needed"
-        )
-
-
-def schema_of_texts(names: Sequence[str]) -> pa.Schema:
-    """Return the schema of a table all of whose cells are texts."""
+def schema_of_texts(names: Sequence[str], table: str) -> pa.Schema:
+    """Return the schema of a table in which all cells are texts; too many columns or a repeated name are an error."""
     import pyarrow as pa
 
+    if len(names) > MOST_COLUMNS:
+        raise TableError(
+            f"{table} has {len(names):,} columns, at most {MOST_COLUMNS:,} are read: one row per text is needed"
+        )
+    refuse_repeated(names, table)
     return pa.schema([(name, pa.string()) for name in names])

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.delimited import CsvFile
 from pcs_annotator.tables.file_signatures import HEAD, kind_of
 from pcs_annotator.tables.table_files import (
     ARROW,
     AS_FOUND,
+    BLOCK,
     JSON_LINES,
     PARQUET,
     TEXTS,
+    USUAL_BLOCK,
     WORKBOOKS,
     Contents,
     Reading,
     TableFile,
+    TextFile,
     ending_of,
-    first_line,
     refuse_repeated,
-    refuse_too_many,
     schema_of_texts,
 )
-from pcs_annotator.tables.text_files import TextFile
 from pcs_annotator.tables.workbooks import WorkbookFile
 
 if TYPE_CHECKING:
@@ -42,20 +44,16 @@ if TYPE_CHECKING:
 BATCH_ROWS = 10_000
 PAGE_BUFFER = 256 * 1024
 """How many bytes of a column of a Parquet file are read at a time."""
-BLOCK = 64 * 1024**2
-"""The most bytes of a row."""
-USUAL_BLOCK = 1 * 1024**2
-"""How much of a file is in memory at a time, unless a row is longer."""
 
 
 def table_file(
     name: str,
     size: int,
     open: Callable[[], Any],
+    version: Callable[[], str],
     *,
     remote: bool = False,
     reading: Reading = AS_FOUND,
-    path: Path | None = None,
 ) -> TableFile:
     """Return a file of a table; its extension says how to read it, or its first bytes if that is unknown."""
     ending = ending_of(name)
@@ -69,9 +67,8 @@ def table_file(
     ):
         if value and not issubclass(kind, kinds):
             raise TableError(f"{name} {what}: leave {option} out, or the setting of that name in pcs.toml")
-    return kind(
-        name=name, size=size, open=open, compression=ending.compression, remote=remote, reading=reading, path=path
-    )
+    packed = ending.compression
+    return kind(name=name, size=size, open=open, version=version, compression=packed, remote=remote, reading=reading)
 
 
 def local_file(path: Path, name: str = "", reading: Reading = AS_FOUND) -> TableFile:
@@ -85,13 +82,23 @@ def local_file(path: Path, name: str = "", reading: Reading = AS_FOUND) -> Table
         raise TableError(f"there is no file {path}: check the name and the folder")
     if not os.path.isfile(path):
         raise TableError(f"{path} is not a regular file: save the table to a file first, or give it as - on stdin")
-    size, name = path.stat().st_size, name or path.name
-    return table_file(name, size, lambda: pa.OSFile(os.fspath(path)), reading=reading, path=path)
+    name = name or path.name
+
+    def version() -> str:
+        try:
+            with path.open("rb") as opened:
+                return hashlib.file_digest(opened, "sha256").hexdigest()
+        except OSError as error:
+            raise TableError(f"{name} cannot be read ({error.strerror}): restore it, and start again") from error
+
+    return table_file(name, path.stat().st_size, lambda: pa.OSFile(os.fspath(path)), version, reading=reading)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonLinesFile(TextFile):
     """One object per line; values are read as texts, as a CSV file would hold them."""
+
+    kind: ClassVar[str] = "JSONL"
 
     def contents(self, limit: int | None = None) -> Contents:
         """Return the columns of all rows: one may have a key that none before it had."""
@@ -103,8 +110,7 @@ class JsonLinesFile(TextFile):
             rows += 1
             if not row.keys() <= names.keys():
                 names.update(dict.fromkeys(row))
-        refuse_too_many(len(names), self.name)
-        return Contents(schema_of_texts(list(names)), rows, note=self._note())
+        return Contents(schema_of_texts(list(names), self.name), rows, note=self._note())
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""
@@ -119,7 +125,7 @@ class JsonLinesFile(TextFile):
         if batch:
             yield _table_of(batch, schema, self.name)
 
-    def _rows(self, parse: Callable[[str], Any]) -> Iterator[tuple[dict[str, Any], int]]:
+    def _rows(self, parse: Callable[[str], Any]) -> Iterable[tuple[dict[str, Any], int]]:
         """Yield every row with the length of its line."""
         row = 0
         with self._explained(), io.TextIOWrapper(self._utf8(), encoding="utf-8-sig") as lines:
@@ -139,32 +145,23 @@ class JsonLinesFile(TextFile):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JsonFile(TextFile):
+class JsonFile(JsonLinesFile):
     """A list of objects; read at once."""
 
-    def contents(self, limit: int | None = None) -> Contents:
-        """Return the columns of all rows."""
-        rows = self._rows()
-        names = list(dict.fromkeys(key for row in rows for key in row))
-        refuse_too_many(len(names), self.name)
-        return Contents(schema_of_texts(names), len(rows), note=self._note())
+    kind: ClassVar[str] = "JSON"
 
-    def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yield all rows."""
-        yield _table_of(self._rows(), schema, self.name)
-
-    def _rows(self) -> list[dict[str, Any]]:
+    def _rows(self, parse: Callable[[str], Any]) -> Iterable[tuple[dict[str, Any], int]]:
         self._refuse_empty()
         with self._explained():
             text = self._read_all().decode(self._encoding().name).removeprefix("\ufeff")
         try:
-            rows = json.loads(text)
+            rows = parse(text)
         except (ValueError, RecursionError) as error:
             self._refuse_other_kind()
             raise _not_json(error, self.name) from None
         if not isinstance(rows, list):
             raise TableError(f"{self.name} holds a {type(rows).__name__}: it must be a list of objects, one per row")
-        return [_as_row(row, number, self.name, text) for number, row in enumerate(rows, 1)]
+        return [(_as_row(row, number, self.name, text), 0) for number, row in enumerate(rows, 1)]
 
 
 def _not_json(error: Exception, where: str) -> TableError:
@@ -227,10 +224,8 @@ _JSON = json.JSONEncoder(ensure_ascii=False)
 class ParquetFile(TableFile):
     """A Parquet file, read a few rows at a time, however large its row groups are."""
 
-    @property
-    def packed(self) -> bool:
-        """It has its own compression."""
-        return True
+    kind: ClassVar[str] = "Parquet"
+    has_compression: ClassVar[bool] = True
 
     def contents(self, limit: int | None = None) -> Contents:
         """Return what its footer says."""
@@ -265,10 +260,8 @@ class ParquetFile(TableFile):
 class ArrowFile(TableFile):
     """An Arrow file, also called Feather, or an Arrow stream; read as it was written, a batch at a time."""
 
-    @property
-    def packed(self) -> bool:
-        """It has its own compression."""
-        return True
+    kind: ClassVar[str] = "Arrow"
+    has_compression: ClassVar[bool] = True
 
     def contents(self, limit: int | None = None) -> Contents:
         """Return what its header says."""

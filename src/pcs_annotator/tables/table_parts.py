@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
+import atexit
 import os
-from collections.abc import Callable, Iterable, Sequence
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
 from glob import glob
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.tables.file_signatures import HEAD, kind_of
 from pcs_annotator.tables.remote import find_remote, shown_address
-from pcs_annotator.tables.stdin import spool_stdin
 from pcs_annotator.tables.table_files import (
     ARROW,
     AS_FOUND,
-    JSON_LINES,
+    COMPRESSIONS,
     PARQUET,
     STDIO,
     TEXTS,
-    WORKBOOKS,
     Contents,
     Dialect,
     Reading,
@@ -28,42 +30,29 @@ from pcs_annotator.tables.table_files import (
     ending_of,
     say_notes,
 )
-from pcs_annotator.tables.table_formats import local_file, table_file
+from pcs_annotator.tables.table_formats import JsonLinesFile, local_file, table_file
 from pcs_annotator.tables.tabular import has_wildcards, is_address
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Part(NamedTuple):
-    """One file of a table.
+def open_parts(
+    spec: Path | str, limit: int | None = None, reading: Reading = AS_FOUND
+) -> tuple[Sequence[TableFile], Contents]:
+    """Return the files of a table in the order of their names, and what is known about all of them together.
 
-    Attributes:
-        file: How to read it.
-        version: Returns what changes whenever the file does.
+    They must have the same columns, which are looked at here; the first `limit` rows are enough.
     """
-
-    file: TableFile
-    version: Callable[[], str]
-
-
-class Parts(NamedTuple):
-    """The files of a table, which have the same columns.
-
-    Attributes:
-        parts: The files, in the order of their names.
-        contents: All columns of them, the number of all rows where it is known, and how the first is written.
-    """
-
-    parts: Sequence[Part]
-    contents: Contents
-
-
-def open_parts(spec: Path | str, limit: int | None = None, reading: Reading = AS_FOUND) -> Parts:
-    """Return the files of a table, after a look at the columns of each; the first `limit` rows are enough."""
-    parts = _find(spec, reading)
-    _refuse_mixed(spec, [part.file.name for part in parts])
-    return _with_contents(spec, parts, limit)
+    files = _find(spec, reading)
+    for first, second in pairwise(files):
+        if first.kind != second.kind:
+            folder = str(spec).rstrip("/") if not has_wildcards(str(spec)) else os.path.dirname(str(spec)) or "."
+            raise TableError(
+                f"{source_name(spec)} has {first.kind} and {second.kind} files ({first.name}, {second.name}): "
+                f"choose one kind with a pattern such as '{folder}/*{ending_of(first.name).kind}'"
+            )
+    return _with_contents(spec, files, limit)
 
 
 def source_name(spec: Path | str) -> str:
@@ -77,47 +66,53 @@ def source_name(spec: Path | str) -> str:
     return str(spec) if has_wildcards(str(spec)) else Path(spec).name
 
 
-def _find(spec: Path | str, reading: Reading) -> Sequence[Part]:
+def _find(spec: Path | str, reading: Reading) -> Sequence[TableFile]:
     if is_address(spec):
         return _find_remote(str(spec), reading)
-    if Path(spec) == STDIO:
-        return [_local_part(*spool_stdin(), reading)]
     path = Path(spec)
+    if path == STDIO:
+        return [_spooled_stdin(reading)]
     if os.path.isdir(path):
-        paths = [path / name for name in _tables_among(os.listdir(path), path)]
-        return [_local_part(one, f"{path.name}/{one.name}", reading) for one in paths]
+        names = _tables_among(os.listdir(path), path)
+        return [local_file(path / name, f"{path.name}/{name}", reading) for name in names]
     if not os.path.exists(path) and has_wildcards(str(path)):
-        paths = [Path(one) for one in sorted(glob(str(path), recursive=True)) if os.path.isfile(one)]
+        paths = [one for one in sorted(glob(str(path), recursive=True)) if os.path.isfile(one)]
         if not paths:
             raise TableError(f"no file matches {path}: check the pattern and the folder")
-        return [_local_part(one, str(one), reading) for one in paths]
-    return [_local_part(path, path.name, reading)]
+        return [local_file(Path(one), one, reading) for one in paths]
+    return [local_file(path, reading=reading)]
 
 
-def _find_remote(address: str, reading: Reading) -> Sequence[Part]:
+def _find_remote(address: str, reading: Reading) -> Sequence[TableFile]:
     found, folder = find_remote(address)
     if folder:
         known = set(_tables_among([file.address.rpartition("/")[2] for file in found], address))
         found = [file for file in found if file.address.rpartition("/")[2] in known]
     if not found:
         raise TableError(f"no file matches {address}: check the pattern and the folder")
-    return [
-        Part(table_file(file.address, file.size, file.open, remote=True, reading=reading), file.version)
-        for file in found
-    ]
+    return [table_file(*file, remote=True, reading=reading) for file in found]
 
 
-def _local_part(path: Path, name: str, reading: Reading) -> Part:
-    file = local_file(path, name, reading)
+def _spooled_stdin(reading: Reading) -> TableFile:
+    """Copy standard input to a temporary file (`TMPDIR`), because a table is read more than once.
 
-    def version() -> str:
-        try:
-            with path.open("rb") as opened:
-                return hashlib.file_digest(opened, "sha256").hexdigest()
-        except OSError as error:
-            raise TableError(f"{name} cannot be read ({error.strerror}): restore it, and start again") from error
+    It is removed when this process ends. Its name in messages has the extension that suits what is in it.
+    """
+    import pyarrow as pa
 
-    return Part(file, version)
+    if sys.stdin is None or sys.stdin.isatty():
+        raise TableError("- stands for a table on standard input: pipe one in, such as pcs plan - < news.csv")
+    handle, place = tempfile.mkstemp(prefix="pcs-stdin-")
+    path = Path(place)
+    atexit.register(path.unlink, missing_ok=True)
+    with os.fdopen(handle, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    with path.open("rb") as file:
+        kind = kind_of(file.read(HEAD))
+    if kind in COMPRESSIONS:
+        with pa.CompressedInputStream(pa.OSFile(str(path)), COMPRESSIONS[kind]) as stream:
+            kind = kind_of(stream.read(HEAD)) + kind
+    return local_file(path, f"stdin{kind}", reading)
 
 
 def _tables_among(names: Iterable[str], folder: Path | str) -> Sequence[str]:
@@ -132,55 +127,35 @@ def _tables_among(names: Iterable[str], folder: Path | str) -> Sequence[str]:
     return known
 
 
-def _refuse_mixed(spec: Path | str, names: Sequence[str]) -> None:
-    for first, second in pairwise(names):
-        if _kind(first) != _kind(second):
-            folder = str(spec).rstrip("/") if not has_wildcards(str(spec)) else os.path.dirname(str(spec)) or "."
-            raise TableError(
-                f"{source_name(spec)} has {_kind(first)} and {_kind(second)} files ({first}, {second}): "
-                f"choose one kind with a pattern such as '{folder}/*{ending_of(first).kind}'"
-            )
-
-
-def _kind(name: str) -> str:
-    ending = ending_of(name).kind
-    kinds = {
-        **dict.fromkeys(PARQUET, "Parquet"),
-        **dict.fromkeys(JSON_LINES, "JSONL"),
-        ".json": "JSON",
-        **dict.fromkeys(ARROW, "Arrow"),
-        **dict.fromkeys(WORKBOOKS, "workbook"),
-    }
-    return kinds.get(ending, "CSV")
-
-
-def _with_contents(spec: Path | str, parts: Sequence[Part], limit: int | None) -> Parts:
-    used: list[Part] = []
+def _with_contents(
+    spec: Path | str, files: Sequence[TableFile], limit: int | None
+) -> tuple[Sequence[TableFile], Contents]:
+    used: list[TableFile] = []
     schema: pa.Schema | None = None
     rows: int | None = 0
     dialect: Dialect | None = None
     notes: dict[str, str] = {}
-    for part in parts:
+    for file in files:
         left = None if limit is None or rows is None else limit - rows
         if left is not None and left <= 0:
             break
-        contents = part.file.contents(left)
+        contents = file.contents(left)
         rows = None if rows is None or contents.rows is None else rows + contents.rows
-        schema = contents.schema if schema is None else _together(schema, used[0].file, contents.schema, part.file)
-        notes[part.file.name] = contents.note
+        schema = contents.schema if schema is None else _together(schema, used[0], contents.schema, file)
+        notes[file.name] = contents.note
         dialect = dialect if used else contents.dialect
-        used.append(part)
+        used.append(file)
     if schema is None or not schema.names:
         raise TableError(f"{source_name(spec)} has no rows")
     say_notes(notes)
-    return Parts(used, Contents(schema, rows, dialect))
+    return used, Contents(schema, rows, dialect)
 
 
 def _together(schema: pa.Schema, first: TableFile, more: pa.Schema, file: TableFile) -> pa.Schema:
     """Return the schema of two parts; rows of JSON may lack keys, other parts must have the same columns."""
     import pyarrow as pa
 
-    if _kind(file.name) not in ("JSON", "JSONL"):
+    if not isinstance(file, JsonLinesFile):
         _refuse_other_columns(schema.names, first.name, more.names, file.name)
     if schema == more:
         return schema

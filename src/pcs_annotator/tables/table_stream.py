@@ -15,8 +15,8 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.tables.table_files import Dialect, gathered
-from pcs_annotator.tables.tables import Columns, Dataset, chunk_of, item_ids, refuse_header_row, same_id
-from pcs_annotator.tables.tabular import text_column
+from pcs_annotator.tables.tables import Columns, Dataset, chunk_of, find_columns, item_ids, refuse_header_row, same_id
+from pcs_annotator.tables.tabular import columns_of, text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,8 +104,36 @@ class TableStream:
         total = self.total if self.limit is None else min(self.total, self.limit)
         return total if self.shard is None else self.shard.rows(total)
 
+    @classmethod
+    def of(
+        cls, table: pa.Table, name: str, columns: Columns, limit: int | None = None, shard: Shard | None = None
+    ) -> TableStream:
+        """Return a table in memory, called `name` in messages; see `find_columns` for `columns`."""
+        return cls(
+            name=name,
+            columns=find_columns(columns_of(table), name, columns),
+            schema=table.schema,
+            total=len(table),
+            batches=lambda wanted: iter([table.select(wanted.names)]),
+            versions=lambda: [hashlib.blake2b(repr(table.to_pylist()).encode(errors="replace")).hexdigest()],
+            limit=limit,
+            shard=shard,
+        )
+
+    def read(self) -> Dataset:
+        """Return all rows at once; two rows with the same id are an error."""
+        table = self.table()
+        if not len(table):
+            raise self._no_rows()
+        refuse_header_row(table, self.name)
+        found = chunk_of(table, self.name, self.columns, range(1, len(table) + 1))
+        check = IdCheck()
+        check.add(item.id for item in found.items)
+        check.refuse_twins(self)
+        return found
+
     def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Dataset]:
-        """Yield all rows in order, at most so many at a time; rows without an id are numbered through the table."""
+        """Yield all rows in order, at most `rows` at a time; those without an id are numbered through the table."""
         found = False
         for numbers, table in self._numbered(self.schema, rows):
             if numbers[0] == 1:

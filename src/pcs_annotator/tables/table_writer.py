@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import errno
 import io
@@ -20,12 +19,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.core.result_names import DECISION
-from pcs_annotator.runs.files.runs import atomic_path, check_ending
 from pcs_annotator.tables import remote
-from pcs_annotator.tables.cells import safe_cell
+from pcs_annotator.tables.files import atomic_path, check_ending
 from pcs_annotator.tables.table_files import COMPRESSIONS, JSON_LINES, PARQUET, STDIO, Dialect, ending_of, split_name
 from pcs_annotator.tables.tabular import is_address
-from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, OpenSheet, Sheet, number_cells
+from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, Sheet, number_cells, safe_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,11 +113,9 @@ def _closing(writer: TableWriter) -> Iterator[TableWriter]:
 def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     import pyarrow as pa
 
-    ending = ending_of(name if split_name(PurePath(name)).ending else f"{name}.{style.kind}")
-    if ending.kind in PARQUET:
-        return _ParquetWriter(file)
-    if ending.kind == FEATHER:
-        return _FeatherWriter(file)
+    ending = ending_of(name if split_name(PurePath(name))[1] else f"{name}.{style.kind}")
+    if ending.kind in (*PARQUET, FEATHER):
+        return _ArrowWriter(file, ending.kind)
     if ending.kind == WORKBOOK:
         return _WorkbookWriter(Book(file, name), style.about)
     packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
@@ -173,9 +169,10 @@ class _CsvWriter(TableWriter):
     def __init__(self, file: Any, name: str, dialect: Dialect, *, spreadsheet_safe: bool) -> None:
         self._file, self._name, self._dialect = file, name, dialect
         # whether an encoding has all characters is known at the end
-        self._waiting = None if dialect.encoding == "utf-8" else tempfile.TemporaryFile()  # noqa: SIM115
-        self._text = io.TextIOWrapper(self._waiting or file, encoding="utf-8", newline="")
-        if self._waiting is None and dialect.bom:
+        self._waits = dialect.encoding != "utf-8"
+        to = tempfile.TemporaryFile() if self._waits else file  # noqa: SIM115
+        self._text = io.TextIOWrapper(to, encoding="utf-8", newline="")
+        if dialect.bom and not self._waits:
             self._text.write(BOM)
         # pyarrow would quote every text
         self._writer = csv.writer(
@@ -204,17 +201,16 @@ class _CsvWriter(TableWriter):
         return [None if cell is None else str(cell).replace(".", self._dialect.decimal) for cell in cells]
 
     def close(self) -> None:
-        if self._waiting is not None:
-            self._text.flush()
-            self._encode(self._waiting)
+        if self._waits:
+            self._encode()
             self._file.close()
         self._text.close()
 
-    def _encode(self, waiting: BinaryIO) -> None:
+    def _encode(self) -> None:
         """Copy all rows in the encoding of the dialect; in UTF-8, with a warning, if that lacks a character."""
         encoding, bom = self._dialect.encoding, self._dialect.bom
         try:
-            for text in _pieces(waiting):
+            for text in self._pieces():
                 text.encode(encoding)
         except UnicodeEncodeError as error:
             warnings.warn(
@@ -224,36 +220,34 @@ class _CsvWriter(TableWriter):
             )
             encoding, bom = "utf-8", True
         self._file.write((BOM if bom else "").encode(encoding))
-        for text in _pieces(waiting):
+        for text in self._pieces():
             self._file.write(text.encode(encoding))
 
-
-def _pieces(file: BinaryIO) -> Iterator[str]:
-    """Yield a text in UTF-8 in pieces, from its beginning."""
-    file.seek(0)
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    while data := file.read(1 << 20):
-        yield decoder.decode(data)
+    def _pieces(self) -> Iterator[str]:
+        self._text.seek(0)
+        return iter(partial(self._text.read, 1 << 20), "")
 
 
 class _WorkbookWriter(TableWriter):
     def __init__(self, book: Book, about: Sequence[tuple[str, str]]) -> None:
         self._book, self._about = book, about
-        self._sheet: OpenSheet | None = None
+        self._begun = False
 
     def write(self, table: pa.Table) -> None:
-        if self._sheet is None:
+        if not self._begun:
             names = table.column_names
             place = names.index(DECISION) if DECISION in names else None
             colour = None if place is None else lambda row: DECISION_COLOURS.get(row[place], "")
-            self._sheet = self._book.open_sheet(Sheet(name="rows", header=names, colour=colour))
+            self._book.begin(Sheet(name="rows", header=names, colour=colour))
+            self._begun = True
         columns = [number_cells(column.to_pylist()) for column in table.columns]
-        self._sheet.write(zip(*columns, strict=True))
+        self._book.write(zip(*columns, strict=True))
 
     def close(self) -> None:
         if self._about:
-            about = Sheet(name="about", header=["name", "meaning"], colour=lambda row: DECISION_COLOURS.get(row[0], ""))
-            self._book.open_sheet(about).write(self._about)
+            header = ["name", "meaning"]
+            self._book.begin(Sheet(name="about", header=header, colour=lambda row: DECISION_COLOURS.get(row[0], "")))
+            self._book.write(self._about)
         self._book.close()
 
 
@@ -272,20 +266,28 @@ class _JsonLinesWriter(TableWriter):
         self._file.close()
 
 
-class _ParquetWriter(TableWriter):
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+class _ArrowWriter(TableWriter):
+    """Parquet or Feather, in groups of rows that are large enough to be read quickly."""
+
+    def __init__(self, file: BinaryIO, kind: str) -> None:
+        self._file, self._kind = file, kind
         self._writer: Any = None
         self._waiting: list[pa.Table] = []
 
     def write(self, table: pa.Table) -> None:
-        from pyarrow import parquet
-
         if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._file, table.schema)
+            self._writer = self._begin(table.schema)
         self._waiting.append(table)
         if sum(map(len, self._waiting)) >= GROUP_ROWS or sum(one.nbytes for one in self._waiting) >= GROUP_BYTES:
             self._flush()
+
+    def _begin(self, schema: pa.Schema) -> Any:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        if self._kind in PARQUET:
+            return parquet.ParquetWriter(self._file, schema)
+        return pa.ipc.new_file(self._file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
 
     def _flush(self) -> None:
         import pyarrow as pa
@@ -296,22 +298,5 @@ class _ParquetWriter(TableWriter):
     def close(self) -> None:
         if self._waiting:
             self._flush()
-        if self._writer is not None:
-            self._writer.close()
-
-
-class _FeatherWriter(TableWriter):
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._writer: Any = None
-
-    def write(self, table: pa.Table) -> None:
-        import pyarrow as pa
-
-        if self._writer is None:
-            self._writer = pa.ipc.new_file(self._file, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
-        self._writer.write_table(table)
-
-    def close(self) -> None:
         if self._writer is not None:
             self._writer.close()

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.core.coders import coder_columns, coder_of, majority_labels
 from pcs_annotator.core.task import Item
-from pcs_annotator.tables.coder_columns import coder_columns, coder_of, majority_labels
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, writing_table
-from pcs_annotator.tables.tabular import as_arrow, columns_of, text_column
+from pcs_annotator.tables.tabular import columns_of, text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,27 +70,6 @@ class Dataset:
     items: tuple[Item, ...]
     gold: tuple[str | None, ...]
     columns: Columns
-
-
-def read_dataset(path: Path, columns: Columns, limit: int | None = None) -> Dataset:
-    """Return the texts of a file, with their gold labels where it has some; see `dataset_of`."""
-    return dataset_of(as_arrow(path), path.name, columns, limit)
-
-
-def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None = None) -> Dataset:
-    """Return the texts of a table, called `source` in messages, with their gold labels where it has some.
-
-    If no text column is named, it is one with a usual name such as `text`, or the only column. Without an ID column,
-    rows are numbered from 1. A row without a text is an item with an empty text, so that no row is lost.
-    """
-    table = table if limit is None else table.slice(0, limit)
-    found = columns_of(table)
-    if len(table) == 0:
-        raise TableError(f"{source} has a header but no rows: add texts to label")
-    refuse_header_row(table, source)
-    dataset = chunk_of(table, source, find_columns(found, source, columns), range(1, len(table) + 1))
-    _refuse_twins(dataset)
-    return dataset
 
 
 def chunk_of(table: pa.Table, source: str, columns: Columns, numbers: Sequence[int]) -> Dataset:
@@ -168,14 +147,6 @@ def _column(
         return given
     by_name = {name.strip().casefold(): name for name in columns}
     return next((by_name[name] for name in usual if name in by_name), None)
-
-
-def _refuse_twins(dataset: Dataset) -> None:
-    seen: dict[str, int] = {}
-    for row, item in enumerate(dataset.items, 1):
-        first = seen.setdefault(item.id, row)
-        if first != row:
-            raise same_id(dataset.name, first, row, dataset.columns.id, item.id)
 
 
 def same_id(table: str, first: int, second: int, column: str | None, name: str) -> TableError:

@@ -6,11 +6,10 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import InputError, TableError
+from pcs_annotator.core.arrays import is_column, values_of
 from pcs_annotator.tables.table_files import (
     AS_FOUND,
     COMPRESSIONS,
@@ -62,42 +61,8 @@ def place_or_table(data: object) -> Path | str | pa.Table:
     return pa.table({"text": pa.array(texts_of(data), pa.string())})
 
 
-def is_column(given: object) -> bool:
-    """Return whether an object is one value per row: a list, an array, a Series, a column or an iterator."""
-    import pyarrow as pa
-
-    shape = getattr(given, "shape", None)
-    if shape is not None:
-        return len(shape) == 1
-    if isinstance(given, pa.Array | pa.ChunkedArray):
-        return True
-    whole = isinstance(given, str | bytes | Mapping) or hasattr(given, "__arrow_c_stream__")
-    return hasattr(given, "__iter__") and not whole
-
-
-def values_of(given: object, name: str) -> list[Any]:
-    """Return one value per row: those of a column (see `is_column`), or of a table with a single column.
-
-    Raises:
-        InputError: It is something else; the message says what.
-    """
-    shape = getattr(given, "shape", ())
-    if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] == 1:
-        given = given[:, 0]
-    if not is_column(given):
-        kind = type(given).__name__
-        if len(shape) != 2 or isinstance(given, np.ndarray):
-            what = f"has the shape {tuple(shape)}" if shape else f"is a single {kind}"
-            raise InputError(f"{name} {what}: give a list or a column, or a table with a single column")
-        table = as_arrow(given)
-        if table.num_columns != 1:
-            raise InputError(f"{name} is a {kind} with the columns {', '.join(table.column_names)}: give one of them")
-        given = table.column(0)
-    return given.to_pylist() if hasattr(given, "to_pylist") else list(given)  # type: ignore[call-overload]
-
-
 def texts_of(column: object, name: str = "the list") -> list[str | None]:
-    """Return the texts of a column, None where one is missing; a value that is no text is an error."""
+    """Return the texts of a column, None where one is missing; a value that is not a text is an error."""
     import pyarrow as pa
 
     values = values_of(column, name)
@@ -176,13 +141,16 @@ def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
 
 def _as_texts(values: pa.Array) -> pa.Array:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    if pa.types.is_string(values.type):
+        return values
     if pa.types.is_dictionary(values.type):
         # polars stores categories as a text type that pyarrow cannot look up
         texts = values.dictionary.cast(pa.string())
         return pa.DictionaryArray.from_arrays(values.indices, texts).dictionary_decode()
     if pa.types.is_floating(values.type):
+        import pyarrow.compute as pc  # takes a tenth of a second to load
+
         values = pc.if_else(pc.is_nan(values), None, values)
         whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less_equal(pc.abs(values), EXACT))
         numbers = pc.if_else(whole, values, None).cast(pa.int64())

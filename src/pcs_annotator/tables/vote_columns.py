@@ -1,22 +1,33 @@
-"""The columns of a table of votes that hold names and labels, as codes."""
+"""The columns of a table of votes: names and labels as codes, and a probability per label.
+
+`stated_<label>` is what an annotator itself said. Grades are how probable each answer was: `p_<label>`, or
+`logp_<label>` for natural logarithms.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import TableError
-from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.core.arrays import Codes, Floats, Grades, Integers, Mask
 from pcs_annotator.core.task import label_lookup, unknown_label
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import GRADE_TOLERANCE, Unknown
 from pcs_annotator.tables.tabular import text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Unknown = Literal["error", "abstain"]
+ROUNDING = 1e-6
+# A mass is a sum over many tokens, often rounded to a few decimals; labels with log-probabilities had some.
+MASS_TOLERANCE = 1e-2
+MIN_MASS = 1e-6
+MAX_LISTED = 5
 
 
 class Column(NamedTuple):
@@ -26,21 +37,150 @@ class Column(NamedTuple):
     distinct: list[str]
     positions: Integers
 
+    def texts(self) -> tuple[str | None, ...]:
+        """Return the text of every row, None where it is empty."""
+        return tuple(self.distinct[position] if position >= 0 else None for position in self.positions)
 
-def indexed(name: str, column: pa.ChunkedArray) -> Column:
-    """Return a column of any type as texts; empty texts and nulls are both empty."""
-    encoded = text_column(name, column).dictionary_encode()
-    distinct: list[str] = encoded.dictionary.to_pylist()
-    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-    if "" in distinct:
-        index[index == distinct.index("")] = -1
-    broken = next((position for position, text in enumerate(distinct) if "\n" in text), None)
-    if broken is not None:
-        row = int(np.argmax(index == broken)) + 1
-        raise TableError(
-            f"column {name!r}, row {row}: {distinct[broken]!r:.60} contains a line break: is a quote left open there?"
-        )
-    return Column(name, distinct, index)
+    def in_order(self) -> tuple[list[str], Integers]:
+        """Return the distinct texts in order of appearance, and for every row its position among them or −1."""
+        first = np.full(len(self.distinct) + 1, len(self.positions))
+        first[self.positions[::-1]] = np.arange(len(self.positions))[::-1]
+        used = np.flatnonzero(first[:-1] < len(self.positions))
+        order = used[np.argsort(first[used])]
+        rank = np.full(len(self.distinct) + 1, -1, dtype=np.intp)
+        rank[order] = np.arange(len(order))
+        return [self.distinct[position] for position in order], rank[self.positions]
+
+
+class Kind(NamedTuple):
+    """Columns with one prefix: which numbers they may hold, and what to tell the user about others."""
+
+    prefix: str
+    least: float
+    most: float
+    problem: str
+
+
+STATED = Kind("stated_", 0.0, 1.0, "is not a probability: write a number from 0 to 1, or leave the cell empty")
+GRADE = Kind(
+    "p_",
+    -ROUNDING,
+    1 + GRADE_TOLERANCE,
+    "is not a probability: write a number from 0 to 1, or leave all grades of the row empty for a hard vote",
+)
+LOG_GRADE = Kind(
+    "logp_",
+    -np.inf,
+    ROUNDING,
+    "is not a log-probability: write a natural logarithm, which is at most 0, or leave all grades of the row empty for "
+    "a hard vote",
+)
+MASS = Kind(
+    "mass",
+    0.0,
+    1 + MASS_TOLERANCE,
+    "is not a probability: 'mass' is the probability that all labels have together, from 0 to 1; rename the column if "
+    "it is something else",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VoteColumns:
+    """The columns of a table of votes.
+
+    Attributes:
+        columns: Name → cells.
+        table: What messages call the table.
+        written: Whether this library wrote the table, so that no name in it can be the result of an open quote.
+    """
+
+    columns: Mapping[str, pa.ChunkedArray]
+    table: str
+    written: bool = False
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def texts(self, name: str) -> Column:
+        """Return a column of any type as texts; empty texts and nulls are both empty."""
+        import pyarrow as pa
+
+        column = self.columns[name]
+        try:
+            coded = column.unify_dictionaries().combine_chunks().dictionary_encode()
+        except pa.ArrowException:  # lists and the like, which are refused as texts
+            coded = text_column(name, column).dictionary_encode()
+        texts: list[str | None] = text_column(name, pa.chunked_array([coded.dictionary])).to_pylist()
+        distinct = list(dict.fromkeys(filter(None, texts)))
+        places = {text: place for place, text in enumerate(distinct)}
+        lookup = np.array([places.get(text or "", -1) for text in texts] + [-1], dtype=np.intp)
+        positions = lookup[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+        broken = None if self.written else next((place for place, text in enumerate(distinct) if "\n" in text), None)
+        if broken is not None:
+            row = int(np.argmax(positions == broken)) + 1
+            raise TableError(
+                f"column {name!r}, row {row}: {distinct[broken]!r:.60} contains a line break: is a quote left open "
+                "there?"
+            )
+        return Column(name, distinct, positions)
+
+    def numbers(self, kind: Kind, name: str) -> Floats:
+        """Return the numbers of a column, which may be texts; nan where it is empty."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = self.columns[name]
+        if pa.types.is_floating(column.type) or pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
+            cells = column.combine_chunks()
+            values: Floats = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            broken = np.zeros(len(values), dtype=bool)
+        else:
+            texts = text_column(name, column)
+            cells = pc.if_else(pc.equal(texts, ""), None, texts)
+            values = _parsed(cells)
+            broken = np.isnan(values) & cells.is_valid().to_numpy(zero_copy_only=False)
+        wrong = broken | (values < kind.least) | (values > kind.most)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise TableError(f"{self.table}, row {row + 1}, column {name!r}: {cells[row].as_py()!s:.60} {kind.problem}")
+        return values
+
+    def named(self, kind: Kind) -> dict[str, str]:
+        """Return the columns of a kind by the label that they name, case-folded."""
+        named: dict[str, str] = {}
+        for column in self.columns:
+            label = column.removeprefix(kind.prefix).casefold()
+            if not column.startswith(kind.prefix) or not label.strip():
+                continue
+            if label in named:
+                raise TableError(
+                    f"{self.table}: columns {named[label]!r} and {column!r} differ only in case: remove one of them"
+                )
+            named[label] = column
+        return named
+
+    def probabilities(self, kind: Kind, names: Mapping[int, str], labels: int) -> Floats:
+        """Return `[row, label]`: the numbers of the columns of some labels, nan where empty and for other labels."""
+        values = np.full((len(self), labels), np.nan)
+        for code, name in names.items():
+            values[:, code] = self.numbers(kind, name)
+        return values
+
+
+def _parsed(texts: pa.Array) -> Floats:
+    """Return texts as numbers, nan for texts that are not numbers."""
+    import pyarrow as pa
+
+    def number(text: str | None) -> float:
+        try:
+            return float(text or "nan")
+        except ValueError:
+            return np.nan
+
+    try:
+        return texts.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:  # its message does not name the row, and it does not take all that Python takes
+        return np.array([number(text) for text in texts.to_pylist()])
 
 
 def seen_labels(votes: Sequence[Column], gold: Column | None) -> tuple[str, ...]:
@@ -48,20 +188,19 @@ def seen_labels(votes: Sequence[Column], gold: Column | None) -> tuple[str, ...]
     counts: dict[str, float] = {}
     for column in (*votes, *([gold] if gold else [])):
         weight = 1e12 if column is gold else 1.0
-        found, times = np.unique(column.positions[column.positions >= 0], return_counts=True)
-        for position, count in zip(found, times, strict=True):
-            spelling = column.distinct[position]
-            counts[spelling] = counts.get(spelling, 0.0) + weight * float(count)
+        times = np.bincount(column.positions[column.positions >= 0], minlength=len(column.distinct))
+        for spelling, count in zip(column.distinct, times.tolist(), strict=True):
+            counts[spelling] = counts.get(spelling, 0.0) + weight * count
     best: dict[str, str] = {}
-    for spelling in sorted(counts, key=lambda text: (-counts[text], text)):
+    for spelling in sorted(filter(counts.__getitem__, counts), key=lambda text: (-counts[text], text)):
         best.setdefault(spelling.casefold(), spelling)
     return tuple(sorted(best.values()))
 
 
-def label_codes(column: Column, labels: Sequence[str], unknown: Unknown, row_names: Sequence[str]) -> Codes:
+def label_codes(column: Column, labels: Sequence[str], unknown: Unknown, ids: Column | Sequence[str]) -> Codes:
     """Return the label of every row as a code; an empty cell is an abstention.
 
-    A label outside of `labels` is an error or an abstention, depending on `unknown`.
+    A label outside of `labels` is an error, which names the id of the row, or an abstention, depending on `unknown`.
     """
     lookup = label_lookup(labels)
     table = np.array([lookup.get(text.casefold(), NOT_ASKED) for text in column.distinct] + [ABSTAINED], dtype=np.int8)
@@ -69,25 +208,141 @@ def label_codes(column: Column, labels: Sequence[str], unknown: Unknown, row_nam
     outside = np.flatnonzero(codes == NOT_ASKED)
     if len(outside) and unknown == "error":
         row = outside[0]
-        where = f"column {column.name!r}, row {row + 1} (id {row_names[row]!r})"
+        name = ids.distinct[ids.positions[row]] if isinstance(ids, Column) else ids[row]
+        where = f"column {column.name!r}, row {row + 1} (id {name!r})"
         error = unknown_label(column.distinct[column.positions[row]], labels, where)
         raise type(error)(f"{error}; unknown='abstain' counts such votes as abstentions")
     codes[outside] = ABSTAINED
     return codes
 
 
-def texts_of(column: Column | None, rows: int) -> tuple[str | None, ...]:
-    """Return the text of every row, None where it is empty or there is no such column."""
-    if column is None:
-        return (None,) * rows
-    return tuple(column.distinct[position] if position >= 0 else None for position in column.positions)
+def with_named_labels(seen: Sequence[str], columns: VoteColumns) -> tuple[str, ...]:
+    """Return the labels seen in votes and gold and those that only a column of probabilities names, sorted.
+
+    Columns such as `stated_at` or `p_value` belong to the user: they name labels only beside one for a known label. If
+    no label was seen at all, two columns of grades name them.
+    """
+    labels = {label.casefold(): label for label in seen}
+    for kind in (STATED, GRADE, LOG_GRADE):
+        named = columns.named(kind)
+        if not labels.keys().isdisjoint(named) or (not seen and kind != STATED and len(named) > 1):
+            for folded, column in named.items():
+                labels.setdefault(folded, column.removeprefix(kind.prefix))
+    return tuple(sorted(labels.values()))
 
 
-def in_order(column: Column) -> tuple[list[str], Integers]:
-    """Return the distinct texts in order of appearance, and for every row its position among them or −1."""
-    used = column.positions[column.positions >= 0]
-    _, first = np.unique(used, return_index=True)
-    order = used[np.sort(first)]
-    rank = np.full(len(column.distinct) + 1, -1, dtype=np.intp)
-    rank[order] = np.arange(len(order))
-    return [column.distinct[position] for position in order], rank[column.positions]
+def look_graded(names: Collection[str]) -> bool:
+    """Return whether several columns look like grades; then votes need no column `label`."""
+    return any(sum(name.startswith(kind.prefix) for name in names) > 1 for kind in (GRADE, LOG_GRADE))
+
+
+def read_stated(columns: VoteColumns, labels: Sequence[str]) -> Floats | None:
+    """Return the stated probabilities `[row, label]`, nan where empty; None without a `stated_<label>` column."""
+    found = _by_code(columns.named(STATED), labels)
+    return columns.probabilities(STATED, found, len(labels)) if found else None
+
+
+def read_grades(columns: VoteColumns, labels: Sequence[str], unknown: Unknown) -> Grades | None:
+    """Return the grades `[row, label]`, nan in rows with a hard vote; None when there are no others.
+
+    Log-probabilities are scaled to the column `mass` where it has a value, else to 1 if they sum to more. Where grades
+    sum to 1, labels without one get 0. A column for an unknown label is an error, or skipped, depending on `unknown`.
+    """
+    kind, names = _grade_columns(columns, labels, unknown)
+    if not names:
+        return None
+    values = columns.probabilities(kind, names, len(labels))
+    if kind == LOG_GRADE:
+        np.exp(np.minimum(values, 0.0, out=values), out=values)
+    graded: Mask = np.logical_not(np.isnan(values).all(axis=1))
+    if not graded.any():
+        return None
+    _fill_rest(values, graded, names, labels, columns.table)
+    if kind == LOG_GRADE:
+        values *= _scale(values.sum(axis=1), columns)[:, np.newaxis]
+    grades = np.maximum(values, 0.0, out=values).astype(np.float32)
+    _refuse_large_sums(grades, names, columns.table)
+    return grades
+
+
+def graded_codes(codes: Codes, unlabelled: Mask, grades: Grades, labels: Sequence[str]) -> Codes:
+    """Return the codes of rows, where a graded one without a label gets its most probable label.
+
+    Ties go to the first name in alphabetical order; if no label has a probability, the row remains an abstention.
+    """
+    rows = np.flatnonzero(unlabelled & (grades > 0).any(axis=1))
+    order = np.argsort(np.array(labels, dtype=object))
+    filled = codes.copy()
+    filled[rows] = order[np.argmax(grades[rows][:, order], axis=1)]
+    return filled
+
+
+def _by_code(named: Mapping[str, str], labels: Sequence[str]) -> dict[int, str]:
+    lookup = label_lookup(labels)
+    return {lookup[label]: column for label, column in named.items() if label in lookup}
+
+
+def _grade_columns(columns: VoteColumns, labels: Sequence[str], unknown: Unknown) -> tuple[Kind, Mapping[int, str]]:
+    """Return the columns of grades by code; all of a kind are, as soon as one of them names a label."""
+    found: list[tuple[Kind, dict[int, str]]] = []
+    for kind in (GRADE, LOG_GRADE):
+        named = columns.named(kind)
+        names = _by_code(named, labels)
+        if names and len(names) < len(named) and unknown == "error":
+            stray = next(name for name in named.values() if name not in names.values())
+            label, known = stray.removeprefix(kind.prefix), ", ".join(map(repr, labels))
+            raise TableError(
+                f"{columns.table}, column {stray!r}: {label!r} is not one of the labels {known}: correct the name, add "
+                "the label, or rename the column if it is something else; unknown='abstain' skips it"
+            )
+        if names:
+            found.append((kind, names))
+        elif len(named) > 1:
+            listed = ", ".join(map(repr, named.values()))
+            warnings.warn(
+                f"{columns.table}: columns not read as grades, because none of them names a label: {listed}",
+                PcsWarning,
+                stacklevel=6,
+            )
+    if len(found) > 1:
+        one, other = (next(iter(names.values())) for _, names in found)
+        raise TableError(f"{columns.table} has both {one!r} and {other!r}: keep the probabilities or their logarithms")
+    return found[0] if found else (GRADE, {})
+
+
+def _fill_rest(values: Floats, graded: Mask, names: Mapping[int, str], labels: Sequence[str], table: str) -> None:
+    """Set labels without a grade to 0 in rows where the others sum to 1; in other graded rows they are an error."""
+    missing = np.isnan(values) & graded[:, np.newaxis]
+    certain = np.abs(np.nansum(values, axis=1) - 1) <= GRADE_TOLERANCE
+    values[missing & certain[:, np.newaxis]] = 0.0
+    open_rows = np.flatnonzero(missing.any(axis=1) & ~certain)
+    if len(open_rows):
+        row = open_rows[0]
+        code = int(np.argmax(missing[row]))
+        name = names.get(code)
+        where = f"column {name!r} is empty" if name else f"there is no column for the label {labels[code]!r}"
+        raise TableError(
+            f"{table}, row {row + 1}: {where}, while other labels have grades that do not sum to 1: give every label "
+            "one, or leave all grades of the row empty for a hard vote"
+        )
+
+
+def _scale(total: Floats, columns: VoteColumns) -> Floats:
+    """Return for every row the factor from exponentiated log-probabilities to grades."""
+    target = np.minimum(total, 1.0)
+    if MASS.prefix in columns.columns:
+        mass = np.clip(columns.numbers(MASS, MASS.prefix), MIN_MASS, 1.0)
+        target = np.where(np.isnan(mass), target, mass)
+    return np.divide(target, total, out=np.ones_like(total), where=total > 0)
+
+
+def _refuse_large_sums(grades: Grades, names: Mapping[int, str], table: str) -> None:
+    total = grades.sum(axis=1)
+    if (total > 1 + GRADE_TOLERANCE).any():
+        row = int(np.argmax(total > 1 + GRADE_TOLERANCE))
+        largest = sorted(names, key=lambda code: -grades[row, code])[:MAX_LISTED]
+        listed = ", ".join(f"{names[code]} {grades[row, code]:.4g}" for code in largest)
+        raise TableError(
+            f"{table}, row {row + 1}: the grades sum to {total[row]:.4g} ({listed}), more than 1: correct them, or "
+            "leave them empty for a hard vote; rename a column that is not a grade"
+        )

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
+import operator
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.core.arrays import Array
+from pcs_annotator.base.errors import PcsError, PcsWarning, TableError
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes, positions_of, read_vote_table
-from pcs_annotator.runs.files.runs import atomic_path
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.tables.files import atomic_path
 from pcs_annotator.tables.tables import write_table
-from pcs_annotator.tables.written_votes import NAMES, OtherForm, VoteAxes, read_groups, read_written_votes
+from pcs_annotator.tables.tabular import as_arrow, columns_of
+from pcs_annotator.tables.vote_columns import VoteColumns
+from pcs_annotator.tables.votes import in_cells, read_long
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +34,40 @@ NOTE = "pcs"
 """The key of the note in the metadata of a Parquet file."""
 Note = Mapping[str, Any]
 VARIANT_COLUMNS = ("id", "relation", "status", "text", "reason", "refused", "cause")
+
+
+class VoteAxes(NamedTuple):
+    """Names along the axes of votes; a file may lack some, because it leaves out what was not asked."""
+
+    ids: Sequence[str]
+    annotators: Sequence[str]
+    relations: Sequence[str]
+    labels: Sequence[str]
+    draws: int
+
+    def place(self, votes: Votes) -> Votes:
+        """Return votes along these axes; cells that they lack were not asked."""
+        shape = len(self.ids), len(self.annotators), len(self.relations), self.draws
+        found, wanted = (map(tuple, (one.ids, one.annotators, one.relations)) for one in (votes, self))
+        if votes.codes.shape == shape and all(map(operator.eq, found, wanted)):
+            return votes
+        place = np.ix_(
+            positions_of(votes.ids, self.ids, "item"),
+            positions_of(votes.annotators, self.annotators, "annotator"),
+            positions_of(votes.relations, self.relations, "relation"),
+            range(votes.codes.shape[3]),
+        )
+        codes = np.full(shape, NOT_ASKED, dtype=np.int8)
+        codes[place] = votes.codes
+        return Votes(
+            codes=codes,
+            ids=self.ids,
+            annotators=self.annotators,
+            relations=self.relations,
+            labels=self.labels,
+            stated=None if votes.stated is None else in_cells(votes.stated, place, shape),
+            grades=None if votes.grades is None else in_cells(votes.grades, place, shape),
+        )
 
 
 @contextmanager
@@ -91,8 +127,7 @@ class VariantsByItem:
     def __init__(self, path: Path, ids: Sequence[str]) -> None:
         self.path, self.ids = path, ids
         self._indexed: tuple[int, int] | None = None
-        self._items: Array = np.empty(0, dtype=np.intp)
-        self._rows: Array = self._items
+        self._groups: dict[str, list[int]] = {}
 
     def of(self, place: int) -> list[Variant]:
         """Return the variants of the item at a position, in the order of the file; none without a file.
@@ -100,62 +135,41 @@ class VariantsByItem:
         Raises:
             TableError: The file is damaged.
         """
-        from pyarrow import parquet
-
-        if not self.path.exists():
-            return []
-        self.index()
-        first, last = np.searchsorted(self._items, [place, place + 1])
-        with _reading_variants(self.path), parquet.ParquetFile(self.path) as file:
-            return [_variant(one) for one in _rows_of(file, np.sort(self._rows[first:last]).tolist())]
-
-    def index(self) -> None:
-        """Find the rows of every item, unless that was done since the file was written; see `of`."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
+        self.index()
+        name = self.ids[place]
+        if not self.path.exists() or name not in self._groups:
+            return []
+        with _opened_variants(self.path) as file:
+            # threads cost more than they gain on so few rows; of long texts, few are in memory at a time
+            batches = file.iter_batches(ROWS_IN_MEMORY, row_groups=self._groups[name], use_threads=False)
+            return [_variant(row) for batch in batches for row in batch.filter(pc.field("id") == name).to_pylist()]
+
+    def index(self) -> None:
+        """Find the groups of rows that hold every item, unless that was done since the file was written; see `of`."""
         if not self.path.exists():
             return
         about = self.path.stat()
         if self._indexed == (about.st_mtime_ns, about.st_size):
             return
-        names = _variant_columns(self.path, ["id"])["id"]
-        items = pc.index_in(names, value_set=pa.array(self.ids, pa.string())).fill_null(-1).to_numpy()
-        self._rows = np.argsort(items, kind="stable")
-        self._items = items[self._rows]
+        self._groups = {}
+        with _opened_variants(self.path) as file:
+            for group in range(file.num_row_groups):
+                for name in file.read_row_group(group, columns=["id"])["id"].unique().to_pylist():
+                    self._groups.setdefault(name, []).append(group)
         self._indexed = (about.st_mtime_ns, about.st_size)
-
-
-def _rows_of(file: ParquetFile, rows: Sequence[int]) -> Iterator[dict[str, str | None]]:
-    """Yield some rows of a file, given in order; of long texts, few are in memory at a time."""
-    import pyarrow as pa
-
-    start = 0
-    for group in range(file.num_row_groups):
-        end = start + file.metadata.row_group(group).num_rows
-        wanted = [row for row in rows if start <= row < end]
-        # threads cost more than they gain on so few rows
-        batches = file.iter_batches(ROWS_IN_MEMORY, row_groups=[group], use_threads=False) if wanted else ()
-        for batch in batches:
-            here = [row - start for row in wanted if start <= row < start + len(batch)]
-            yield from batch.take(pa.array(here, pa.int64())).to_pylist()  # an empty list alone has no type
-            start += len(batch)
-            if start > wanted[-1]:
-                break
-        start = end
 
 
 def count_variants(path: Path) -> Iterator[VariantCount]:
     """Yield the results of the rewrites with their counts, the most common result of each relation first."""
-    table = _variant_table(path, ("relation", "status", "reason", "cause"))
+    columns = ["relation", "status", "cause"]
+    table = _variant_table(path, columns)
     if table is None:
         return
-    # an earlier version did not write causes
-    reason = "cause" if "cause" in table.column_names else "reason"
-    columns = ["relation", "status", reason]
     counts = table.group_by(columns).aggregate([([], "count_all")]).to_pylist()
-    for row in sorted(counts, key=lambda row: (row["relation"], -row["count_all"], row["status"], row[reason] or "")):
-        yield VariantCount(row["relation"], row["status"], row[reason] or "", row["count_all"])
+    for row in sorted(counts, key=lambda row: (row["relation"], -row["count_all"], row["status"], row["cause"])):
+        yield VariantCount(row["relation"], row["status"], row["cause"], row["count_all"])
 
 
 def _variant_table(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.Table | None:
@@ -163,31 +177,26 @@ def _variant_table(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.T
     if not path.exists():
         return None
     try:
-        return _variant_columns(path, columns)
+        with _opened_variants(path) as file:
+            return file.read(columns=list(columns))
     except TableError as error:
         warnings.warn(f"{error}; rewrites are not shown", PcsWarning, stacklevel=3)
         return None
 
 
-def _variant_columns(path: Path, columns: Sequence[str]) -> pa.Table:
-    """Return some columns of the table that `writing_variants` wrote; an earlier version wrote no causes."""
-    from pyarrow import parquet
-
-    with _reading_variants(path):
-        schema = parquet.read_schema(path)
-        known = tuple(schema.names) in (VARIANT_COLUMNS, VARIANT_COLUMNS[:-1])
-        if not known or {*map(str, schema.types)} != {"string"}:
-            raise ValueError("other columns")
-        return parquet.read_table(path, columns=[name for name in columns if name in schema.names])
-
-
 @contextmanager
-def _reading_variants(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with a file of variants into an error that names the file and the remedy."""
+def _opened_variants(path: Path) -> Iterator[ParquetFile]:
+    """Open a file that `writing_variants` wrote; a damaged or other one is an error with the remedy."""
     from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
 
     try:
-        yield
+        with ParquetFile(path) as file:
+            if [(one.name, str(one.type)) for one in file.schema_arrow] != [
+                (name, "string") for name in VARIANT_COLUMNS
+            ]:
+                raise ValueError("other columns")
+            yield file
     except (OSError, ValueError, ArrowException) as error:
         raise TableError(f"{path} is damaged or not a file of variants ({error}): pcs run writes it again") from error
 
@@ -248,13 +257,11 @@ def read_parts(path: Path, axes: VoteAxes) -> Iterator[Votes]:
     from pyarrow.parquet import ParquetFile
 
     try:
-        with ParquetFile(path, read_dictionary=list(NAMES)) as file:
+        with ParquetFile(path) as file:
             for group in range(file.num_row_groups):
-                ids = file.read_row_group(group, columns=["id"]).column(0).combine_chunks()
-                # a dictionary lists its texts in the order in which they occur
-                part = axes._replace(ids=ids.dictionary_decode().unique().to_pylist())
-                yield read_groups(file, [group], part)
-    except (ArrowException, OSError, OtherForm) as error:
+                votes = _written_votes(file.read_row_group(group), path, axes)
+                yield axes._replace(ids=votes.ids).place(votes)
+    except (ArrowException, OSError, PcsError) as error:
         raise TableError(f"{path} is damaged ({error}): pcs run writes it again, from the answers in the ledger") from (
             error
         )
@@ -277,34 +284,8 @@ def read_note(path: Path) -> Note:
 
 def read_votes(path: Path, axes: VoteAxes) -> Votes:
     """Return the votes of a file along these axes."""
-    written = read_written_votes(path, axes)
-    if written is not None:
-        return written
-    codes = np.full(axes.shape, NOT_ASKED, dtype=np.int8)
-    read = read_vote_table(path, axes.labels).votes
-    place = np.ix_(
-        positions_of(read.ids, axes.ids, "item"),
-        positions_of(read.annotators, axes.annotators, "annotator"),
-        positions_of(read.relations, axes.relations, "relation"),
-        range(read.codes.shape[3]),
-    )
-    codes[place] = read.codes
-    return Votes(
-        codes=codes,
-        ids=axes.ids,
-        annotators=axes.annotators,
-        relations=axes.relations,
-        labels=axes.labels,
-        stated=_spread(read.stated, place, axes.shape),
-        grades=_spread(read.grades, place, axes.shape),
-    )
+    return axes.place(_written_votes(as_arrow(path), path, axes))
 
 
-def _spread(values: Array | None, place: tuple[Array, ...], shape: tuple[int, ...]) -> Array | None:
-    """Return probabilities in their places along longer axes, nan elsewhere."""
-    if values is None:
-        return None
-    result = np.full((*shape, values.shape[-1]), np.nan, dtype=values.dtype)
-    result[place] = values
-    result.flags.writeable = False  # else `Votes` would copy it
-    return result
+def _written_votes(table: pa.Table, path: Path, axes: VoteAxes) -> Votes:
+    return read_long(VoteColumns(columns_of(table), path.name, written=True), axes.labels, "error").votes

@@ -1,4 +1,4 @@
-"""Excel workbooks: cells as they are, never run as formulas or turned into links, and comfortable to read."""
+"""Tables for spreadsheets: cells as they are, never run as formulas or turned into links, comfortable to read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from unicodedata import east_asian_width
 
 from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.runs.files.runs import atomic_path, check_ending
+from pcs_annotator.tables.files import atomic_path, check_ending
 from pcs_annotator.tables.table_files import Dialect
 
 WORKBOOK = ".xlsx"
@@ -33,6 +33,8 @@ _WIDEST = 60
 _MEASURED_ROWS = 200
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
 _EXACT = 2**53
+_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
+"""The start of a cell that a spreadsheet may run as a formula, or of one that was made safe."""
 
 Cell = Any
 """A text, a number, a truth value, a date or None; anything else is written as JSON."""
@@ -64,11 +66,12 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> None:
     check_ending(path, [WORKBOOK])
     with atomic_path(path) as temporary, temporary.open("wb") as file, closing(Book(file, path.name)) as book:
         for sheet in sheets:
-            book.open_sheet(sheet).write(sheet.rows)
+            book.begin(sheet)
+            book.write(sheet.rows)
 
 
 def refuse_too_many_rows(rows: int, name: str) -> None:
-    """Raise if a sheet cannot have so many rows."""
+    """Raise if a sheet cannot have this number of rows."""
     if rows > MOST_ROWS:
         raise TableError(
             f"{name}: an Excel sheet has at most {MOST_ROWS:,} rows and a header: write .parquet or .csv instead"
@@ -82,29 +85,31 @@ class Book:
         """Begin a workbook; it is called `name` in messages."""
         from xlsxwriter import Workbook
 
-        self.name = name
+        self._name = name
         self._book = Workbook(file, {"constant_memory": True})
         self._formats: dict[tuple[str, str], Any] = {}
-        self._open: OpenSheet | None = None
+        self._sheet: Any = None
 
-    def open_sheet(self, sheet: Sheet) -> OpenSheet:
-        """Return a new sheet, whose rows are still to be written; the one before it is finished."""
+    def begin(self, sheet: Sheet) -> None:
+        """Finish the sheet before, if there is one, and write the header of another, whose rows are still to come."""
         self._finish()
-        self._open = OpenSheet(self, self._book.add_worksheet(sheet.name), sheet)
-        return self._open
+        self._sheet = self._book.add_worksheet(sheet.name)
+        self._colour = sheet.colour or (lambda _row: "")
+        self._rows = self._cut = 0
+        self._widths = [_width(name) + 3 for name in sheet.header]  # room for the button of the filter
+        self._sheet.freeze_panes(1, 0)
+        header = self._book.add_format({"bold": True, "bottom": 1, "valign": "top", "text_wrap": True})
+        for column, name in enumerate(sheet.header):
+            self._sheet.write_string(0, column, self._fitting(name), header)
 
-    def format(self, colour: str = "", number: str = "") -> Any:
-        """Return how cells look."""
-        key = colour, number
-        if key not in self._formats:
-            found = {"text_wrap": not number, "valign": "top", **({"bg_color": colour} if colour else {})}
-            found |= {"border": 1, "border_color": "#D4D4D4"} if colour else {}  # a colour would hide the grid
-            self._formats[key] = self._book.add_format(found | ({"num_format": number} if number else {}))
-        return self._formats[key]
-
-    def header(self) -> Any:
-        """Return how the first row looks."""
-        return self._book.add_format({"bold": True, "bottom": 1, "valign": "top", "text_wrap": True})
+    def write(self, rows: Iterable[Sequence[Cell]]) -> None:
+        """Add rows to the sheet."""
+        for row in rows:
+            self._rows += 1
+            refuse_too_many_rows(self._rows, self._name)
+            colour = self._colour(row)
+            for column, cell in enumerate(row):
+                self._write_cell(column, cell, colour)
 
     def close(self) -> None:
         """Finish the workbook."""
@@ -114,52 +119,32 @@ class Book:
         try:
             self._book.close()
         except FileSizeError:
-            raise TableError(f"{self.name} is too large for Excel: write .parquet or .csv instead") from None
-
-    def _finish(self) -> None:
-        if self._open is not None:
-            self._open.finish()
-            self._open = None
-
-
-class OpenSheet:
-    """A sheet that is being written."""
-
-    def __init__(self, book: Book, sheet: Any, about: Sheet) -> None:
-        """Write the header of a sheet."""
-        self._book, self._sheet, self._about = book, sheet, about
-        self._rows = self._cut = 0
-        self._widths = [_width(name) + 3 for name in about.header]  # room for the button of the filter
-        self._sheet.freeze_panes(1, 0)
-        header = book.header()
-        for column, name in enumerate(about.header):
-            self._sheet.write_string(0, column, self._fitting(name), header)
-
-    def write(self, rows: Iterable[Sequence[Cell]]) -> None:
-        """Add rows."""
-        colour_of = self._about.colour or (lambda _row: "")
-        for row in rows:
-            self._rows += 1
-            refuse_too_many_rows(self._rows, self._book.name)
-            colour = colour_of(row)
-            for column, cell in enumerate(row):
-                self._write_cell(column, cell, colour)
+            raise TableError(f"{self._name} is too large for Excel: write .parquet or .csv instead") from None
 
     def _write_cell(self, column: int, cell: Cell, colour: str) -> None:
         place = (self._rows, column)
         if self._rows <= _MEASURED_ROWS:
             self._widths[column] = max(self._widths[column], _width(cell))
         if cell is None or cell == "" or (isinstance(cell, Real | Decimal) and not math.isfinite(cell)):
-            self._sheet.write_blank(*place, None, self._book.format(colour))
+            self._sheet.write_blank(*place, None, self._format(colour))
         elif isinstance(cell, bool):
-            self._sheet.write_boolean(*place, cell, self._book.format(colour))
+            self._sheet.write_boolean(*place, cell, self._format(colour))
         elif isinstance(cell, Real | Decimal) and abs(float(cell)) <= _EXACT:
-            self._sheet.write_number(*place, cell, self._book.format(colour))
+            self._sheet.write_number(*place, cell, self._format(colour))
         elif isinstance(cell, date) and getattr(cell, "tzinfo", None) is None and cell.year >= 1900:
             how = "yyyy-mm-dd hh:mm:ss" if isinstance(cell, datetime) else "yyyy-mm-dd"
-            self._sheet.write_datetime(*place, cell, self._book.format(colour, how))
+            self._sheet.write_datetime(*place, cell, self._format(colour, how))
         else:
-            self._sheet.write_string(*place, self._fitting(_as_text(cell)), self._book.format(colour))
+            self._sheet.write_string(*place, self._fitting(_as_text(cell)), self._format(colour))
+
+    def _format(self, colour: str, number: str = "") -> Any:
+        """Return how cells look."""
+        key = colour, number
+        if key not in self._formats:
+            found = {"text_wrap": not number, "valign": "top", **({"bg_color": colour} if colour else {})}
+            found |= {"border": 1, "border_color": "#D4D4D4"} if colour else {}  # a colour would hide the grid
+            self._formats[key] = self._book.add_format(found | ({"num_format": number} if number else {}))
+        return self._formats[key]
 
     def _fitting(self, text: str) -> str:
         """Return a text as a cell can hold it."""
@@ -170,14 +155,17 @@ class OpenSheet:
         # xlsxwriter takes this for markup
         return f"{text} " if text.startswith("<r>") and text.endswith("</r>") else text
 
-    def finish(self) -> None:
-        """Set what depends on all rows; say how many texts were cut."""
+    def _finish(self) -> None:
+        """Set what depends on all rows of a sheet; say how many texts were cut."""
+        if self._sheet is None:
+            return
         for column, width in enumerate(self._widths):
             self._sheet.set_column(column, column, min(width, _WIDEST))
         self._sheet.autofilter(0, 0, self._rows, len(self._widths) - 1)
+        self._sheet = None
         if self._cut:
             warnings.warn(
-                f"{self._book.name}: {self._cut:,} texts were cut, because they have more than {MOST_CHARACTERS:,} "
+                f"{self._name}: {self._cut:,} texts were cut, because they have more than {MOST_CHARACTERS:,} "
                 "characters, and a cell holds no more; .csv, .jsonl and .parquet hold them whole",
                 PcsWarning,
                 stacklevel=4,
@@ -229,3 +217,13 @@ def excel_dialect() -> Dialect:
     finally:
         locale.setlocale(locale.LC_NUMERIC, before)
     return Dialect(delimiter=";" if decimal == "," else ",", bom=True, line_end="\r\n", decimal=decimal)
+
+
+def safe_cell(cell: Any) -> Any:
+    """Return a cell so that a spreadsheet shows it instead of running it: an apostrophe is put before a formula."""
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+
+
+def original_cell(cell: str) -> str:
+    """Return the cell that `safe_cell` was given."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

@@ -11,16 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.table_files import (
     MOST_BYTES_UNPACKED,
     Contents,
     TableFile,
-    first_line,
-    refuse_repeated,
-    refuse_too_many,
     schema_of_texts,
     too_large,
 )
@@ -53,13 +51,13 @@ class _Rows(NamedTuple):
 
     Attributes:
         sheet: The name of the sheet.
-        names: The columns, after those of the sheet that they are in.
-        columns: Where they are.
+        schema: The columns.
+        columns: Where they are on the sheet.
         cells: The rows below the header, without empty ones.
     """
 
     sheet: str
-    names: Sequence[str]
+    schema: pa.Schema
     columns: Sequence[int]
     cells: Sequence[Sequence[Any]]
 
@@ -68,10 +66,8 @@ class _Rows(NamedTuple):
 class WorkbookFile(TableFile):
     """A sheet of a workbook; read at once."""
 
-    @property
-    def packed(self) -> bool:
-        """It has its own compression."""
-        return True
+    kind: ClassVar[str] = "workbook"
+    has_compression: ClassVar[bool] = True
 
     def contents(self, limit: int | None = None) -> Contents:
         """Return the columns of the header."""
@@ -80,7 +76,7 @@ class WorkbookFile(TableFile):
             rows, sheets = self._rows(book, data), len(_visible_sheets(book))
         several = sheets > 1 and not self.reading.sheet
         note = f"has {sheets} sheets: {rows.sheet!r} is read (--sheet names another)" if several else ""
-        return Contents(schema_of_texts(rows.names), len(rows.cells), note=note)
+        return Contents(rows.schema, len(rows.cells), note=note)
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows."""
@@ -88,7 +84,7 @@ class WorkbookFile(TableFile):
 
         with self._opened() as (book, data):
             rows = self._rows(book, data)
-        wanted = [rows.columns[rows.names.index(name)] for name in schema.names]
+        wanted = [rows.columns[rows.schema.get_field_index(name)] for name in schema.names]
         left = iter(rows.cells)
         while batch := list(islice(left, BATCH_ROWS)):
             yield pa.table([[_as_text(cells[place]) for cells in batch] for place in wanted], schema=schema)
@@ -123,8 +119,8 @@ class WorkbookFile(TableFile):
             if sum(any(cell != "" for cell in row) for row in sheet.iter_rows()) > 1:
                 return self._table(sheet)
         raise TableError(
-            f"{self.name} has no sheet with a header and rows (there are {_listed(names)}): name one with --sheet, or "
-            "add texts to label"
+            f"{self.name} has no sheet with a header and rows (there are {', '.join(map(repr, names))}): name one with "
+            "--sheet, or add texts to label"
         )
 
     def _wanted(self, names: Sequence[str]) -> int:
@@ -137,7 +133,7 @@ class WorkbookFile(TableFile):
         alike = [place for place, name in enumerate(names) if name.strip().casefold() == given.strip().casefold()]
         if len(alike) == 1:
             return alike[0]
-        raise TableError(f"{self.name} has no sheet {given!r} (--sheet); there are {_listed(names)}")
+        raise TableError(f"{self.name} has no sheet {given!r} (--sheet); there are {', '.join(map(repr, names))}")
 
     def _sheet(self, book: CalamineWorkbook, data: bytes, place: int) -> CalamineSheet:
         if data.startswith(b"PK") and _SHEETS not in _zip(data).namelist():
@@ -153,10 +149,13 @@ class WorkbookFile(TableFile):
 
     def _check_cells(self, archive: zipfile.ZipFile, part: str) -> None:
         """Raise if a sheet has cells far from the others, or formulas without a result; all its bytes are checked."""
+        from xlsxwriter.utility import xl_cell_to_rowcol
+
         rows, columns = 1, 1
         for piece in _pieces(archive, part):
             rows = max([rows, *map(int, _LAST_ROW.findall(piece))])
-            columns = max([columns, *map(_column_number, _LAST_COLUMN.findall(piece))])
+            last = max(_LAST_COLUMN.findall(piece), key=lambda name: (len(name), name), default=b"A")
+            columns = max(columns, xl_cell_to_rowcol(f"{last.decode()}1")[1] + 1)
             rows += sum(map(int, _REPEATED_ROWS.findall(piece)))
             for cell in _REPEATED_CELL.findall(piece):
                 columns = max([columns, *map(int, _REPEATED_COLUMNS.findall(cell))])
@@ -173,6 +172,8 @@ class WorkbookFile(TableFile):
                 )
 
     def _table(self, sheet: CalamineSheet) -> _Rows:
+        from xlsxwriter.utility import xl_range
+
         where = f"{self.name}, sheet {sheet.name!r}"
         found = [row for row in sheet.iter_rows() if any(cell != "" for cell in row)]
         if not found:
@@ -188,14 +189,12 @@ class WorkbookFile(TableFile):
         merged = next((one for one in sheet.merged_cell_ranges or () if one[0] <= end and one[0][1] <= end[1]), None)
         if merged is not None:
             raise TableError(
-                f"{where}: the cells {_cell_name(*merged[0])}:{_cell_name(*merged[1])} are merged: split them, and "
-                "give every column a name and every row its own values"
+                f"{where}: the cells {xl_range(*merged[0], *merged[1])} are merged: split them, and give every column "
+                "a name and every row its own values"
             )
         columns = [place for place in range(len(header)) if any(row[place] != "" for row in found)]
         named = [_as_text(header[place]) or f"column_{first + place + 1}" for place in columns]
-        refuse_too_many(len(named), where)
-        refuse_repeated(named, where)
-        return _Rows(sheet.name, named, columns, cells)
+        return _Rows(sheet.name, schema_of_texts(named, where), columns, cells)
 
 
 def _visible_sheets(book: CalamineWorkbook) -> list[int]:
@@ -234,27 +233,6 @@ def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
             yield piece[:cut]
             rest = piece[cut:]
     yield rest
-
-
-def _column_number(letters: bytes) -> int:
-    """Return the number of a column, from 1: 27 for AA."""
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number
-
-
-def _cell_name(row: int, column: int) -> str:
-    letters = ""
-    column += 1
-    while column:
-        column, rest = divmod(column - 1, 26)
-        letters = chr(65 + rest) + letters
-    return f"{letters}{row + 1}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names))
 
 
 def _as_text(cell: Any) -> str | None:

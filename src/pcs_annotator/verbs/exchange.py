@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,40 +13,33 @@ import numpy as np
 from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED, text_hash
-from pcs_annotator.core.review import SEQUENCE, Draw, Event, Queue, Undo, Verdict
-from pcs_annotator.core.task import Task, label_lookup, unknown_label
+from pcs_annotator.core.review import SEQUENCE, Queue, Verdict
+from pcs_annotator.core.task import label_lookup, unknown_label
 from pcs_annotator.runs.files import label_studio
-from pcs_annotator.runs.files.annotation_tools import Answer, RowToAnswer
-from pcs_annotator.runs.files.review_log import append_events, read_review
-from pcs_annotator.runs.files.runs import RunFolder, atomic_path, check_ending, make_way, refuse_existing
-from pcs_annotator.runs.resolve_config import columns_of, task_of
-from pcs_annotator.runs.review.queues import Queues
-from pcs_annotator.runs.review.record import Record, lock_review, now
+from pcs_annotator.runs.files.label_studio import RowToAnswer, StudioAnswer
+from pcs_annotator.runs.resolve_config import task_of
+from pcs_annotator.runs.review.queues import Queues, lock_review
 from pcs_annotator.runs.review.rows import DECISIONS, Rows
 from pcs_annotator.runs.review.values import ReviewOptions
-from pcs_annotator.runs.run_folder import started
-from pcs_annotator.tables import tables
+from pcs_annotator.runs.review_state import ReviewState, now
+from pcs_annotator.runs.run import Run
+from pcs_annotator.tables.files import atomic_path, check_ending, make_way, refuse_existing
 from pcs_annotator.version import __version__
 
 ROWS_DRAWN = 100
 VERSION = f"pcs {__version__}"
 """Who makes the proposals, for people in the other tool."""
 NOTHING = "nothing was imported"
+OTHER = "is this the export of another project, or of another run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """Which rows to write.
+class RowsToExport:
+    """Which rows to write."""
 
-    Attributes:
-        decision: Rows with this decision that have neither a gold label nor a verdict, or `all` rows.
-        queue: Draw rows from this queue of the review instead, so that it is known what verdicts on them are good for.
-        rows: How many rows at most; None for all, or `ROWS_DRAWN` from a queue.
-    """
-
-    decision: str = "review"
-    queue: Queue | None = None
-    rows: int | None = None
+    decision: str = "review"  # rows with this decision that have neither a gold label nor a verdict, or `all` rows
+    queue: Queue | None = None  # draw from this queue instead, so that it is known what verdicts are good for
+    rows: int | None = None  # how many rows at most; None for all, or `ROWS_DRAWN` from a queue
 
 
 class Exported(NamedTuple):
@@ -57,34 +51,26 @@ class Exported(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """What a file brought.
+    """What a file brought."""
 
-    Attributes:
-        verdicts: New verdicts, those of skipped rows included.
-        skipped: How many of them are of skipped rows.
-        known: Answers that were known already, or are older than what the same person has said since.
-        reviewers: Who gave the new verdicts, and how many each.
-    """
-
-    verdicts: int
-    skipped: int
-    known: int
-    reviewers: Mapping[str, int]
+    verdicts: int  # new verdicts, those of skipped rows included
+    skipped: int  # how many of them are of skipped rows
+    known: int  # answers that were known already, or are older than what the same person has said since
+    reviewers: Mapping[str, int]  # who gave the new verdicts, and how many each
 
 
-def export_rows(path: Path, out: Path, choice: Choice | None = None, *, replace: bool = False) -> Exported:
+def export_rows(path: Path, out: Path, choice: RowsToExport | None = None, *, replace: bool = False) -> Exported:
     """Write rows of a run as tasks of Label Studio, and beside them the labelling interface of a project for them.
 
     Rows drawn from a queue are noted in the review of the run; those that were drawn before and have no verdict yet
     come first.
     """
-    folder, choice = RunFolder(path), choice or Choice()
-    config, _ = started(folder)
-    beside, settings = label_studio.labelling_interface(task_of(config)), out.with_suffix(".xml")
+    choice = choice or RowsToExport()
+    beside, settings = label_studio.labelling_interface(task_of(Run.open(path).config)), out.with_suffix(".xml")
     check_ending(out, [".json"])
     for file in (out, settings):
         refuse_existing(file, replace=replace)
-    rows, places = _chosen(folder, choice) if choice.queue is None else _drawn(folder, choice.queue, choice.rows)
+    rows, places = _chosen(path, choice) if choice.queue is None else _drawn(path, choice.queue, choice.rows)
     to_answer = list(_to_answer(rows, places, choice.queue or "chosen"))
     for file in (out, settings):
         make_way(file)
@@ -94,32 +80,32 @@ def export_rows(path: Path, out: Path, choice: Choice | None = None, *, replace:
     return Exported(len(to_answer), out, settings)
 
 
-def _chosen(folder: RunFolder, choice: Choice) -> tuple[Rows, Integers]:
-    rows = Rows.read(folder)
+def _chosen(path: Path, choice: RowsToExport) -> tuple[Rows, Integers]:
+    rows = Rows.read(path)
     if choice.decision == "all":
         wanted = np.ones(len(rows), dtype=np.bool_)
     else:
-        open_rows = (rows.gold == UNLABELLED) & (Record.read(rows).coders == 0)
+        open_rows = (rows.gold == UNLABELLED) & (rows.run.review().coders == 0)
         wanted = open_rows & (rows.judgement.decision == DECISIONS.index(choice.decision))
     places: Integers = np.flatnonzero(wanted)[: choice.rows]
     if not len(places):
         which = f"with the decision {choice.decision!r} and neither a gold label nor a verdict"
-        raise TableError(f"{folder.path} has no rows {which}: choose others with --decision")
+        raise TableError(f"{path} has no rows {which}: choose others with --decision")
     return rows, places
 
 
-def _drawn(folder: RunFolder, queue: Queue, count: int | None) -> tuple[Rows, Integers]:
-    with lock_review(folder.path):
-        rows = Rows.read(folder)
-        places = Queues(rows, Record.read(rows), ReviewOptions()).batch(queue, count or ROWS_DRAWN)
+def _drawn(path: Path, queue: Queue, count: int | None) -> tuple[Rows, Integers]:
+    with lock_review(path):
+        rows = Rows.read(path)
+        places = Queues(rows, rows.run.review(), ReviewOptions()).batch(queue, count or ROWS_DRAWN)
     if not places:
-        raise TableError(f"{folder.path} has no rows left in the queue {queue!r}: choose another queue")
+        raise TableError(f"{path} has no rows left in the queue {queue!r}: choose another queue")
     return rows, np.array(places, dtype=np.intp)
 
 
 def _to_answer(rows: Rows, places: Integers, queue: Queue) -> Iterator[RowToAnswer]:
     columns = rows.own.take(places).to_pylist() if rows.own_columns else [{}] * len(places)
-    outcomes = rows.judgement.model.judge(rows.votes.take(places))
+    outcomes = rows.judgement.model.judge(rows.run.votes.take(places))
     for place, values, outcome in zip(places.tolist(), columns, outcomes, strict=True):
         yield RowToAnswer(text=rows.text(place), outcome=outcome, columns=values, queue=queue)
 
@@ -129,64 +115,48 @@ def import_answers(path: Path, file: Path) -> Imported:
 
     Answers that are known already add nothing, so that the same file can be imported again.
     """
-    folder = RunFolder(path)
-    config, _ = started(folder)
+    run = Run.open(path)
     answers = label_studio.read_answers(file)
-    items = tables.read_dataset(folder.items, columns_of(config)).items
-    known = _Known({item.id: text_hash(item.text) for item in items}, task_of(config))
     with lock_review(path):
-        events = read_review(folder.review)
-        verdicts = list(_new_verdicts([known.checked(one) for one in answers], events))
+        state = run.review()
+        verdicts = list(_new_verdicts([_checked(one, run, state) for one in answers], state))
         if verdicts:
-            append_events(folder.review, verdicts)
-    reviewers: dict[str, int] = {}
-    for one in verdicts:
-        reviewers[one.reviewer] = reviewers.get(one.reviewer, 0) + 1
+            state.add(verdicts)
     skipped = sum(one.label is None for one in verdicts)
+    reviewers = dict(Counter(one.reviewer for one in verdicts))
     return Imported(len(verdicts), skipped, len(answers) - len(verdicts), reviewers)
 
 
 class _Checked(NamedTuple):
     """An answer about a row of the run, with the hash of its text, and the label as the run spells it."""
 
-    answer: Answer
+    answer: StudioAnswer
     text_hash: str
     label: str | None
 
 
-@dataclass(frozen=True)
-class _Known:
-    """What answers must fit: the rows of the run, each with the hash of its text, and the task."""
-
-    hashes: Mapping[str, str]
-    task: Task
-
-    def checked(self, answer: Answer) -> _Checked:
-        other = "is this the export of another project, or of another run"
-        if answer.id not in self.hashes:
-            raise TableError(f"{answer.where}: the run has no row {answer.id!r}: {other}? {NOTHING}")
-        if text_hash(answer.text) != self.hashes[answer.id]:
-            raise TableError(f"{answer.where}: row {answer.id!r} has another text in the run: {other}? {NOTHING}")
-        return _Checked(answer, self.hashes[answer.id], self._label(answer))
-
-    def _label(self, answer: Answer) -> str | None:
-        if answer.label is None:
-            return None
-        code = label_lookup(self.task.labels).get(answer.label.casefold())
-        if code is None:
-            error = unknown_label(answer.label, self.task.labels, answer.where)
-            raise LabelError(f"{error}: rename it there, or remove the answer; {NOTHING}")
-        return self.task.labels[code]
+def _checked(answer: StudioAnswer, run: Run, state: ReviewState) -> _Checked:
+    if answer.id not in state.places:
+        raise TableError(f"{answer.where}: the run has no row {answer.id!r}: {OTHER}? {NOTHING}")
+    hashed = text_hash(state.items[state.places[answer.id]].text)
+    if text_hash(answer.text) != hashed:
+        raise TableError(f"{answer.where}: row {answer.id!r} has another text in the run: {OTHER}? {NOTHING}")
+    if answer.label is None:
+        return _Checked(answer, hashed, None)
+    labels = run.config.task.labels
+    code = label_lookup(labels).get(answer.label.casefold())
+    if code is None:
+        error = unknown_label(answer.label, labels, answer.where)
+        raise LabelError(f"{error}: rename it there, or remove the answer; {NOTHING}")
+    return _Checked(answer, hashed, labels[code])
 
 
-def _new_verdicts(answers: Sequence[_Checked], events: Sequence[Event]) -> Iterator[Verdict]:
-    draws = {(one.id, one.queue, one.text_hash) for one in events if isinstance(one, Draw)}
-    undone = {number for one in events if isinstance(one, Undo) for number in one.verdicts}
-    latest = {(one.id, one.reviewer): one for one in events if isinstance(one, Verdict)}
-    number = max((one.number for one in events), default=0)
+def _new_verdicts(answers: Sequence[_Checked], state: ReviewState) -> Iterator[Verdict]:
+    draws = {(one.id, one.queue, one.text_hash) for one in state.draws}
+    latest, number = dict(state.latest), state.last
     for one in answers:
         answer, before = one.answer, latest.get((one.answer.id, one.answer.reviewer))
-        if before is not None and not _is_news(one, before, taken_back=before.number in undone):
+        if before is not None and not _is_news(one, before, state):
             continue
         number += 1
         verdict = Verdict(
@@ -211,9 +181,10 @@ def _was_drawn(one: _Checked, draws: Collection[tuple[str, Queue, str]]) -> bool
     return any((one.answer.id, name, one.text_hash) in draws for name in (SEQUENCE if queue in SEQUENCE else [queue]))
 
 
-def _is_news(one: _Checked, before: Verdict, *, taken_back: bool) -> bool:
+def _is_news(one: _Checked, before: Verdict, state: ReviewState) -> bool:
     """Return whether a person says something else than before, or says it again after it was taken back."""
     at = one.answer.at
     if at is not None and at <= before.at:
         return False
+    taken_back = before.number <= state.last and before.number not in state.standing
     return (one.label, one.text_hash) != (before.label, before.text_hash) or (taken_back and at is not None)

@@ -9,9 +9,8 @@ from typing import Any
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.runs import folder_votes, ledgers
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run_folder import started
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.tables.table_stream import Shard
@@ -28,44 +27,42 @@ def merge(out: Path, folders: Sequence[Path], data: Path | str | None = None, **
         data: The whole table, if it is elsewhere by now.
         how: Further settings of the `RunRequest`.
     """
-    runs = [(folder, *started(RunFolder(folder))) for folder in folders]
-    first, config, start = runs[0]
-    for folder, other, about in runs[1:]:
-        _refuse_other(first, config, folder, other)
-        if about["data"] != start["data"]:
-            raise ConfigError(
-                f"{first} and {folder} are runs of {start['data']} and {about['data']}: merge runs of one table"
-            )
-    _refuse_missing([(folder, about.get("shard")) for folder, _, about in runs])
-    if not config.ask.ledger or any(other.ask.ledger != config.ask.ledger for _, other, _ in runs):
-        for folder, other, _ in runs:
-            ledgers.import_ledger(RunFolder(out).ledger, ledgers.ledger_of(RunFolder(folder), other))
+    runs = [Run.open(folder) for folder in folders]
+    config, start = runs[0].config, runs[0].start
+    for other in runs[1:]:
+        _refuse_other(runs[0], other)
+    _refuse_missing([other.start["shard"] for other in runs if other.start.get("shard")])
+    if not config.ask.ledger or any(other.config.ask.ledger != config.ask.ledger for other in runs):
+        for other in runs:
+            ledgers.import_ledger(RunFolder(out).ledger, ledgers.ledger_of(other.folder, other.config))
         config = replace(config, ask=replace(config.ask, ledger=""))
     place, environment = start["data"], folder_votes.without_keys()
     source = data or (place if is_address(place) else Path(place))
-    about = {"config": config, "limit": start.get("limit"), "environment": environment, "ask": False}
+    about: dict[str, Any] = {"config": config, "limit": start.get("limit"), "environment": environment, "ask": False}
     return run(RunRequest(data=source, folder=out, **about, **how))
 
 
-def _refuse_other(first: Path, config: Config, folder: Path, other: Config) -> None:
-    """Raise if two runs asked different questions."""
-    for what, ours, theirs in (
-        ("labels", config.task.labels, other.task.labels),
-        ("instructions", config.task.instruction, other.task.instruction),
-        ("models", config.ask.models, other.ask.models),
-        ("relations", config.relations.use, other.relations.use),
+def _refuse_other(first: Run, other: Run) -> None:
+    """Raise if two runs asked different questions, or about different tables."""
+    names, ours, theirs = f"{first.folder.path} and {other.folder.path}", first.config, other.config
+    for what, here, there in (
+        ("labels", ours.task.labels, theirs.task.labels),
+        ("instructions", ours.task.instruction, theirs.task.instruction),
+        ("models", ours.ask.models, theirs.ask.models),
+        ("relations", ours.relations.use, theirs.relations.use),
     ):
-        if ours != theirs:
-            raise ConfigError(
-                f"{first} and {folder} have other {what} ({ours}, {theirs}): merge runs of the same questions"
-            )
+        if here != there:
+            raise ConfigError(f"{names} have other {what} ({here}, {there}): merge runs of the same questions")
+    here, there = first.start["data"], other.start["data"]
+    if here != there:
+        raise ConfigError(f"{names} are runs of {here} and {there}: merge runs of one table")
 
 
-def _refuse_missing(shards: Sequence[tuple[Path, Any]]) -> None:
+def _refuse_missing(shards: Sequence[str]) -> None:
     """Raise if some shards of a table are not there; folders that are no shards may have any rows."""
-    found = [Shard.parse(shard) for _, shard in shards if shard]
-    missing = [f"{number}/{found[0].of}" for number in range(1, found[0].of + 1)] if found else []
-    missing = [shard for shard in missing if shard not in {str(one) for one in found}]
+    found = [Shard.parse(shard) for shard in shards]
+    wanted = [f"{number}/{found[0].of}" for number in range(1, found[0].of + 1)] if found else []
+    missing = [shard for shard in wanted if shard not in {str(one) for one in found}]
     if missing:
         raise ConfigError(
             f"shards are missing: {', '.join(missing)}; run them with --shard, and name their folders too"

@@ -14,12 +14,12 @@ from pcs_annotator.base.errors import PcsError
 from pcs_annotator.core.chat import ChatModel, Constraint, Message, Request, Sampling
 from pcs_annotator.models.catalog import context_of, known_models, price_of
 from pcs_annotator.models.keys import hide_keys
+from pcs_annotator.models.local.hub_files import ModelFiles, download
+from pcs_annotator.models.local.models import TransformersModel
 from pcs_annotator.models.logprobs import tells
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.pull import Progress, is_intact, pull, weights_of, weights_path
 from pcs_annotator.models.resolve import resolve_model
-from pcs_annotator.models.transformers_engine.files import ModelFiles, download
-from pcs_annotator.models.transformers_local import TransformersModel
 
 CHECK_CALLS = 3
 CHECK_SECONDS = 60.0
@@ -27,7 +27,7 @@ CHECK_WORDS = ("ready", "waiting")
 CHECK_ALTERNATIVES = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class KnownModel:
     """A model of the catalogue; None where a value is unknown."""
 
@@ -65,18 +65,12 @@ class Checkup:
 
 def list_models() -> list[KnownModel]:
     """Return every model of the catalogue; other models work too, but their price is unknown."""
-    return [_known(name) for name in known_models()]
-
-
-def _known(name: str) -> KnownModel:
-    price = price_of(name)
-    return KnownModel(
-        name=name,
-        context_tokens=context_of(name),
-        usd_per_million_in=price.input if price else None,
-        usd_per_million_out=price.output if price else None,
-        price_as_of=price.as_of if price else None,
-    )
+    found = []
+    for name in known_models():
+        price = price_of(name)
+        costs = (price.input, price.output, price.as_of) if price else (None, None, None)
+        found.append(KnownModel(name, context_of(name), *costs))
+    return found
 
 
 def missing_weights(specs: Sequence[str]) -> list[str]:
@@ -124,18 +118,18 @@ def check_models(specs: Sequence[str], folder: Path) -> list[Checkup]:
 
 
 async def _check(spec: str, environment: Mapping[str, str]) -> Checkup:
+    name = hide_keys(spec)
     try:
         model = resolve_model(spec, environment)
+        name = spec
+        try:
+            return await _ask_briefly(spec, model)
+        finally:
+            await model.close()
     except PcsError as error:
-        return Checkup(model=hide_keys(spec), answers=False, problem=str(error))
-    try:
-        return await _ask_briefly(spec, model)
-    except PcsError as error:
-        return Checkup(model=spec, answers=False, problem=str(error))
+        return Checkup(model=name, answers=False, problem=str(error))
     except TimeoutError:
-        return Checkup(model=spec, answers=False, problem=f"no answer within {CHECK_SECONDS:g} s")
-    finally:
-        await model.close()
+        return Checkup(model=name, answers=False, problem=f"no answer within {CHECK_SECONDS:g} s")
 
 
 async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
@@ -145,24 +139,21 @@ async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
         constraint=Constraint(choices=CHECK_WORDS) if model.can_constrain else None,
         logprobs=CHECK_ALTERNATIVES if model.can_grade else 0,
     )
-    seconds, usd, graded = [], 0.0, False
-    price = price_of(model.name)
-    known = price is not None
+    seconds, replies = [], []
     for _ in range(CHECK_CALLS):
         started = time.perf_counter()
         async with asyncio.timeout(CHECK_SECONDS):
-            reply = await model.ask(request)
+            replies.append(await model.ask(request))
         seconds.append(time.perf_counter() - started)
-        cost = price.cost(reply.usage) if price else None
-        known = known and cost is not None
-        usd += cost or 0.0
-        graded = graded or tells(reply.logprobs)
+    price = price_of(model.name)
+    costs = [price.cost(reply.usage) if price else None for reply in replies]
+    known = [cost for cost in costs if cost is not None]
     return Checkup(
         model=spec,
         answers=True,
         seconds=sorted(seconds)[CHECK_CALLS // 2],
         constrained=model.can_constrain,
-        graded=graded,
+        graded=any(tells(reply.logprobs) for reply in replies),
         context_tokens=model.context_tokens,
-        usd=usd if known else None,
+        usd=sum(known) if len(known) == len(costs) else None,
     )

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from pcs_annotator.base.errors import ConfigError, GoldError, LedgerError, PcsWarning
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.core.result_table import Content, Figure, ResultTable
+from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling
-from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables, coders_table, shown, tidy_table
-from pcs_annotator.runs.certificate_text import promised
-from pcs_annotator.runs.files.runs import atomic_path, check_ending, make_way, read_origin, refuse_existing
-from pcs_annotator.runs.learn import counted_once
-from pcs_annotator.runs.ledgers import asked_between, ledger_of
-from pcs_annotator.runs.resolve_config import task_of
+from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables, coders_table, tidy_table
+from pcs_annotator.judging.evaluation.figures import cell_of
+from pcs_annotator.runs.recorded_votes import check_order
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing.report.formats import PRICE_UNKNOWN, counted, total_cost
 from pcs_annotator.showing.result_tables import latex, to_csv, to_latex, to_markdown, without_intervals
+from pcs_annotator.studies.methods_text import methods_of
+from pcs_annotator.tables.files import atomic_path, check_ending, make_way, refuse_existing
 from pcs_annotator.tables.workbook import Sheet, write_workbook
-from pcs_annotator.verbs.evaluate import check_order
 
 Format = Literal["markdown", "latex", "csv", "xlsx"]
 ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".xlsx": "xlsx"}
-CITATION = (
-    "Perceived Confidence Score: Salimian et al., IEEE Transactions on Software Engineering; software: "
-    "perceived-confidence, version {version}."
-)
 OTHER_SCRIPTS = "% has characters that pdfLaTeX may lack: compile with XeLaTeX or LuaLaTeX and a font that has them"
 LAST_LATIN = 0x24F
 MORE = {"Class AUROC": "auroc", "ECE of confidence": "ece_confidence"}
@@ -47,11 +37,7 @@ class Paper(NamedTuple):
 
 
 def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
-    """Return the tables and the methods paragraph of a run.
-
-    Args:
-        result: The run.
-        order: Its labels from the lowest to the highest, if they have an order that its settings do not say.
+    """Return the tables and the methods paragraph of a run; `order` lists its labels, lowest first.
 
     Raises:
         GoldError: There are no figures, because there is too little gold.
@@ -69,7 +55,7 @@ def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
     figures = tidy_table(found, learned.among_coders)
     for title, name in MORE.items() if learned.figures else ():  # so many folds may need more gold rows
         one = getattr(learned.figures[0], name)
-        results = _plus(results, [title, Figure(one.value, one.interval), one.n])
+        results = _plus(results, [title, cell_of(one), one.n])
         figures = _plus(figures, [name, "", "", one.value, *one.interval, one.n])
     if learned.among_coders is not None:
         others.append(coders_table(learned.among_coders))
@@ -98,116 +84,6 @@ def _shares(found: AgainstGold) -> list[ResultTable]:
         )
         for name, values in kinds.items()
     ]
-
-
-def methods_of(result: RunResult) -> str:
-    """Return what a reader of a paper needs to know about a run, as a paragraph."""
-    return " ".join(_sentences(result))
-
-
-def _sentences(result: RunResult) -> Iterator[str]:
-    config, task, version = result.config, task_of(result.config), read_origin(result.folder).version
-    models = config.ask.models
-    yield (
-        f"{counted(result.counts.rows, 'text')} ({result.dataset.name}) were labelled as {_listed(task.labels)} by "
-        f"{counted(len(models), 'language model')} ({_listed(models)}) with perceived-confidence {version}, which "
-        "computes the Perceived Confidence Score (Salimian et al., IEEE Transactions on Software Engineering)."
-    )
-    yield f"The models were asked {_when(result)}."
-    yield f"The instruction was: “{' '.join(task.instruction.split())}”"
-    if task.meanings:
-        yield f"Labels were explained: {'; '.join(f'{label}: {text}' for label, text in task.meanings.items())}."
-    relations = result.votes.relations
-    rewriter = f"; rewrites by a model are of {config.relations.rewriter}" if config.relations.rewriter else ""
-    draws = f", {config.ask.draws} times each" if config.ask.draws > 1 else ""
-    ways = f"up to {counted(len(relations), 'way')} ({_listed(relations)})"
-    yield f"Each text was asked about in {ways}{draws}{rewriter}."
-    yield from _about_gold(result)
-    yield from _about_promise(result)
-    yield _about_cost(result)
-    yield f"To cite: {CITATION.format(version=version)}"
-
-
-def _when(result: RunResult) -> str:
-    """Return the days of the first and the last call."""
-    try:
-        found = asked_between(ledger_of(result.folder, result.config))
-    except LedgerError as error:
-        warnings.warn(f"the days of the calls are not known: {error}", PcsWarning, stacklevel=2)
-        found = None
-    if found is None:
-        return "on days that are not recorded"
-    first, last = (datetime.fromtimestamp(time, UTC).date().isoformat() for time in found)
-    shared = ", counting all calls in the ledger that this run shares" if result.config.ask.ledger else ""
-    return f"{f'on {first}' if first == last else f'from {first} to {last}'}{shared}"
-
-
-def _about_gold(result: RunResult) -> Iterator[str]:
-    learned, facts = result.learned, result.facts
-    codes = gold_codes(result.votes, facts.gold)
-    known = codes != UNLABELLED
-    once = known & counted_once(result.votes, codes, facts.texts, result.random_sample).distinct
-    at_random = once if result.random_sample is None else once & result.random_sample
-    assumed = at_random if result.assumed is None else at_random & result.assumed
-    coders = learned.among_coders
-    parts = {
-        "came with the data and are assumed to be drawn at random": assumed,
-        "were drawn at random": at_random & ~assumed,
-        "were chosen otherwise": once & ~at_random,
-        "repeat a text and were not counted again": known & ~once,
-    }
-    drawn = _listed([f"{rows.sum():,} {how}" for how, rows in parts.items() if rows.any()])
-    if coders is not None:
-        alpha = f" (Krippendorff's α {shown(coders.alpha['alpha'])})" if "alpha" in coders.alpha else ""
-        yield (
-            f"{counted(len(coders.names), 'coder')} ({_listed(coders.names)}) labelled rows independently; "
-            f"{coders.rows:,} rows have labels of two coders or more{alpha}."
-        )
-    source = result.dataset.columns
-    where = (
-        "" if source.gold or not source.coders else ", the majority of the coders (rows on which they tie have none)"
-    )
-    yield f"{counted(int(known.sum()), 'row')} had a gold label{where}; {drawn}."
-    folds = result.config.learn.folds
-    how = learned.model.weights.diagnostics.optimiser or result.config.learn.optimiser
-    yield (
-        f"Weights ({how}) and calibration were learned from the gold rows, and all figures come from {folds}-fold "
-        "cross-validation: every row was labelled by fits that had not seen its gold label."
-    )
-
-
-def _about_promise(result: RunResult) -> Iterator[str]:
-    certificate, counts = result.learned.model.certificate, result.counts
-    if certificate is None:
-        return
-    text = promised(certificate)
-    yield _sentence(text.headline)
-    if certificate.holds:
-        promise = certificate.promise
-        certainty = f", δ = {promise.delta:g}" if promise.kind == "error-among-accepted" else ""
-        accepted = counts.decisions.get("accept", 0)
-        yield (
-            f"(α = {promise.max_error:g}{certainty}; {accepted:,} of {counts.rows:,} labels accepted, the others for "
-            f"review.) {_sentence(text.details[0])}"
-        )
-
-
-def _about_cost(result: RunResult) -> str:
-    cost = total_cost([bill.usd for bill in result.bills])
-    cost = "of unknown price" if cost == PRICE_UNKNOWN else f"at a cost of {cost}"
-    made = f"{counted(sum(bill.calls for bill in result.bills), 'call')} were made, {cost}"
-    if others := sum(bill.calls for bill in result.paid_elsewhere):
-        made += f", and {counted(others, 'answer')} came from calls of other runs that share the ledger"
-    return f"{made}."
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
-
-
-def _listed(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def format_of(name: str | None, out: Path | None) -> Format:

@@ -11,15 +11,14 @@ from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.models.provider import unasked
-from pcs_annotator.relations.base import Relation
 from pcs_annotator.runs import ask, ledgers, resolve_config
-from pcs_annotator.runs.batch.ways_to_ask import WayToAsk, ways_to_run
+from pcs_annotator.runs.batch.waves import WayToAsk, ways_to_run
 from pcs_annotator.runs.default_panel import DefaultPanel
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.labelling.run_table import open_table
 from pcs_annotator.runs.languages import Languages, languages_of
-from pcs_annotator.runs.large.large_table import is_large, open_large
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import Config
 
 
 class RunPlan(NamedTuple):
@@ -27,45 +26,41 @@ class RunPlan(NamedTuple):
 
     Attributes:
         plan: Calls and the most that they can cost.
+        ways: Cost and time of asking live and in batches.
+        languages: The languages of the texts, and relations that can do nothing with them.
         panel: The questions that were chosen; None when the user named them.
         alternatives: Option that would ask otherwise → its plan.
-        ways: Cost and time of asking live and in batches.
-        languages: The languages of the texts, and relations that can do nothing with them; None if unknown.
         without_logprobs: The plan if models of which only an answer can tell give no log-probabilities; None if there
             are none of these.
     """
 
     plan: Plan
+    ways: Sequence[WayToAsk]
+    languages: Languages
     panel: DefaultPanel | None = None
     alternatives: Mapping[str, Plan] = MappingProxyType({})
-    ways: Sequence[WayToAsk] = ()
-    languages: Languages | None = None
     without_logprobs: Plan | None = None
 
 
 def plan(request: RunRequest) -> RunPlan:
     """Return what a run would ask and the most that it can cost; no model is called, so no key is needed."""
     request = replace(request, environment=unasked(request.environment))
-    stream = request.open_data()
-    if is_large(stream):
-        large = open_large(stream, RunFolder(request.folder), request.config)
-        dataset, rows = large.sample, large.rows
-    else:
-        dataset = request.read_data(stream)
-        rows = len(dataset.items)
+    table = open_table(request.open_data(), RunFolder(request.folder), request.config)
+    dataset, rows = table.sample, table.rows
     config = resolve_config.resolve(request.config, dataset)
-    texts = [item.text for item in dataset.items]
+
+    def planned(config: Config) -> RunPlan:
+        return _planned(request, config, dataset.items, rows)
+
     if config.relations.use:
-        planned = _planned(request, config, dataset.items, rows)
-        return RunPlan(planned.plan, ways=planned.ways, languages=languages_of(texts, planned.relations))
+        return planned(config)
     panel = request.recorded_panel(config)
     without = None
     if panel is None:
         support = request.support(config, dataset.items)
         panel = support.panel()
         if panel.unsure:
-            hard = support.panel(unsure_give=False).applied_to(config)
-            without = _planned(request, hard, dataset.items, rows).plan
+            without = planned(support.panel(unsure_give=False).applied_to(config)).plan
     others = {
         f"--relations {','.join(other)}": replace(config, relations=replace(config.relations, use=other))
         for other in ((ORIGINAL,), resolve_config.with_papers_relations(config).relations.use)
@@ -74,25 +69,17 @@ def plan(request: RunRequest) -> RunPlan:
     if config.ask.answers != "hard" and panel.graded:
         hard = replace(config, ask=replace(config.ask, answers="hard"))
         others["--answers hard"] = request.support(hard, dataset.items).panel().applied_to(hard)
-    planned = _planned(request, panel.applied_to(config), dataset.items, rows)
-    plans = {option: _planned(request, other, dataset.items, rows) for option, other in others.items()}
-    alternatives = {
-        option: other.plan for option, other in plans.items() if not languages_of(texts, other.relations).warning
-    }
-    return RunPlan(planned.plan, panel, alternatives, planned.ways, languages_of(texts, planned.relations), without)
+    chosen, plans = planned(panel.applied_to(config)), {option: planned(other) for option, other in others.items()}
+    alternatives = {option: other.plan for option, other in plans.items() if not other.languages.warning}
+    return chosen._replace(panel=panel, alternatives=alternatives, without_logprobs=without)
 
 
-class _Planned(NamedTuple):
-    plan: Plan
-    ways: Sequence[WayToAsk]
-    relations: Sequence[Relation]
-
-
-def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> _Planned:
+def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> RunPlan:
     """Return the plan for a table of so many rows, given all of them or a sample."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     ledger = ledgers.ledger_of(RunFolder(request.folder), config)
     known = ledger if ledgers.ledger_exists(ledger) else None
     planned = ask.plan_job(job, items, settings, known).for_rows(rows)
-    return _Planned(planned, ways_to_run(job, planned, settings.in_flight), job.relations)
+    languages = languages_of([item.text for item in items], job.relations)
+    return RunPlan(planned, ways_to_run(job, planned, settings.in_flight), languages)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,48 +20,38 @@ from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.ledger_address import LedgerAddress
-from pcs_annotator.core.task import Item, Phrasing, Task, usual_instruction
+from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, QuestionRelation, Relation, asks_about_truth, rephrased
-from pcs_annotator.relations.choose import RelationOptions, choose_relations, known_relations
+from pcs_annotator.relations.choose import choose_relations, known_relations
 from pcs_annotator.relations.compose import text_parts
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prepared import prepared
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
 from pcs_annotator.runs.ask import pricing
-from pcs_annotator.runs.files.config import RelationSettings, TaskSettings, read_config
-from pcs_annotator.runs.files.runs import RunFolder, check_ending, make_way, refuse_existing, refuse_inputs
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.relation_options import DEFAULT, own_relations, relation_options_of
+from pcs_annotator.runs.resolve_config import columns_of, reading_of, task_of
+from pcs_annotator.runs.settings import Config
+from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, refuse_inputs
 from pcs_annotator.tables.sources import read_source
-from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_writer import WRITTEN
-from pcs_annotator.tables.tables import Columns, write_table
+from pcs_annotator.tables.tables import write_table
 
 AT_ONCE = 256
 WARM_UP = "The council approved the plan on Monday, and it did not say why."
-DEFAULT = ("voice", "double-negation", "synonym")
 EXAMPLE = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 """The task that relations of the question are shown with if `pcs.toml` has none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class KnownRelation:
-    """A relation as it is listed.
-
-    Attributes:
-        name: As users write it.
-        version: Changes whenever the rewrite of a text may change.
-        changes: What it changes.
-        needs: What it cannot work without.
-        deterministic: Whether the same text always gives the same rewrite.
-        usable: Whether the packages it needs are installed.
-    """
+    """A relation as it is listed; it is usable if the packages it needs are installed."""
 
     name: str
     version: str
@@ -71,65 +61,37 @@ class KnownRelation:
     usable: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelationChoice:
-    """Where relations come from.
-
-    Attributes:
-        rewriter: The model that rewrites; empty for the one in the configuration, if any.
-        config: A `pcs.toml`; None for the one in the working folder, if any.
-        ledger: Where to keep paid rewrites; None not to keep them.
-        folder: The working folder.
-    """
-
-    rewriter: str = ""
-    config: Path | None = None
-    ledger: LedgerAddress | None = None
-    folder: Path = field(default_factory=Path)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Coverage:
     """How well one relation does on a file.
 
     Attributes:
-        texts: Number of texts.
         statuses: Number of texts per status.
         causes: Why texts were not changed, with counts.
-        seconds: Time spent rewriting, without checks: CPU time with parsing for rules, wall time for models.
+        seconds: Time spent rewriting and checking: CPU time with parsing for rules, wall time for models.
         flips: How often votes changed under it; None without votes.
     """
 
-    texts: int
-    statuses: Mapping[Status, int]
-    causes: Mapping[str, int]
-    seconds: float
     flips: Flips | None = None
+    statuses: Counter[Status] = field(default_factory=Counter)
+    causes: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
 
     @property
-    def changed(self) -> int:
-        """Number of rewritten texts."""
-        return self.statuses.get("changed", 0)
-
-    @property
-    def unchanged(self) -> int:
-        """Number of texts that stay as they are, because the relation changes the question."""
-        return self.statuses.get("original", 0)
-
-    @property
-    def not_applicable(self) -> int:
-        """Number of texts to which the relation does not apply."""
-        return self.statuses.get("not_applicable", 0)
-
-    @property
-    def rejected(self) -> int:
-        """Number of texts whose rewrite failed a check."""
-        return self.statuses.get("rejected", 0)
+    def texts(self) -> int:
+        """Number of texts."""
+        return self.statuses.total()
 
     @property
     def per_second(self) -> float:
         """Texts per second."""
         return self.texts / max(self.seconds, 1e-9)
+
+    def add(self, variant: Variant) -> None:
+        """Count a text."""
+        self.statuses[variant.status] += 1
+        if variant.text is None:
+            self.causes[variant.cause] += 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,48 +100,32 @@ class CheckRequest:
 
     Attributes:
         file: A table of texts.
-        relations: Names; empty for those in the configuration, otherwise the paper's three.
-        text_column: Text column; None for `text`, or the only column.
-        id_column: ID column; None for `id`, or row numbers.
+        config: Settings; if they name no relations, the paper's three are measured.
         votes: A run folder or a table of votes, for how often answers changed under each relation.
         out: Where to write every variant; None to write none.
         replace: Whether to keep a file in the way of `out` under a dated name.
         limit: Use only the first N texts; None for all.
-        reading: How to read the table.
     """
 
     file: Path
-    relations: tuple[str, ...] = ()
-    text_column: str | None = None
-    id_column: str | None = None
+    config: Config
     votes: Path | None = None
     out: Path | None = None
     replace: bool = False
     limit: int | None = None
-    reading: Reading = AS_FOUND
 
 
-def list_relations(choice: RelationChoice) -> list[KnownRelation]:
+def list_relations(config: Config) -> list[KnownRelation]:
     """Return every relation: built in, from plug-ins, and from `pcs.toml`."""
-    settings = read_config(choice.config, choice.folder).relations
-    parses = Parser().available
-    return [
-        KnownRelation(
-            name=relation.name,
-            version=relation.version,
-            changes=_changes(relation),
-            needs=tuple(sorted(relation.needs)),
-            deterministic=relation.deterministic,
-            usable="parser" not in relation.needs or parses,
-        )
-        for relation in known_relations(_own(settings))
-    ]
-
-
-def _changes(relation: Relation) -> Literal["text", "question", "nothing"]:
-    if isinstance(relation, QuestionRelation):
-        return "question"
-    return "text" if text_parts(relation) else "nothing"
+    parses, found = Parser().available, []
+    for one in known_relations(own_relations(config.relations)):
+        changes: Literal["text", "question", "nothing"] = "text" if text_parts(one) else "nothing"
+        if isinstance(one, QuestionRelation):
+            changes = "question"
+        usable = "parser" not in one.needs or parses
+        needs = tuple(sorted(one.needs))
+        found.append(KnownRelation(one.name, one.version, changes, needs, one.deterministic, usable))
+    return found
 
 
 class TriedRelation(NamedTuple):
@@ -198,28 +144,25 @@ class TriedRelation(NamedTuple):
     example: bool = False
 
 
-def try_relation(name: str, text: str, choice: RelationChoice) -> TriedRelation:
+def try_relation(name: str, text: str, config: Config) -> TriedRelation:
     """Return what one relation makes of one text, and of the question about it."""
-    settings = read_config(choice.config, choice.folder).task
 
     async def one() -> TriedRelation:
-        async with _opened([name], choice) as bench:
-            relation = bench.relations[0]
-            variant = await relation.rewrite(text, bench.context)
-            usual = Phrasing(task=await _task_for(relation, settings, bench.context))
-            put = rephrased(relation, usual)
+        async with _opened([name], config) as (relations, context):
+            variant = await relations[0].rewrite(text, context)
+            usual = Phrasing(task=await _task_for(relations[0], config, context))
+            put = rephrased(relations[0], usual)
             if put == usual:
                 return TriedRelation(variant)
-            return TriedRelation(
-                variant, _read_as(put, variant.text or text), _read_as(usual, text), not settings.labels
-            )
+            question, usual_question = _read_as(put, variant.text or text), _read_as(usual, text)
+            return TriedRelation(variant, question, usual_question, not config.task.labels)
 
     return run_sync(one)
 
 
-async def _task_for(relation: Relation, settings: TaskSettings, context: Context) -> Task:
+async def _task_for(relation: Relation, config: Config, context: Context) -> Task:
     """Return the task of `pcs.toml`, or an example, with all that a relation needs."""
-    task = _task_of(settings)
+    task = _task_of(config)
     if "wording" not in relation.needs or task.written_wording:
         return task
     if context.ask is None:
@@ -229,11 +172,8 @@ async def _task_for(relation: Relation, settings: TaskSettings, context: Context
     return replace(task, written_wording=await write_wording(task, context.ask))
 
 
-def _task_of(settings: TaskSettings) -> Task:
-    if not settings.labels:
-        return EXAMPLE
-    instruction = settings.instruction or usual_instruction(settings.labels)
-    return Task(instruction, settings.labels, settings.meanings, settings.wordings, settings.written_wording)
+def _task_of(config: Config) -> Task:
+    return task_of(config) if config.task.labels else EXAMPLE
 
 
 def _read_as(question: Phrasing, text: str) -> str:
@@ -241,152 +181,81 @@ def _read_as(question: Phrasing, text: str) -> str:
     return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
 
 
-def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, Coverage]:
+def check_relations(request: CheckRequest) -> dict[str, Coverage]:
     """Return how well each relation does on the texts of a file; write every variant if the request asks for it."""
     if request.out is not None:
         check_ending(request.out, WRITTEN)
         refuse_inputs(request.out, request.file)
         refuse_existing(request.out, replace=request.replace)
-    columns = Columns(text=request.text_column, id=request.id_column)
-    items = read_source(request.file, columns, request.limit, request.reading).items
+    config = request.config
+    items = read_source(request.file, columns_of(config), request.limit, reading_of(config)).items
     flips = _flips(request.votes) if request.votes is not None else {}
     variants: list[tuple[Item, Variant]] = []
 
-    async def all_of_them() -> dict[str, _Count]:
-        async with _opened(request.relations, choice) as bench:
-            await bench.warm_up()
-            counts = {relation.name: _Count() for relation in bench.relations}
+    async def all_of_them() -> dict[str, Coverage]:
+        async with _opened(config.relations.use or DEFAULT, config) as (relations, context):
+            for relation in relations:  # parser and word lists are loaded before the clock starts
+                if "rewriter" not in relation.needs:
+                    await relation.rewrite(WARM_UP, context)
+            found = {relation.name: Coverage(flips.get(relation.name)) for relation in relations}
             for start in range(0, len(items), AT_ONCE):
-                async for item, variant in bench.measured(items[start : start + AT_ONCE], counts):
-                    counts[variant.relation].add(variant)
-                    variants.append((item, variant))
-            return counts
+                variants.extend(await _measured(items[start : start + AT_ONCE], relations, context, found))
+            return found
 
-    counts = run_sync(all_of_them)
+    found = run_sync(all_of_them)
     if request.out is not None:
         make_way(request.out)
         _write_variants(request.out, variants)
-    return {name: count.coverage(len(items), flips.get(name)) for name, count in counts.items()}
+    return found
 
 
 def _flips(path: Path) -> dict[str, Flips]:
-    votes = Votes.from_table(RunFolder(path).votes if path.is_dir() else path)
-    return flips_by_relation(votes)
+    return flips_by_relation(Votes.from_table(RunFolder(path).votes if path.is_dir() else path))
 
 
-@dataclass(slots=True)
-class _Count:
-    """The results of one relation so far."""
-
-    statuses: Counter[Status] = field(default_factory=Counter)
-    causes: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
-
-    def add(self, variant: Variant) -> None:
-        self.statuses[variant.status] += 1
-        if variant.text is None:
-            self.causes[variant.cause] += 1
-
-    def coverage(self, texts: int, flips: Flips | None) -> Coverage:
-        return Coverage(
-            texts=texts,
-            statuses=self.statuses,
-            causes=dict(self.causes.most_common()),
-            seconds=self.seconds,
-            flips=flips,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _RelationBench:
-    """Relations, the same relations without checks, and their context."""
-
-    relations: Sequence[Relation]
-    unchecked: Sequence[Relation]
-    context: Context
-
-    async def warm_up(self) -> None:
-        """Load parser and word lists before the clock starts."""
-        for relation in self.unchecked:
-            if "rewriter" not in relation.needs:
-                await relation.rewrite(WARM_UP, self.context)
-
-    async def measured(
-        self, items: Sequence[Item], counts: Mapping[str, _Count]
-    ) -> AsyncIterator[tuple[Item, Variant]]:
-        """Yield every variant of some items, and add up the time spent rewriting."""
-        parsing = self._parse(items)
-        for relation, unchecked in zip(self.relations, self.unchecked, strict=True):
-            count = counts[relation.name]
-            if "rewriter" not in relation.needs:
-                count.seconds += parsing if "parser" in relation.needs else 0.0
-                started = time.process_time()
-                for item in items:
-                    await unchecked.rewrite(item.text, self.context)
-                count.seconds += time.process_time() - started
-            started = time.perf_counter()
-            variants = await asyncio.gather(*(relation.rewrite(item.text, self.context) for item in items))
-            if "rewriter" in relation.needs:
-                count.seconds += time.perf_counter() - started
-            for item, variant in zip(items, variants, strict=True):
-                yield item, variant
-
-    def _parse(self, items: Sequence[Item]) -> float:
-        """Parse the items once for all relations; return the seconds it took."""
-        if not any("parser" in relation.needs for relation in self.relations):
-            return 0.0
-        started = time.process_time()
-        self.context.parser.parse_many(prepared(item.text).text for item in items if not why_not_parsed(item.text))
-        return time.process_time() - started
+async def _measured(
+    items: Sequence[Item], relations: Sequence[Relation], context: Context, found: dict[str, Coverage]
+) -> list[tuple[Item, Variant]]:
+    """Return every variant of some items, and add them and the time spent on them to what was found."""
+    made: list[tuple[Item, Variant]] = []
+    started = time.process_time()
+    if any("parser" in relation.needs for relation in relations):  # once for all relations
+        context.parser.parse_many(prepared(item.text).text for item in items if not why_not_parsed(item.text))
+    parsing = time.process_time() - started
+    for relation in relations:
+        coverage = found[relation.name]
+        clock = time.perf_counter if "rewriter" in relation.needs else time.process_time
+        started = clock()
+        variants = await asyncio.gather(*(relation.rewrite(item.text, context) for item in items))
+        coverage.seconds += clock() - started + (parsing if "parser" in relation.needs else 0.0)
+        for variant in variants:
+            coverage.add(variant)
+        made.extend(zip(items, variants, strict=True))
+    return made
 
 
 @asynccontextmanager
-async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator[_RelationBench]:
-    """Open relations that are ready to rewrite, and close their model at the end."""
-    config = read_config(choice.config, choice.folder)
-    settings, about_truth = config.relations, asks_about_truth(_task_of(config.task))
-    spec = choice.rewriter or settings.rewriter
-    options = relation_options_of(settings, rewriter=bool(spec))
-    relations = choose_relations(names or settings.use or DEFAULT, options)
-    unchecked = choose_relations(names or settings.use or DEFAULT, replace(options, checked=False))
-    if not spec:
-        yield _RelationBench(relations, unchecked, Context(about_truth=about_truth))
-        return
-    model = resolve_model(spec, read_environment(choice.folder))
-    with TemporaryDirectory() as folder:
-        path = choice.ledger or Path(folder) / "ledger.db"
-        async with lock_ledger_async(path):
-            with open_ledger(path) as ledger:
-                asker = Asker(ledger, BudgetTracker(Budget()), Tally(), pricing({}))
-                try:
-                    context = Context(ask=Rewriter(model, asker), about_truth=about_truth)
-                    yield _RelationBench(relations, unchecked, context)
-                finally:
-                    await model.close()
-
-
-def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> RelationOptions:
-    """Return how these settings turn names into relations."""
-    return RelationOptions(
-        rewriter=rewriter,
-        own=_own(settings),
-        judged=settings.judge,
-    )
-
-
-def _own(settings: RelationSettings) -> dict[str, Relation]:
-    """Return the user's relations from `pcs.toml`."""
-    return {name: PromptedRelation(name, own.prompt, own.version, own.expects) for name, own in settings.own.items()}
+async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[Sequence[Relation], Context]]:
+    """Open relations that are ready to rewrite, and close their model at the end; a ledger keeps paid rewrites."""
+    spec = config.relations.rewriter
+    relations = choose_relations(names, relation_options_of(config.relations, rewriter=bool(spec)))
+    context = Context(about_truth=asks_about_truth(_task_of(config)))
+    async with AsyncExitStack() as stack:
+        if spec:
+            model = resolve_model(spec, read_environment(Path.cwd()))
+            path = config.ask.ledger or Path(stack.enter_context(TemporaryDirectory())) / "ledger.db"
+            await stack.enter_async_context(lock_ledger_async(path))
+            ledger = open_ledger(path)
+            stack.enter_context(ledger)
+            stack.push_async_callback(model.close)
+            asker = Asker(ledger, BudgetTracker(Budget()), Tally(), pricing({}))
+            context = replace(context, ask=Rewriter(model, asker))
+        yield relations, context
 
 
 def _write_variants(path: Path, variants: Sequence[tuple[Item, Variant]]) -> None:
     import pyarrow as pa
 
-    columns = {
-        "id": [item.id for item, _ in variants],
-        "relation": [variant.relation for _, variant in variants],
-        "status": [variant.status for _, variant in variants],
-        "text": [variant.text for _, variant in variants],
-        "reason": [variant.reason for _, variant in variants],
-    }
-    write_table(path, pa.table(columns, schema=pa.schema([(name, pa.string()) for name in columns])))
+    columns = ("relation", "status", "text", "reason")
+    rows = [{"id": item.id, **{name: getattr(one, name) for name in columns}} for item, one in variants]
+    write_table(path, pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in ("id", *columns)])))

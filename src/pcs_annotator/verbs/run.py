@@ -14,23 +14,25 @@ from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import job_digest
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError, PcsWarning
+from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.runs import ask, folder_votes, human_review, learn, ledgers, resolve_config
-from pcs_annotator.runs.batch.waves import check_batches
-from pcs_annotator.runs.cluster.ray_cluster import need_ray
-from pcs_annotator.runs.files.config import Config, LearnSettings, config_to_dict
-from pcs_annotator.runs.files.runs import RunFolder, clear_leftovers, write_json
+from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
+from pcs_annotator.runs.executors import check_executor
+from pcs_annotator.runs.files.config import config_to_dict
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.gold import check_gold, gold_of
+from pcs_annotator.runs.labelling.run_table import RunTable, open_table, refuse_other_work
+from pcs_annotator.runs.labelling.whole import label_whole
 from pcs_annotator.runs.languages import languages_of
-from pcs_annotator.runs.large.large_table import LargeTable, is_large, label_whole, open_large
-from pcs_annotator.runs.other_work import data_hash, other_work
-from pcs_annotator.runs.run_folder import SAMPLED, Recorded, refuse_lost_ledger, settings_of_fits
+from pcs_annotator.runs.run import SAMPLED, Run, refuse_lost_ledger, settings_of_fits
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import Config, LearnSettings
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables import tables
+from pcs_annotator.tables.files import clear_leftovers, write_json
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)
@@ -43,64 +45,50 @@ def run(request: RunRequest) -> RunResult:
     """
     started = time.perf_counter()
     ledgers.check_ledger(request.config, fresh=request.fresh)
-    stream = request.open_data()
-    large = None
-    if is_large(stream):
-        large = open_large(stream, RunFolder(request.folder), request.config)
-    dataset = request.read_data(stream) if large is None else large.sample
-    config = resolve_config.resolve(request.config, dataset)
-    config = replace(config, data=replace(config.data, **asdict(request.reading())))
-    if large is not None:
-        config = replace(config, data=replace(config.data, id_column=stream.columns.id_setting))
+    folder = RunFolder(request.folder)
+    table = open_table(request.open_data(), folder, request.config)
+    config = resolve_config.resolve(request.config, table.sample)
+    reading = {**asdict(request.reading()), "id_column": table.stream.columns.id_setting}
+    config = replace(config, data=replace(config.data, **reading))
     # Settings and gold are checked before the first call, not after the last.
     learn.check_learning(config.learn)
     _check_models(request, config)
     if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
-        human_review.check_gold(None, dataset)
-    folder = RunFolder(request.folder)
+        check_gold(None, table.sample)
     refuse_lost_ledger(folder, config)
-    tally = Tally(rows_expected=len(dataset.items))
+    tally = Tally(rows_expected=len(table.sample.items))
     with (
         ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say),
         ledgers.noting_payments(folder, config, tally, "run"),
     ):
-        return _run(request, config, dataset, tally, started, large)
+        return _run(request, config, table, tally, started)
 
 
-def _run(
-    request: RunRequest,
-    config: Config,
-    dataset: tables.Dataset,
-    tally: Tally,
-    started: float,
-    large: LargeTable | None,
-) -> RunResult:
-    folder = RunFolder(request.folder)
+def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, started: float) -> RunResult:
+    folder, dataset = RunFolder(request.folder), table.sample
     fits = _kept_from_fits(folder, config)
-    replacing = _refuse_other_work(request, config, dataset, large)
+    replacing = refuse_other_work(request, config, table)
     kept = None if replacing else folder
     if not request.gold_wins:
-        human_review.check_gold(kept, dataset)
-    gold = human_review.gold_of(kept, dataset)
+        check_gold(kept, dataset)
+    gold = gold_of(kept, dataset)
     if request.fresh and folder.ledger.exists():
         request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
     asking = time.perf_counter()
     config = _with_panel(request, config, dataset.items, tally)
-    votes, config = _asked(request, config, dataset, tally, replacing=replacing, large=large)
-    recorded = Recorded(
-        folder=folder, config=config, dataset=dataset, answers=votes, gold=gold, sampled=large is not None
-    )
+    votes, config = _asked(request, config, table, tally, replacing=replacing)
+    recorded = Run(folder=folder, config=config, dataset=dataset, answers=votes, gold=gold, sampled=table.sampled)
     learning = time.perf_counter()
     learned = recorded.learn(config.learn)
     writing = time.perf_counter()
-    if large is None:
-        outcomes = recorded.write(learned, config.learn, fits, spreadsheet_safe=request.spreadsheet_safe)
-    else:
+    if table.sampled:
         recorded.write_learned(learned, config.learn, fits)
-        how = replace(_settings(request, config, tally), progress=request.progress)
-        learned = label_whole(recorded, learned, large, how, spreadsheet_safe=request.spreadsheet_safe)
+        settings = _settings(request, config, tally)
+        learned = label_whole(recorded, learned, table, settings, spreadsheet_safe=request.spreadsheet_safe)
         recorded.write_learned(learned, config.learn, fits)
         outcomes = list(learned.model.judge(recorded.votes))
+    else:
+        outcomes = recorded.write(learned, config.learn, fits, spreadsheet_safe=request.spreadsheet_safe)
     to_label = recorded.hand_out(learned, request.to_label)
     steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
     seconds = {**steps, "write": time.perf_counter() - writing}
@@ -135,10 +123,7 @@ def _check_models(request: RunRequest, config: Config) -> None:
     settings = replace(settings, questions=settings.questions if config.relations.use else {})
     job = ask.open_job(resolve_config.task_of(config), models, relations, settings)
     run_sync(lambda: ask.close_models(job))
-    if config.ask.executor == "batch":
-        check_batches(job)
-    if config.ask.executor == "ray":
-        need_ray()
+    check_executor(config.ask.executor, job, config.ask.ledger)
     ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
 
 
@@ -156,22 +141,6 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tall
     return panel.applied_to(config)
 
 
-def _refuse_other_work(request: RunRequest, config: Config, dataset: tables.Dataset, large: LargeTable | None) -> bool:
-    """Raise if the folder has results of other work; with `request.replace`, return whether it has."""
-    folder = RunFolder(request.folder)
-    if large is None:
-        other = other_work(folder, config, dataset)
-    else:
-        other = other_work(folder, config, replace(dataset, items=large.known), large.data)
-    if other and not request.replace:
-        limit = "" if request.limit is None else ", leave out --limit"
-        raise ConfigError(
-            f"{request.folder} has results {other}: name another folder with -o{limit}, or add --replace, which keeps "
-            "the old results under a dated name"
-        )
-    return bool(other)
-
-
 def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectSettings:
     """Return how to ask, with what is left of the budget."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
@@ -183,20 +152,14 @@ def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectS
 
 
 def _asked(
-    request: RunRequest,
-    config: Config,
-    dataset: tables.Dataset,
-    tally: Tally,
-    *,
-    replacing: bool,
-    large: LargeTable | None,
+    request: RunRequest, config: Config, table: RunTable, tally: Tally, *, replacing: bool
 ) -> tuple[Votes, Config]:
     """Ask all questions, and return the settings with the wording that a model wrote for them, if one did.
 
     Settings and rows are written first, so that an interrupted run can be resumed. Results to be replaced are set aside
     once the run can begin.
     """
-    folder = RunFolder(request.folder)
+    folder, dataset = RunFolder(request.folder), table.sample
     ledger = ledgers.ledger_of(folder, config)
     settings = _settings(request, config, tally)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
@@ -213,14 +176,14 @@ def _asked(
     start: dict[str, Any] = {
         "version": __version__,
         "data": request.data_name,
-        "data_hash": data_hash(dataset.items) if large is None else large.data,
+        "data_hash": table.data,
         "annotators": [annotator.name for annotator, _ in job.annotators],
         "relations": [relation.name for relation in job.relations],
         "config": config_to_dict(config),
         "asked": digest,
     }
-    if large is not None:
-        start |= {SAMPLED: large.rows, "limit": request.limit, "shard": request.shard}
+    if table.sampled:
+        start |= {SAMPLED: table.rows, "limit": request.limit, "shard": request.shard}
     write_json(folder.settings, start)
     tables.write_table(folder.items, dataset.table)
 

@@ -203,12 +203,12 @@ SILENCES: list[tuple[str, tuple[str, ...], str]] = [
     ],
 )
 def test_label_is_read(reply: str, labels: tuple[str, ...], label: str, how: ParseKind) -> None:
-    assert read_label(reply, labels) == (label, "", how)
+    assert read_label(reply, labels)[:3] == (label, "", how)
 
 
 @pytest.mark.parametrize(("reply", "labels", "reason"), SILENCES)
 def test_silence_has_a_reason(reply: str, labels: tuple[str, ...], reason: str) -> None:
-    assert read_label(reply, labels) == (None, reason, "")
+    assert read_label(reply, labels)[:3] == (None, reason, "")
 
 
 TAGGED = "Wow, what a phone. <label>positive</label> they said, and I agree."
@@ -256,7 +256,7 @@ def test_label_counts_even_if_it_is_in_the_text_too(reply: str, asked: str, labe
     ],
 )
 def test_quoting_the_text_is_no_answer(reply: str, asked: str) -> None:
-    assert read_label(reply, NEWS, asked) == (None, "only echoes the text", "")
+    assert read_label(reply, NEWS, asked)[:3] == (None, "only echoes the text", "")
 
 
 def test_own_tag_after_an_echoed_one_counts() -> None:

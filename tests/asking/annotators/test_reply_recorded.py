@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from pcs_annotator.asking.annotators.reply import Reading, read_label
+from pcs_annotator.asking.annotators.reply import ParsedReply, read_label
 
 LABELS = {"sentiment": ("positive", "neutral", "negative"), "gossipcop": ("real", "fake")}
 
@@ -21,7 +21,7 @@ class Recorded(NamedTuple):
     task: str
     reply: str
     times: int
-    reading: Reading
+    reading: ParsedReply
 
 
 @pytest.fixture(scope="module")

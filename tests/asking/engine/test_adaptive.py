@@ -424,8 +424,10 @@ def test_a_denied_access_stops_the_run(budget: Budget, tmp_path: Path) -> None:
 class Sure(Annotator):
     """Is as sure of each answer as its name says."""
 
-    def hear(self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel) -> Question | Vote:
-        vote = super().hear(task, question, replies, model)
+    def parse_reply(
+        self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel
+    ) -> Question | Vote:
+        vote = super().parse_reply(task, question, replies, model)
         assert isinstance(vote, Vote)
         sure = float(self.name)
         return replace(vote, grades=tuple(sure if label == vote.label else (1 - sure) / 4 for label in task.labels))

@@ -16,7 +16,7 @@ from pcs_annotator.asking.engine.budget import (
     BudgetTracker,
     Cost,
     Elsewhere,
-    Spending,
+    LedgerSpending,
     Tokens,
     expected_tokens,
 )
@@ -97,7 +97,7 @@ def test_what_others_pay_beside_a_command_counts_at_once(new_ledger: Callable[[]
         with open_ledger(address) as here, open_ledger(address) as there:
             await there.put(entry(b"0", 0.1))
             await there.put(entry(b"1", None))  # at the price that is known here
-            tracker = BudgetTracker(Budget(usd=1, usd_per_day=1), Spending(here, lambda *_: 0.2).now)
+            tracker = BudgetTracker(Budget(usd=1, usd_per_day=1), LedgerSpending(here, lambda *_: 0.2).now)
             await there.put(entry(b"2", 0.1))
             await there.put(entry(b"2", 0.1))  # paid for twice
             for key in (b"3", b"4"):
@@ -161,7 +161,7 @@ def test_a_budget_is_used_and_hardly_passed_however_long_answers_may_be(max_toke
         annotator = Annotator(url, sampling=Sampling(max_tokens=max_tokens))
         asyncio.run(collect(task, items, [annotator], ledger=ledger, budget_usd=usd, settings=settings))
         with Ledger(ledger) as opened:
-            return Spending(opened, lambda *_: None).now().usd, settings.tally
+            return LedgerSpending(opened, lambda *_: None).now().usd, settings.tally
 
     with stub_process(Behaviour(latency_s=0.005)) as stub:
         url = f"{stub.url}#m"

@@ -17,11 +17,10 @@ from pcs_annotator.base.errors import BadRequest, ServerTrouble
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.vote import Vote
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.judging.baselines import baselines
+from pcs_annotator.judging.baselines.baseline import baselines
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.ask import open_job
-from pcs_annotator.tables.vote_files import read_votes
-from pcs_annotator.tables.written_votes import VoteAxes
+from pcs_annotator.tables.vote_files import VoteAxes, read_votes
 from tests.stub import Behaviour, StubServer
 from tests.stub.answers import Answer, answer, chosen_label, labels_of
 from tests.stub.questions import Question

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Annotator, CollectSettings, Item, RelationOptions, Task, Votes, collect
 from pcs_annotator.asking.engine.budget import Budget
-from pcs_annotator.asking.engine.job import Asking, Job
+from pcs_annotator.asking.engine.job import Job, QuestionForm
 from pcs_annotator.base.errors import BudgetReached, ConfigError
 from pcs_annotator.core.chat import QuestionParts, Reply, Request, TokenPosition
 from pcs_annotator.core.task import Phrasing
@@ -22,7 +22,8 @@ from pcs_annotator.core.vote import Vote
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
-from pcs_annotator.runs.ask import ask_job, open_job, plan_job
+from pcs_annotator.runs.ask import open_job, plan_job
+from pcs_annotator.runs.executors import ask_job
 
 LABELS = ["positive", "neutral", "negative"]
 TASK = Task("How does the writer feel?", LABELS, wordings=["What is the mood?"])
@@ -99,7 +100,7 @@ def test_probabilities_come_back_in_the_order_of_the_task(order: list[int], shar
     given = dict(zip(labels, shares, strict=True))
     listed = [labels[place] for place in order]
     places = tuple(listed.index(label) for label in labels)
-    asking = Asking(Task("Which?", listed), [], places)
+    asking = QuestionForm(Task("Which?", listed), [], places)
     vote = Vote(label=labels[0], grades=tuple(given[label] for label in listed))
     assert asking.in_task_order(vote).grades == tuple(shares)
 

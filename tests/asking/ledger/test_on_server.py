@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from pcs_annotator import CollectSettings, Item, Task, collect
+from pcs_annotator.asking.engine.budget import LOOK_EVERY, Budget, BudgetTracker, Cost, LedgerSpending
 from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
-from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.asking.ledger.open_ledger import open_ledger, open_server_ledger
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import LedgerError, MissingPackage
+from pcs_annotator.base.errors import BudgetReached, LedgerError, MissingPackage
 from pcs_annotator.core.chat import Reply, Usage
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from tests.postgres import GUEST, PASSWORD, USER, PostgresServer
@@ -246,6 +247,40 @@ def test_a_colleague_adds_to_the_sums_of_a_budget_without_rights_on_them(address
             ledger.keep_sums()
             asyncio.run(other.put(paid()))
             assert [*other.keep_sums().by_day(lambda *_: None).values()] == [0.001]
+
+
+def test_the_workers_of_a_run_see_what_the_others_pay_and_when_its_leader_is_gone(address: str) -> None:
+    async def main() -> None:
+        with open_server_ledger(address) as leader:
+            run = leader.lead_run()
+            with (
+                open_server_ledger(address, worker="one", run=run) as one,
+                open_server_ledger(address, worker="two", run=run) as two,
+            ):
+                tracker = BudgetTracker(Budget(calls=3), LedgerSpending(two, lambda *_: None).now)
+                for key in (b"1" * 16, b"2" * 16):
+                    await one.put(paid(key))
+                assert tracker.hold(Cost(None, 12))
+                await two.put(paid(b"3" * 16))
+                tracker.pay(Cost(None, 12))
+                time.sleep(2 * LOOK_EVERY)
+                assert not tracker.hold(Cost(None, 12))
+                with pytest.raises(BudgetReached, match="--max-calls is reached"):
+                    tracker.check(Cost(None, 12))
+                assert leader.paid_in_run() == (3, 36)
+                assert two.run_is_led()
+                assert await one.claim(KEY) is None
+                # a worker that was lost is started again under its name, and takes over its claims and what it paid
+                with open_server_ledger(address, worker="one", run=run) as again:
+                    assert await again.claim(KEY) is None
+                    assert LedgerSpending(again, lambda *_: None).now().beside == (3, 36)
+                leader.__exit__()
+                assert not two.run_is_led()
+        with open_server_ledger(address) as leader:
+            leader.lead_run()
+            assert leader.paid_in_run() == (0, 0)
+
+    asyncio.run(main())
 
 
 def test_a_server_that_is_starting_up_is_waited_for(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

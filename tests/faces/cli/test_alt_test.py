@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.files.config import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, simulated_run, truth_of, write_csv
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.files.runs import read_json, write_json
+from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.tables import write_table
 from tests.builders import simulated_votes
 from tests.simulated import (
@@ -90,7 +90,7 @@ def test_a_table_gets_a_certificate_and_a_decision_for_every_row(table: str, cap
 def test_the_text_shows_what_is_promised_or_why_nothing_is(table: str, capsys: Captured) -> None:
     assert main(["fit", table, *PROMISE, *QUICK, "--folds", "5"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    for words in ("promise: at most 10 %", "90 % certainty", "100 gold rows in 5 folds", "for review"):
+    for words in ("At most 10 %", "90 % certainty", "100 gold rows in 5 folds", "to review"):
         assert words in text
     assert main(["fit", table, "--max-error", "0.001", *QUICK]) == 0
     assert re.search("no promise .*0.1 %", " ".join(capsys.readouterr().out.split()))
@@ -153,7 +153,7 @@ def test_confidence_from_few_gold_rows_is_said_to_be_rough(table: str, capsys: C
     assert 0 < found["confidence_margin"] < 0.5
     assert main(["fit", "few.csv", *PROMISE, *QUICK]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert f"confidence is rough: from {gold_rows} gold rows, ± {100 * found['confidence_margin']:.0f} points" in said
+    assert f"Confidence is rough: from {gold_rows} gold rows, ± {100 * found['confidence_margin']:.0f} points" in said
     assert "ECE calibrated" not in said
 
 
@@ -179,8 +179,8 @@ def test_a_table_without_gold_gets_labels_of_which_none_is_accepted(table: str, 
     assert all(row["pcs_reason"].startswith("uncalibrated") and not row["pcs_confidence"] for row in rows)
     assert main(["fit", "bare.csv"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "no label is accepted, because there are no gold labels" in text
-    assert f"answers agree on {found['decisions']['agree']} of 150 rows, which promises nothing" in text
+    assert "No label is accepted, because there are no gold labels" in text
+    assert f"Answers agree on {found['decisions']['agree']} of 150 rows, which promises nothing" in text
 
 
 def test_a_table_takes_further_gold_by_id(table: str, capsys: Captured) -> None:
@@ -336,7 +336,7 @@ def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warnin
     assert not same["drift"]["found"]
     assert main(["label", "new.csv", "--run", run]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "new texts are answered like the calibration set" in text
+    assert "New texts are answered like the calibration set" in text
     assert "points in a model's answers may go unnoticed" in text
     assert "cannot be seen without an audit" in text
     few = shown(["label", "new.csv", "--run", run, "--limit", "9", "-o", "few.csv"], capsys)["drift"]

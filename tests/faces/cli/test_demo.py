@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.resources import as_file, files
 from math import log
 from pathlib import Path
@@ -13,14 +12,15 @@ import pytest
 from rich.console import Console
 
 from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
-from pcs_annotator.faces.cli.demo import print_tour
+from pcs_annotator.faces.cli.demo import tour_shown
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.demo import tour as touring
 from pcs_annotator.faces.demo.tour import LABELS, STYLES, run_tour
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs import resolve_config
-from pcs_annotator.runs.resolve_config import flags_only
+from pcs_annotator.runs.resolve_config import settings_of
+from pcs_annotator.showing import to_terminal
 from pcs_annotator.verbs.models import missing_weights
 from tests.simulated import read_csv
 from tests.stub.behaviour import pick
@@ -63,7 +63,7 @@ def test_the_tour_labels_every_row_shows_a_text_and_its_answers_and_the_verb_reu
 ) -> None:
     """One test, not three: each process of a parallel run would ask the model again."""
     # Learning with auto takes seconds each time, and the tour does not depend on it.
-    monkeypatch.setattr(resolve_config, "flags_only", lambda flags: flags_only(replace(flags, optimiser="lr")))
+    monkeypatch.setattr(resolve_config, "settings_of", lambda given: settings_of({**given, "optimiser": "lr"}))
     tour = run_tour(tmp_path, progress=False, limit=ROWS)
     assert tour.unlabelled == 0
     assert tour.votes.annotators == STYLES
@@ -71,7 +71,7 @@ def test_the_tour_labels_every_row_shows_a_text_and_its_answers_and_the_verb_reu
     assert len(right) == ROWS
     assert sum(right) > len(right) / 2
 
-    print_tour(tour, Console(width=100, highlight=False))
+    to_terminal.show(*tour_shown(tour), console=Console(width=100, highlight=False))
     text = capsys.readouterr().out
     for words in (tour.outcomes[0].label or "", "labels in reverse order", "PCS:", "pcs run your.csv", "report.html"):
         assert words in text

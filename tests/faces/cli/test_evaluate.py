@@ -104,7 +104,7 @@ def test_a_figure_that_is_undefined_is_null_and_a_dash(capsys: pytest.CaptureFix
     assert shown(fit, capsys)["cross_validation"][0]["auroc_confidence"] is None
     assert main(fit) == 0
     text = capsys.readouterr().out
-    assert re.search(r"uniform +1\.000 +\S+ +– +1\.000", text)
+    assert re.search(r"equal weights +1\.00 +\S+ +– +1\.00", text)
     assert "nan" not in text.split()
 
 
@@ -155,9 +155,9 @@ def test_a_fit_of_graded_votes_is_compared_with_one_graded_question(capsys: pyte
     ]
     assert main(fit) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "scaled logprob * " in text
-    assert "majority * " not in text
-    assert "* uses the log-probabilities of answers" in text
+    assert re.search(r"scaled logprob [\d.– ]+ yes 60", text)
+    assert re.search(r"majority vote [\d.– ]+ no 60", text)
+    assert "Log-probs: methods that use the log-probabilities of answers" in text
     assert text.count("above noise") == 1
     assert re.search(r"Asking twice bought [+−]\d+\.\d points of class AUROC \[", text)
     assert main(["fit", write_graded(Path("one.csv"), relations=1), *fit[2:]]) == 0
@@ -220,7 +220,7 @@ def test_a_run_folder_keeps_the_figures_and_knows_which_relations_a_model_rewrot
 BAD = {
     "three rows": ({"keep": 3}, [], "10 gold rows and two classes.* 3"),
     "no gold": ({"gold": False}, [], "no gold labels"),
-    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes.* 60 of 1"),
+    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes.* 60 rows of 1"),
     "an unknown method": ({}, ["--methods", "guessing"], "'guessing'.* zero-shot, majority"),
     "an unknown relation": ({}, ["--rewritten", "limerick"], "'limerick'.* original"),
     "a method without its votes": ({}, ["--methods", "p-true"], "p-true"),

@@ -113,8 +113,8 @@ def test_a_dataset_without_enough_gold_gets_dashes_and_a_note_beside_one_with_en
 
 BAD: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "three rows": ({"keep": 3}, [], "votes: 5-fold .*10 gold rows"),
-    "no gold": ({"gold": False}, [], "0 of 0"),
-    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes.* 60 of 1"),
+    "no gold": ({"gold": False}, [], "0 rows of 0"),
+    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes.* 60 rows of 1"),
     "a missing model": ({}, ["--model", "gpt"], "votes: .*'gpt'.* model-0, model-1"),
     "a missing relation": ({}, ["--relations", "limerick"], "votes: .*'limerick'"),
     "an unknown rewrite": ({}, ["--rewritten", "limerick"], "'limerick'"),

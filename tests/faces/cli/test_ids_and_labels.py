@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.large import large_table
+from pcs_annotator.runs.labelling import run_table
 from tests.simulated import read_csv
 
 LABELS = ["sports, games", "politics/economy", 'says "no"', "新闻 👍"]
@@ -51,7 +51,7 @@ def test_rows_with_the_same_id_are_numbered_on_request(capsys: pytest.CaptureFix
 
 
 def test_rows_of_a_large_table_are_numbered_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 2)
+    monkeypatch.setattr(run_table, "IN_MEMORY_ROWS", 2)
     write("data.csv", TWICE)
     command = ["run", "data.csv", "--labels", "good,bad", "--id-column", "row", *ASK]
     assert [main(command), main(command)] == [0, 0]

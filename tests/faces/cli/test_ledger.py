@@ -29,7 +29,7 @@ def filled(ledger: LedgerAddress) -> LedgerAddress:
 def test_size_shows_calls_and_cost_per_model(ledger: LedgerAddress, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ledger", "size", str(ledger)]) == 0
     row = next(line.split() for line in capsys.readouterr().out.splitlines() if "scripted:hash" in line)
-    assert (row[:3], row[-1]) == (["scripted:hash", "label", "5"], "free")
+    assert (row[:3], row[-1]) == (["scripted:hash", "label", "5"], "$0.00")
     assert main(["ledger", "size", str(ledger), "--json"]) == 0
     (model,) = json.loads(capsys.readouterr().out)["models"]
     assert (model["model"], model["calls"], model["usd"]) == ("scripted:hash", 5, 0.0)

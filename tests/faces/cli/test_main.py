@@ -11,7 +11,7 @@ import pytest
 from pcs_annotator import __version__
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import VERBS, main, pcs
-from pcs_annotator.runs import fit_table
+from pcs_annotator.verbs import fit_table
 
 
 def test_help_lists_every_verb_without_loading_numpy() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from pcs_annotator import relation_values
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.votes import read_vote_table
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.tables.votes import read_vote_table
 from tests.faces.cli.test_evaluate import write_graded
 
 QUICK = ["--resamples", "50", "--repeats", "1"]
@@ -67,7 +67,7 @@ def test_json_has_the_same_figures_as_python(capsys: pytest.CaptureFixture[str])
     valued = relation_values(votes, gold, rewritten=["order"], repeats=1, resamples=50)
     assert found["conclusions"] == list(valued.conclusions)
     named = {one["relation"]: one for one in found["relations"]}
-    order = next(one for one in valued.values.relations if one.relation == "order")
+    order = next(one for one in valued.relations if one.relation == "order")
     assert order.per_question is not None
     assert named["order"]["per_question"]["low"] == pytest.approx(order.per_question.interval.low)
     assert named["order"]["calls_per_text"] == order.calls == 2  # a question and a rewrite

@@ -69,7 +69,7 @@ def test_check_says_that_texts_stay_as_they_are(texts: Path, capsys: pytest.Capt
     assert main(["relations", "check", str(texts), "--relations", "order,case"]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
     assert "text unchanged" in lines["order"]
-    assert "2 (67%)" in lines["case"]
+    assert "2 (67 %)" in lines["case"]
 
 
 def test_try_says_why_a_text_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,7 +118,7 @@ def test_check_prints_a_table_with_causes_and_flips(texts: Path, capsys: pytest.
     Path("votes.csv").write_text("id,m|original,m|voice\na,yes,no\nb,yes,yes\n", encoding="utf-8")
     assert main(["relations", "check", str(texts), "--relations", "voice,contraction", "--run", "votes.csv"]) == 0
     text = capsys.readouterr().out
-    assert "1 (50%)" in text
+    assert "1 (50 %)" in text
     assert "empty text" in text
     assert main(["relations", "check", str(texts), "--relations", "frame", "--out", "v.csv"]) == 0
     assert main(["relations", "check", str(texts), "--relations", "frame", "--out", "v.csv"]) == 2

@@ -22,12 +22,12 @@ import pytest
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.faces import web
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.files.review_log import read_review
 from pcs_annotator.runs.review.session import Review
+from pcs_annotator.runs.review_state import read_review
 from tests.simulated import copy_run, simulated_run
 
 Captured = pytest.CaptureFixture[str]
-FIELDS = ("id", "lease", "version", "shown_by", "queue")
+FIELDS = ("id", "held", "version", "shown_by", "queue")
 
 
 @pytest.fixture(scope="module")

@@ -181,7 +181,7 @@ def test_settings_come_from_pcs_toml_and_the_command_line_wins(data: str, capsys
     text = Path("pcs.toml").read_text(encoding="utf-8")
     assert 'labels = ["bad", "good"]' in text
     assert 'gold_column = "gold"' in text
-    assert "or lr, logit, scaling, naive-bayes" in text
+    assert "lr, logit, scaling, naive-bayes" in text
     Path("pcs.toml").write_text(text.replace('embedded:smollm2"]', 'scripted:hash"]'), encoding="utf-8")
     found = shown(["run", data, "--relations", "original"], capsys)
     weights = found["weights"]
@@ -191,6 +191,14 @@ def test_settings_come_from_pcs_toml_and_the_command_line_wins(data: str, capsys
     assert main(["init", data]) == 2
     assert "--force" in capsys.readouterr().err
     assert main(["init", data, "--force", "--json"]) == 0
+
+
+def test_the_encoding_in_pcs_toml_is_used_unless_the_command_line_names_another() -> None:
+    Path("data.csv").write_bytes("text,gold\nGrün ist schön.,good\nGrau ist öde.,bad\n".encode("windows-1252"))
+    Path("pcs.toml").write_text('[data]\nencoding = "cp437"\n', encoding="utf-8")
+    for options, first in (([], "Grⁿn"), (["--encoding", "windows-1252", "--replace"], "Grün")):
+        assert main(["run", "data.csv", *SCRIPTED, *options, "-q"]) in (0, 1)
+        assert read("runs/data/labels.csv")[0]["text"].startswith(first)
 
 
 def test_a_run_shows_how_often_each_relation_changed_an_answer(data: str, capsys: pytest.CaptureFixture[str]) -> None:

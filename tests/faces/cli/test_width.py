@@ -6,15 +6,14 @@ import csv
 import io
 import random
 import re
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
+from rich.console import Console
 
-from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.showing import to_terminal
 from tests.stub import Behaviour, stub_process
 
 MODELS = (
@@ -39,8 +38,8 @@ COMMANDS = {
     "all relations": ["relations", "list"],
     "relation value": ["relations", "value", FOLDER, "--resamples", "20", "--repeats", "1"],
 }
-SHORTENED = {"run", "plan", "plan of labelling", "ledger", "relations"}
-"""What names rows by long names; other commands name them in sentences, or have no long ones."""
+SHORTENED = {"run": 120, "plan": 120, "plan of labelling": 120, "ledger": 120, "relations": 80}
+"""Commands with long names in tables, and the width from which these are in full."""
 NUMBER = re.compile(r"(?<![\w.,-])\d[\d.,]*\d(?: ?– ?\d[\d.]*| to [+-]?\d[\d.]*)?")
 
 
@@ -61,14 +60,16 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, str]]
 
         Path("pcs.toml").write_text("[learn]\nresamples = 20\n", encoding="utf-8")
 
-        def at_every_width(as_json: object, as_text: Callable[..., None], *values: Any, **how: object) -> None:
+        real = to_terminal.show
+
+        def at_every_width(*blocks: object, console: Console | None = None) -> None:
             for width in WIDTHS:
                 patch.setenv("COLUMNS", str(width))
                 with redirect_stdout(io.StringIO()) as out:
-                    as_text(*values)
+                    real(*blocks)
                 found[command][width] = out.getvalue()
 
-        patch.setattr(options, "show", at_every_width)
+        patch.setattr(to_terminal, "show", at_every_width)
         for command, arguments in COMMANDS.items():
             found[command] = {}
             assert main(arguments) == 0
@@ -80,7 +81,7 @@ def test_no_line_is_too_long_and_no_number_or_interval_is_cut(command: str, text
     for width, text in texts[command].items():
         assert max(map(len, text.splitlines())) <= width
         assert set(NUMBER.findall(text)) >= set(NUMBER.findall(texts[command][120])), width
-        assert text.count("names in full: ") == (command in SHORTENED and width < 120) or command == "all models"
+        assert text.count("names in full: ") == (width < SHORTENED.get(command, 0)) or command == "all models"
 
 
 def test_intervals_are_shown_at_every_width(texts: dict[str, dict[int, str]]) -> None:

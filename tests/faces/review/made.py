@@ -12,11 +12,11 @@ from threading import Event, Thread
 from pcs_annotator.core.review import Undo, Verdict
 from pcs_annotator.faces.review.app import Pages
 from pcs_annotator.faces.review.keys import keys_of
-from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.files.review_log import read_review
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
+from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
 from tests.faces.web.serving import serving
 from tests.simulated import MODELS, simulated_models, truth_of

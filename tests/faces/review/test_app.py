@@ -15,8 +15,8 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.faces.review.guidelines import rendered
 from pcs_annotator.faces.review.keys import FOR_LABELS, TAKEN, keys_of
+from pcs_annotator.faces.review.layout import guidelines_view
 from pcs_annotator.faces.review.queues import QUEUES
 from tests.faces.review.made import ATTACK, OPTIONS, page_of, verdicts
 from tests.simulated import simulated_run
@@ -67,7 +67,7 @@ class Tags(HTMLParser):
 
 def fields_of(page: str) -> dict[str, str]:
     """Return what the form of a row sends along."""
-    names = ("id", "lease", "version", "shown_by", "queue")
+    names = ("id", "held", "version", "shown_by", "queue")
     return {name: unescape(re.findall(rf'name="{name}" value="([^"]*)"', page)[0]) for name in names}
 
 
@@ -123,8 +123,8 @@ def test_a_name_is_asked_for_once(run: Path) -> None:
         ({"label": "ugly"}, 400, "&#x27;ugly&#x27; is not one of the labels"),
         ({"version": "seven"}, 400, "version=&#x27;seven&#x27; is not a number"),
         ({"version": "9"}, 409, "was judged since it was shown to you"),
-        ({"queue": "longest"}, 400, "queue=&#x27;longest&#x27; is no queue"),
-        ({"shown_by": "nobody"}, 400, "shown_by=&#x27;nobody&#x27; is no queue"),
+        ({"queue": "longest"}, 400, "queue=&#x27;longest&#x27; is not one of learn, random"),
+        ({"shown_by": "nobody"}, 400, "shown_by=&#x27;nobody&#x27; is not one of learn, random"),
     ],
 )
 def test_a_verdict_that_cannot_be_is_refused_in_a_sentence(
@@ -217,7 +217,7 @@ def test_guidelines_of_ones_own_are_shown_as_text_and_nothing_more(run: Path, tm
 
 
 def test_markdown_has_lists_tables_and_links_to_new_tabs() -> None:
-    page = rendered("- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[there](https://example.org)\n")
+    page = guidelines_view("- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[there](https://example.org)\n")
     assert "<li>one</li>" in page
     assert "<td>2</td>" in page
     assert '<a href="https://example.org" target="_blank" rel="noopener noreferrer">' in page

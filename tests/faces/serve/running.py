@@ -10,9 +10,10 @@ from typing import Any
 
 import aiohttp
 
-from pcs_annotator.faces.serve.app import OPEN_PATHS, App
-from pcs_annotator.runs.serve import Service, ServiceOptions
-from pcs_annotator.verbs.label import Saving
+from pcs_annotator.faces.serve.app import OPEN_PATHS, App, Limits
+from pcs_annotator.runs.labelling.fitted import LoadOptions
+from pcs_annotator.runs.labelling.service import Service
+from pcs_annotator.runs.settings import Saving
 from tests.faces.web.serving import serving
 
 
@@ -47,9 +48,9 @@ async def running(
 ) -> AsyncIterator[Running]:
     """Serve a run until the block ends."""
     lines: list[str] = []
-    service = Service(folder, ServiceOptions(saving=saving or Saving(), ledger=ledger, environment={}), lines.append)
+    service = Service(folder, LoadOptions(saving=saving or Saving(), ledger=ledger, environment={}), lines.append)
     async with service:
-        app = App(service, max_queue=max_queue, seconds=seconds)
+        app = App(service, Limits(max_queue=max_queue, seconds=seconds))
         try:
             async with (
                 serving(app.asgi, token=token, say=lines.append, on_stop=app.stopping, open_paths=OPEN_PATHS) as door,

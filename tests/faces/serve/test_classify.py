@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator.asking.engine.budget import Spending
+from pcs_annotator.asking.engine.budget import LedgerSpending
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger
-from pcs_annotator.runs import judge_together, serve_turns
-from pcs_annotator.runs import serve as pipeline_serve
-from pcs_annotator.runs.files.config import Config
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.labelling import service as pipeline_serve
+from pcs_annotator.runs.labelling.service import Service
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.runs.serve import Service
+from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.verbs.fit import fit_run
-from pcs_annotator.verbs.label import Saving, label
+from pcs_annotator.verbs.label import label
 from tests.faces.serve.running import Running, running
 from tests.postgres import PostgresServer
 from tests.simulated import truth_of, write_texts
@@ -280,7 +279,7 @@ def test_the_budget_is_shared_by_all_requests(stub_folder: Path, stub: StubProce
 def test_two_services_together_keep_to_the_budget(stub_folder: Path, stub: StubProcess) -> None:
     def paid() -> float:
         with Ledger(RunFolder(stub_folder).ledger) as ledger:
-            return Spending(ledger, lambda _, sent, got: (sent + got) / 1e6).now().usd
+            return LedgerSpending(ledger, lambda _, sent, got: (sent + got) / 1e6).now().usd
 
     before = paid()
     saving = Saving(budget_usd=before + 0.012, prices={f"{stub.url}#one": (1.0, 1.0)})
@@ -369,7 +368,7 @@ def test_a_replaced_ledger_is_an_error_and_no_loss(run: Path) -> None:
 
 
 def test_a_bug_in_judging_is_reported_without_the_text(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge_together, "_joined", lambda parts: 1 / 0)
+    monkeypatch.setattr("pcs_annotator.core.votes.Votes.joined", lambda parts: 1 / 0)
 
     async def served() -> tuple[int, Any, list[str]]:
         async with running(run) as one:
@@ -413,10 +412,7 @@ def test_label_studio_gets_predictions(run: Path) -> None:
     asyncio.run(served())
 
 
-def test_other_commands_get_their_turn_under_constant_load(
-    stub_folder: Path, stub: StubProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(serve_turns, "LONGEST_TURN", 0.2)
+def test_other_commands_need_not_wait_under_constant_load(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.02)
 
     async def served() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.baselines import Baseline, baselines
+from pcs_annotator.judging.baselines.baseline import Baseline, baselines
 from pcs_annotator.judging.baselines.plain_votes import MajorityVote, SelfConsistency
 from pcs_annotator.judging.baselines.spuq import Spuq
-from pcs_annotator.judging.baselines.stated import LinguisticBaseline, PTrueBaseline, TopKBaseline
+from pcs_annotator.judging.baselines.stated import linguistic, one_step, p_true, two_steps
 
 KINDS = ("1s-top-2", "1s-top-3", "2s-top-2", "ling-1s", "p-true")
 RELATIONS = ("original", "paraphrase-1", "paraphrase-2", "dummy", "voice")
@@ -44,12 +44,12 @@ CALLS = [
     (baselines.create("logprob"), 1),
     (SelfConsistency(), 5),
     (SelfConsistency(draws=3), 3),
-    (TopKBaseline(k=2), 1),
-    (TopKBaseline(k=2, draws=4), 4),
-    (TopKBaseline(steps=2), 2),
-    (LinguisticBaseline(), 1),
-    (PTrueBaseline(), 10),
-    (PTrueBaseline(draws=2), 4),
+    (one_step(2), 1),
+    (one_step(2, draws=4), 4),
+    (two_steps(), 2),
+    (linguistic(), 1),
+    (p_true(), 10),
+    (p_true(draws=2), 4),
     # original, two paraphrases and their rewriting, dummy
     (Spuq(), 6),
     (Spuq(perturbations=("paraphrase",)), 5),
@@ -98,8 +98,8 @@ def test_similarity_that_cannot_be_a_weight_is_refused(similarity: float) -> Non
 
 def test_numbers_of_guesses_are_not_mixed() -> None:
     with pytest.raises(UndefinedMetric, match="1s-top-2, 1s-top-3: set k"):
-        TopKBaseline().scores(recorded())
-    assert TopKBaseline(k=3).name == "1s-top-3"
+        one_step().scores(recorded())
+    assert one_step(3).name == "1s-top-3"
 
 
 def test_more_draws_than_were_recorded_are_refused() -> None:

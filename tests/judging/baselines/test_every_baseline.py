@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.baselines import baselines
+from pcs_annotator.judging.baselines.baseline import baselines
 from pcs_annotator.judging.baselines.stated import complete
 from tests.judging.strategies import LABELS
 

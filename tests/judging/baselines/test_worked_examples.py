@@ -10,10 +10,9 @@ import pytest
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.elicitations import PHRASES
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.baselines.logprob import LogProb
-from pcs_annotator.judging.baselines.plain_votes import MajorityVote, SelfConsistency, ZeroShot
+from pcs_annotator.judging.baselines.plain_votes import LogProb, MajorityVote, SelfConsistency, ZeroShot
 from pcs_annotator.judging.baselines.spuq import Spuq
-from pcs_annotator.judging.baselines.stated import LinguisticBaseline, PTrueBaseline, TopKBaseline
+from pcs_annotator.judging.baselines.stated import linguistic, one_step, p_true, two_steps
 
 LABELS = ("negative", "neutral", "positive")
 NAN = float("nan")
@@ -70,18 +69,10 @@ def test_log_probabilities() -> None:
 
 
 def test_majority_vote() -> None:
-    # Two of three models say positive, one negative: 1/3, 0, 2/3; as a vote that only names its winner 0, 0, 1.
+    # Two of three models say positive, one negative: 1/3, 0, 2/3.
     votes = votes_on_one_text([[[2]], [[0]], [[2]]], annotators=("gemma", "llama", "mistral"))
 
     assert row(MajorityVote().scores(votes)) == pytest.approx([1 / 3, 0, 2 / 3])
-    assert row(MajorityVote(hard=True).scores(votes)) == [0, 0, 1]
-
-
-def test_majority_vote_shares_between_tied_winners() -> None:
-    # One vote each for negative and positive: both win, so a half each.
-    votes = votes_on_one_text([[[2]], [[0]]], annotators=("gemma", "llama"))
-
-    assert row(MajorityVote(hard=True).scores(votes)) == [0.5, 0, 0.5]
 
 
 def test_self_consistency() -> None:
@@ -98,21 +89,21 @@ def test_top_k(steps: int, kind: str) -> None:
     # G1: positive, P1: 0.7; G2: neutral, P2: 0.2. The remaining 0.1 goes to negative, the only label not guessed.
     votes = votes_on_one_text([[[2]]], annotators=(f"gemma/{kind}",), stated=[[[[NAN, 0.2, 0.7]]]])
 
-    assert row(TopKBaseline(steps=1 if steps == 1 else 2).scores(votes)) == pytest.approx([0.1, 0.2, 0.7])
+    assert row((one_step() if steps == 1 else two_steps()).scores(votes)) == pytest.approx([0.1, 0.2, 0.7])
 
 
 def test_top_k_divides_what_adds_up_to_more_than_1() -> None:
     # 0.9 + 0.6 = 1.5, so 0.9 / 1.5 = 0.6 and 0.6 / 1.5 = 0.4; nothing is left for negative.
     votes = votes_on_one_text([[[2]]], annotators=("gemma/1s-top-2",), stated=[[[[NAN, 0.6, 0.9]]]])
 
-    assert row(TopKBaseline().scores(votes)) == pytest.approx([0, 0.4, 0.6])
+    assert row(one_step().scores(votes)) == pytest.approx([0, 0.4, 0.6])
 
 
 def test_linguistic() -> None:
     # Guess: positive, Confidence: Likely, which the survey puts at 0.71. The other two labels share 0.29: 0.145 each.
     votes = votes_on_one_text([[[2]]], annotators=("gemma/ling-1s",), stated=[[[[NAN, NAN, PHRASES["Likely"]]]]])
 
-    assert row(LinguisticBaseline().scores(votes)) == pytest.approx([0.145, 0.145, 0.71])
+    assert row(linguistic().scores(votes)) == pytest.approx([0.145, 0.145, 0.71])
 
 
 def test_p_true() -> None:
@@ -121,7 +112,7 @@ def test_p_true() -> None:
     stated = [[[[NAN, NAN, 1], [NAN, NAN, 1], [NAN, NAN, 0], [NAN, 1, NAN]]]]
     votes = votes_on_one_text([[[2, 2, 2, 1]]], annotators=("gemma/p-true",), stated=stated)
 
-    assert row(PTrueBaseline().scores(votes)) == pytest.approx([0.125, 0.375, 0.5])
+    assert row(p_true().scores(votes)) == pytest.approx([0.125, 0.375, 0.5])
 
 
 PERTURBED = ("original", "paraphrase-1", "paraphrase-2", "dummy", "system")

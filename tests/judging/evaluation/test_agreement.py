@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.coders import Coders
-from pcs_annotator.judging.evaluation import agreement
+from pcs_annotator.judging.evaluation import scored
 from pcs_annotator.judging.evaluation.agreement import (
     MAJORITY,
     MODEL,
@@ -188,7 +188,7 @@ def test_one_coder_has_no_majority() -> None:
 def test_many_labels_and_resamples_are_counted_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     given, gold = labelled(40)
     whole = against_gold(given, gold, LABELS, Scale(), FEW)
-    monkeypatch.setattr(agreement, "MOST_CELLS", 100)
+    monkeypatch.setattr(scored, "MOST_CELLS", 100)
     assert against_gold(given, gold, LABELS, Scale(), FEW).figures == whole.figures
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.judging.baselines.logprob import LogProb
-from pcs_annotator.judging.evaluation.compare import REFERENCES, Figures, cross_validate, references, with_holm
-from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, evaluate
+from pcs_annotator.judging.baselines.plain_votes import LogProb
+from pcs_annotator.judging.evaluation.evaluate import REFERENCES, cross_validate, evaluate, references
+from pcs_annotator.judging.evaluation.figures import MethodFigures, with_holm
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_confidence, ece
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
@@ -77,7 +78,8 @@ def test_p_values_are_adjusted_for_the_number_of_methods() -> None:
     p_values = [test.p_value for test in tests if test]
     expected = holm(p_values[:3]) + holm(p_values[3:])
     assert [one.holm for one in others] + [one.holm_accuracy for one in others] == pytest.approx(expected)
-    old = [Figures.from_dict({k: v for k, v in one.to_dict().items() if "holm" not in k}) for one in (first, *others)]
+    written = [one.to_dict() for one in (first, *others)]
+    old = [MethodFigures.from_dict({k: v for k, v in one.items() if "holm" not in k}) for one in written]
     assert old[1].holm is None
     assert with_holm(old) == [first, *others]
 
@@ -145,7 +147,7 @@ def test_majority_is_the_same_in_fit_and_evaluate(relations: tuple[str, ...]) ->
     _, fitted = cross_validate(asked, gold, ["lr", "majority"], resamples=20)
     majority = evaluate(asked, gold, ["lr", "majority"], how).methods[1]
     assert (fitted.auroc, fitted.accuracy) == (majority.figures["auroc"], majority.figures["accuracy"])
-    assert fitted.questions == majority.calls.questions == 3
+    assert fitted.questions == majority.questions == 3
     [own] = cross_validate(asked, gold, ["majority"], resamples=20)
     weights = fit_coded(asked, gold, "majority")
     assert own.auroc.value == pytest.approx(auroc(score(asked, weights), gold))
@@ -190,7 +192,7 @@ def test_figures_survive_json() -> None:
     assert graded.auroc_confidence is not None
     assert undefined.auroc_confidence is None
     for figures in (graded, hard, undefined):
-        assert Figures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
+        assert MethodFigures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
 
 
 def test_figures_of_an_earlier_version_can_be_read() -> None:
@@ -198,7 +200,9 @@ def test_figures_of_an_earlier_version_can_be_read() -> None:
     [figures] = cross_validate(votes, gold, ["uniform"], resamples=20)
     added = ("questions", "graded", "auroc_confidence")
     old = {name: value for name, value in figures.to_dict().items() if name not in added}
-    assert Figures.from_dict(old) == figures._replace(questions=None, graded=False, auroc_confidence=None)
+    found = MethodFigures.from_dict(old)
+    assert (found.questions, found.graded, found.auroc_confidence) == (None, False, None)
+    assert (found.method, found.auroc, found.accuracy) == (figures.method, figures.auroc, figures.accuracy)
 
 
 def test_a_method_is_not_behind_itself() -> None:

@@ -8,7 +8,7 @@ import pytest
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.baselines import Asks
+from pcs_annotator.judging.baselines.baseline import Asks
 from pcs_annotator.judging.evaluation.methods import (
     BestAnnotator,
     Calls,
@@ -18,6 +18,7 @@ from pcs_annotator.judging.evaluation.methods import (
     ready,
     self_consistency,
 )
+from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.optimisers.simple import Uniform
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded
@@ -91,7 +92,7 @@ def test_a_baseline_is_scored_once_and_calibrated_out_of_fold() -> None:
     votes, gold = simulated_votes([0.8], items=40)
     codes = coded(votes, gold)
     entrant = ready(FirstVote(), votes)
-    fits = [entrant.cross_fit(codes, 4, seed, "softmax") for seed in (0, 1)]
+    fits = entrant.cross_fits(codes, Splits(folds=4, repeats=2))
     assert (fits[0].scores == FirstVote().scores(votes)).all()
     assert (fits[0].probabilities != fits[1].probabilities).any()
 

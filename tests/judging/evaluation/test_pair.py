@@ -9,8 +9,8 @@ from pcs_annotator import Votes
 from pcs_annotator.base.errors import MismatchError, UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions
-from pcs_annotator.judging.evaluation.pair import Contender, compare_pair
+from pcs_annotator.judging.evaluation.evaluate import Contender, compare_pair
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions
 from tests.builders import simulated_votes
 
 QUICK = EvaluationOptions(resamples=200)

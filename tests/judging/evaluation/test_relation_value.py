@@ -10,9 +10,10 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, evaluate
+from pcs_annotator.judging.evaluation.evaluate import evaluate
 from pcs_annotator.judging.evaluation.methods import OnCells
 from pcs_annotator.judging.evaluation.relation_value import RelationValue, RelationValues, relation_values
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from tests.builders import LABELS
 from tests.judging.evaluation.graded import graded_votes
@@ -83,8 +84,8 @@ def test_a_gain_is_the_difference_of_the_two_figures_that_evaluate_computes() ->
     assert found.auroc == pytest.approx(alone.figures["auroc"].value)
     gain = by_name(found)["good"].gain
     assert gain.difference == pytest.approx(both.figures["auroc"].value - alone.figures["auroc"].value)
-    assert alone.against is not None
-    assert gain.interval == pytest.approx(alone.against.auroc.interval)
+    assert alone.behind is not None
+    assert gain.interval == pytest.approx(alone.behind.interval)
 
 
 def test_a_relation_that_applies_to_some_rows_is_judged_there() -> None:

@@ -11,18 +11,18 @@ import numpy as np
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Grades, Mask
 from pcs_annotator.core.vote import OPEN, Cell
-from pcs_annotator.core.weights import Evidence, Reading
+from pcs_annotator.core.votes import GRADE_TOLERANCE
+from pcs_annotator.core.weights import Evidence, VoteScale
 from pcs_annotator.judging.weighing.calibration import (
     Calibrator,
     RawScores,
     SoftmaxCalibrator,
 )
 from pcs_annotator.judging.weighing.scoring import MIN_GRADE, choose
-from pcs_annotator.tables.probability_columns import GRADE_TOLERANCE
 
 Kind = Literal["hard", "graded", "mixed"]
 KINDS: tuple[Kind, ...] = ("hard", "graded", "mixed")
-Reads = Reading | Literal["linear"]
+Reads = VoteScale | Literal["linear"]
 READS: tuple[Reads, ...] = ("linear", "shares", "log-odds", "mean log-odds")
 Calibration = Literal["none", "softmax", "falling"]
 CALIBRATIONS: tuple[Calibration, ...] = ("none", "softmax", "falling")

@@ -14,7 +14,7 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.vote import OPEN, Cell
-from pcs_annotator.core.weights import Evidence, Reading
+from pcs_annotator.core.weights import Evidence, VoteScale
 from pcs_annotator.judging.spending.stopping import ExactStop, places_of
 from pcs_annotator.judging.spending.strategy import simulate
 from pcs_annotator.judging.weighing.calibration import SoftmaxCalibrator
@@ -209,7 +209,7 @@ def test_linear_weights_stop_as_soon_as_no_future_can_change_the_label(kind: Kin
 
 
 @pytest.mark.parametrize("reads", ["log-odds", "mean log-odds"])
-def test_weights_for_graded_votes_ask_about_everything(reads: Reading) -> None:
+def test_weights_for_graded_votes_ask_about_everything(reads: VoteScale) -> None:
     votes = votes_of([[[0, 0, 0]]])
     evidence = Evidence(
         labels=votes.labels, log_prior=np.zeros(2), log_likelihood=np.tile(np.eye(2), (1, 3, 1, 1)), reads=reads

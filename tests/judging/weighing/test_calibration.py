@@ -13,7 +13,7 @@ from scipy.optimize import approx_fprime, minimize_scalar
 
 from pcs_annotator.base.errors import MismatchError, UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.weights import Evidence, Reading, Weights
+from pcs_annotator.core.weights import Evidence, VoteScale, Weights
 from pcs_annotator.judging.metrics.metrics import ece, log_loss
 from pcs_annotator.judging.weighing import calibration
 from pcs_annotator.judging.weighing.calibration import (
@@ -297,7 +297,7 @@ def test_offsets_cannot_be_changed_from_outside() -> None:
         ("shares", [0.5, -0.5], "softmax"),
     ],
 )
-def test_offsets_are_not_learned_twice(reads: Reading, offsets: list[float], method: str) -> None:
+def test_offsets_are_not_learned_twice(reads: VoteScale, offsets: list[float], method: str) -> None:
     evidence = Evidence(
         labels=("a", "b"), log_prior=np.array(offsets), log_likelihood=np.eye(2)[np.newaxis, np.newaxis], reads=reads
     )

@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from pcs_annotator import Votes, Weights, score
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.core.weights import Evidence, Reading
+from pcs_annotator.core.weights import Evidence, VoteScale
 from pcs_annotator.judging.weighing import scoring
 from pcs_annotator.judging.weighing.scoring import MIN_GRADE, choose, read_votes, softmax
 from tests.builders import simulated_votes, votes_of
@@ -256,7 +256,7 @@ def test_hard_votes_read_the_same_as_shares_and_as_log_odds() -> None:
 
 @pytest.mark.parametrize("reads", ["shares", "log-odds", "mean log-odds"])
 def test_scores_of_graded_votes_do_not_depend_on_the_size_of_chunks(
-    reads: Reading, monkeypatch: pytest.MonkeyPatch
+    reads: VoteScale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     votes, _ = graded_votes([1.0, 0.5], items=20)
     table = np.random.default_rng(0).normal(size=(2, 2, 3, 3))

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator.models.embedded_engine.engine import label_log_probabilities, label_piece
-from pcs_annotator.models.embedded_engine.forward import Network, Piece
-from pcs_annotator.models.embedded_engine.gguf import read_gguf
-from pcs_annotator.models.label_tree import LabelTree
+from pcs_annotator.models.local.forward import Network, Piece
+from pcs_annotator.models.local.gguf import read_gguf
+from pcs_annotator.models.local.label_tree import LabelTree
+from pcs_annotator.models.local.numpy_engine import label_log_probabilities, label_piece
 
 END = 2
 PROMPT = [11, 12, 13, 14]

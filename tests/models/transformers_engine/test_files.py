@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
-from pcs_annotator.models import transformers_local
+from pcs_annotator.models.local import hub_files as files_module
+from pcs_annotator.models.local import models as transformers_local
+from pcs_annotator.models.local.hub_files import ModelFiles, download, find_files
 from pcs_annotator.models.resolve import resolve_model
-from pcs_annotator.models.transformers_engine import files as files_module
-from pcs_annotator.models.transformers_engine.files import ModelFiles, download, find_files
 
 
 def write_model(folder: Path, **settings: Any) -> Path:

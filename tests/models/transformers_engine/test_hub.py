@@ -18,9 +18,9 @@ pytest.importorskip("transformers")
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Constraint
+from pcs_annotator.models.local.hub_files import download, find_files
+from pcs_annotator.models.local.models import TransformersModel
 from pcs_annotator.models.resolve import resolve_model
-from pcs_annotator.models.transformers_engine.files import download, find_files
-from pcs_annotator.models.transformers_local import TransformersModel
 from pcs_annotator.verbs.models import missing_weights, pull_weights
 from tests.models.stub import question, run
 from tests.models.transformers_engine.random_models import save_llama

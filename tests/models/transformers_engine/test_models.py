@@ -19,11 +19,11 @@ from pcs_annotator.asking.annotators.annotator import Question  # noqa: E402
 from pcs_annotator.base.errors import BadRequest, ConfigError, Unanswerable  # noqa: E402
 from pcs_annotator.core.chat import ChatModel, Constraint, Message, Reply, Request, Sampling  # noqa: E402
 from pcs_annotator.core.vote import Vote  # noqa: E402
-from pcs_annotator.models import batching  # noqa: E402
+from pcs_annotator.models import sharing  # noqa: E402
+from pcs_annotator.models.local.hub_files import find_files  # noqa: E402
+from pcs_annotator.models.local.models import TransformersModel  # noqa: E402
+from pcs_annotator.models.local.torch_engine import load_engine  # noqa: E402
 from pcs_annotator.models.resolve import resolve_model  # noqa: E402
-from pcs_annotator.models.transformers_engine.files import find_files  # noqa: E402
-from pcs_annotator.models.transformers_engine.runner import Placement, load  # noqa: E402
-from pcs_annotator.models.transformers_local import TransformersModel  # noqa: E402
 from pcs_annotator.verbs.models import check_models, missing_weights  # noqa: E402
 from tests.models.stub import question, run  # noqa: E402
 from tests.models.transformers_engine.random_models import CHAT, save_llama, save_tokenizer  # noqa: E402
@@ -63,9 +63,10 @@ def replies(model: ChatModel, requests: Sequence[Request]) -> list[Reply]:
 
 
 def prompt_text(model: TransformersModel, request: Request) -> str:
-    ((runner, _),) = batching._loaded.values()
-    (prompt,) = runner._loaded.prompts.prompts([request.messages])
-    text: str = runner._loaded.prompts._tokenizer.decode(prompt.head + prompt.tail)
+    ((runner, _),) = sharing._shared.values()
+    prompts = runner.engine().prompts
+    (prompt,) = prompts.prompts([request.messages])
+    text: str = prompts._tokenizer.decode(prompt.head + prompt.tail)
     return text
 
 
@@ -77,7 +78,7 @@ def test_votes_are_graded_and_tokens_counted(model: TransformersModel) -> None:
         assert text.endswith("<|im_end|>\n<|im_start|>assistant\n")
         assert isinstance(reply.logprobs, tuple)
         assert np.exp([log for _, log in reply.logprobs[0].alternatives]).sum() == pytest.approx(1, abs=1e-3)
-        vote = Annotator(model).hear(MOOD, Question(request=request, text="", cut=0), [reply], model)
+        vote = Annotator(model).parse_reply(MOOD, Question(request=request, text="", cut=0), [reply], model)
         assert isinstance(vote, Vote)
         assert vote.label in MOOD.labels
         assert vote.grades is not None
@@ -90,8 +91,8 @@ def test_votes_are_graded_and_tokens_counted(model: TransformersModel) -> None:
 def test_grades_are_those_of_the_whole_prompt_and_each_label(model: TransformersModel) -> None:
     (request,) = asked(TEXTS[:1], model)
     (reply,) = replies(model, [request])
-    ((runner, _),) = batching._loaded.values()
-    loaded = runner._loaded
+    ((runner, _),) = sharing._shared.values()
+    loaded = runner.engine()
     (prompt,) = loaded.prompts.prompts([request.messages])
     sequences = loaded.prompts.label_tokens(tuple(MOOD.labels))
     assert [loaded.prompts.decode(sequence) for sequence in sequences] == list(MOOD.labels)
@@ -144,9 +145,9 @@ def test_without_a_chat_template_the_prompt_is_plain_text(tmp_path: Path) -> Non
     text = prompt_text(model, requests[0])
     assert text.startswith("You label texts.")
     assert text.endswith("nothing else.\n\nAnswer:")
-    ((runner, _),) = batching._loaded.values()
-    tokens = runner._loaded.prompts.label_tokens(("positive", "negative"))
-    assert [runner._loaded.prompts.decode(sequence) for sequence in tokens] == [" positive\n", " negative\n"]
+    ((runner, _),) = sharing._shared.values()
+    tokens = runner.engine().prompts.label_tokens(("positive", "negative"))
+    assert [runner.engine().prompts.decode(sequence) for sequence in tokens] == [" positive\n", " negative\n"]
     assert all(reply.text in MOOD.labels for reply in found)
     run(model.close())
 
@@ -199,17 +200,18 @@ def test_free_text_has_log_probabilities_if_they_are_asked_for(model: Transforme
 def test_an_answer_ends_at_the_end_of_the_turn(model: TransformersModel) -> None:
     request = Request(messages=(Message("user", "Hello"),), sampling=Sampling(max_tokens=6))
     (long,) = replies(model, [request])
-    ((runner, _),) = batching._loaded.values()
-    prompts, writer = runner._loaded.prompts, runner._loaded.writer
+    ((runner, _),) = sharing._shared.values()
+    engine = runner.engine()
+    prompts = engine.prompts
     (prompt,) = prompts.prompts([request.messages])
     with torch.inference_mode():
-        answer = writer._model.generate(
+        answer = engine.model.generate(
             torch.tensor([prompt.head + prompt.tail]), max_new_tokens=6, do_sample=False, eos_token_id=None
         )
     third = answer[0, prompt.length + 2].item()
-    writer._ends = [third]
+    engine.ends = [third]
     (ended,) = replies(model, [request])
-    writer._ends = [prompts._tokenizer.eos_token_id]
+    engine.ends = [prompts._tokenizer.eos_token_id]
     assert ended.finish == "stop"
     assert (ended.usage.output_tokens or 9) <= 3
     assert len(ended.text) < len(long.text)
@@ -254,11 +256,11 @@ def test_the_last_to_close_unloads(folder: Path) -> None:
     (request,) = asked(TEXTS[:1], one)
     first, second = replies(one, [request])[0], replies(two, [request])[0]
     assert first.logprobs == second.logprobs
-    assert len(batching._loaded) == 1
+    assert len(sharing._shared) == 1
     run(one.close())
-    assert len(batching._loaded) == 1
+    assert len(sharing._shared) == 1
     run(two.close())
-    assert not batching._loaded
+    assert not sharing._shared
     assert replies(one, [request])[0].logprobs == first.logprobs
     run(one.close())
 
@@ -266,7 +268,7 @@ def test_the_last_to_close_unloads(folder: Path) -> None:
 @pytest.mark.filterwarnings("ignore:mkldnn")  # some processors have no such numbers
 def test_devices_and_types_come_from_the_environment(folder: Path) -> None:
     files = find_files(str(folder), {})
-    half = load(folder, Placement("cpu", "bfloat16"))
+    half = load_engine(folder, "cpu", "bfloat16")
     assert half.reader._model.dtype is torch.bfloat16
     assert half.reader.shares
     with pytest.raises(ConfigError, match="PCS_DTYPE is 'int3'"):

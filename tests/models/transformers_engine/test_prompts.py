@@ -10,8 +10,8 @@ import pytest
 
 from pcs_annotator import Task
 from pcs_annotator.asking.annotators.prompt import PromptStyle, build_messages, task_prompt
-from pcs_annotator.models.transformers_engine import prompts
-from pcs_annotator.models.transformers_engine.prompts import PromptWriter
+from pcs_annotator.models.local import chat_prompts as prompts
+from pcs_annotator.models.local.chat_prompts import PromptWriter
 from pcs_annotator.relations.phrases import all_phrases
 
 

@@ -9,18 +9,16 @@ import numpy as np
 import pytest
 
 from pcs_annotator.core.chat import QuestionParts
-from pcs_annotator.models.embedded_engine import prompts
-from pcs_annotator.models.embedded_engine.engine import Engine
-from pcs_annotator.models.embedded_engine.engine import LabelQuestion as EmbeddedQuestion
-from pcs_annotator.models.embedded_engine.gguf import read_gguf
-from pcs_annotator.models.label_tree import LabelTree
+from pcs_annotator.models.local import short_prompts as prompts
+from pcs_annotator.models.local.gguf import read_gguf
+from pcs_annotator.models.local.label_tree import LabelQuestion, LabelTree
+from pcs_annotator.models.local.numpy_engine import NumpyEngine
 from pcs_annotator.models.pull import WEIGHTS, is_intact, weights_path
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from pcs_annotator.models.transformers_engine.layout import LabelQuestion  # noqa: E402
-from pcs_annotator.models.transformers_engine.reading import Reader  # noqa: E402
+from pcs_annotator.models.local.torch_reading import Reader  # noqa: E402
 
 PATH = weights_path("smollm2")
 pytestmark = [
@@ -89,16 +87,17 @@ def llama_from_gguf(path: Path) -> Any:
 
 @pytest.mark.parametrize("style", ["chat", "plain"])
 def test_both_engines_give_the_same_probabilities(style: Any) -> None:
-    engine = Engine(PATH)
+    engine = NumpyEngine(PATH)
     vocabulary = engine.vocabulary
-    sequences = tuple(tuple(label) for label in prompts.label_sequences(vocabulary, style, LABELS))
+    tree = LabelTree(prompts.label_sequences(vocabulary, style, LABELS))
     parts = QuestionParts("What is the sentiment of this text?", "", "")
     made = [prompts.label_prompt(vocabulary, style, parts._replace(text=text), LABELS) for text in TEXTS]
-    ours = np.exp(engine.label([EmbeddedQuestion(prompt, sequences) for prompt in made]))
-    tree = LabelTree(sequences)
+    asked = [LabelQuestion(prompt, tree) for prompt in made]
+    ours = np.exp([logs for _, logs in engine.label_logprobs(asked)])
+    engine.close()
     reader = Reader(llama_from_gguf(PATH))
     assert reader.shares
-    found = dict(reader.read([LabelQuestion(prompt, tree) for prompt in made]))
+    found = dict(reader.read(asked))
     theirs = np.exp(np.stack([np.asarray(found[number]) for number in range(len(made))]))
     assert theirs == pytest.approx(ours, abs=2e-3)
     assert np.ptp(ours, axis=0).max() > 0.05

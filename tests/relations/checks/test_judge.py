@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.variant import Verdict
+from pcs_annotator.core.variant import CheckResult
 from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import judge, read_judgement
 
 
 @pytest.mark.parametrize("reply", ["SAME", "same.", "**Same**", "SAME: both say that it rained"])
 def test_same_passes(reply: str) -> None:
-    assert read_judgement(reply) == Verdict("judge", True)
+    assert read_judgement(reply) == CheckResult("judge", True)
 
 
 def test_different_fails_with_its_reason() -> None:
     found = read_judgement("DIFFERENT: the second denies it.\nMore words")
-    assert found == Verdict("judge", False, "a reader finds: the second denies it; keep the meaning")
+    assert found == CheckResult("judge", False, "a reader finds: the second denies it; keep the meaning")
 
 
 @pytest.mark.parametrize("reply", ["", "It depends.", "SAME or DIFFERENT", "The texts are different", "samething"])

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.runs.files.config import Config, config_from_dict, config_to_dict, read_config
+from pcs_annotator.runs.files.config import config_from_dict, config_to_dict, read_config
+from pcs_annotator.runs.settings import Config
 
 GOOD = """
 [relations]
@@ -95,6 +96,9 @@ def test_the_file_in_the_working_folder_is_found(tmp_path: Path) -> None:
         ("[relations.x]\nprompt = 'Rewrite.'\nlongest = 'long'\n", r"line 3: .*longest.*'long'.*number"),
         ("[ask]\ndraws = 1.5\n", r"line 2: ask\.draws.*1\.5.*whole number"),
         ("[ask]\ndraws = true\n", r"line 2: ask\.draws.*True.*whole number"),
+        ("[ask]\ndraws = 0\n", r"line 2: ask\.draws is 0, must be at least 1"),
+        ("[ask]\nmax_per_second = 0\n", r"line 2: ask\.max_per_second is 0, must be more than 0"),
+        ("[ask]\nprices = 3\n", r"line 2: ask\.prices is 3, must be a table"),
         ("[ask]\nbudget_usd = 'much'\n", r"line 2: ask\.budget_usd.*'much'.*number"),
         ("[ask.prices]\n'my:model' = [1]\n", r"ask\.prices\.my:model.*\[1\].*2 numbers"),
         ("[task.meanings]\ngood = 1\n", r"line 2: task\.meanings\.good.* 1.*text"),

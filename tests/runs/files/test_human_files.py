@@ -8,11 +8,11 @@ import pytest
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.runs.files.human_files import (
     AuditedLabel,
-    Drawn,
+    DrawnRow,
     GivenGold,
+    read_audit,
     read_drawn,
     read_gold,
-    read_verdicts,
     write_audit,
     write_drawn,
     write_gold,
@@ -67,7 +67,7 @@ def test_without_a_kind_a_row_was_chosen_by_a_person(tmp_path: Path) -> None:
 
 
 def test_rows_written_out_for_people_are_remembered(tmp_path: Path) -> None:
-    drawn = [Drawn("a", "at random", "h1"), Drawn("=b", "for audit", "h2")]
+    drawn = [DrawnRow("a", "at random", "h1"), DrawnRow("=b", "for audit", "h2")]
     write_drawn(tmp_path / "drawn.csv", drawn)
     assert read_drawn(tmp_path / "drawn.csv") == drawn
     write_drawn(tmp_path / "drawn.csv", [])
@@ -76,7 +76,7 @@ def test_rows_written_out_for_people_are_remembered(tmp_path: Path) -> None:
 
 def test_verdicts_may_be_written_in_several_words(tmp_path: Path) -> None:
     path = written(tmp_path, "id,text,label,verdict\na,One,good,Right\nb,Two,bad,no\nc,Three,bad,\nd,Four,bad,OK\n")
-    assert read_verdicts(path) == [
+    assert read_audit(path) == [
         AuditedLabel(1, "a", "good", True, "One"),
         AuditedLabel(2, "b", "bad", False, "Two"),
         AuditedLabel(4, "d", "bad", True, "Four"),
@@ -86,7 +86,7 @@ def test_verdicts_may_be_written_in_several_words(tmp_path: Path) -> None:
 def test_an_audit_without_verdicts_is_an_error(tmp_path: Path) -> None:
     write_audit(tmp_path / "audit.csv", [("a", "One", "good")])
     with pytest.raises(TableError, match=r"audit\.csv.*verdict is empty"):
-        read_verdicts(tmp_path / "audit.csv")
+        read_audit(tmp_path / "audit.csv")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_unusable_gold_is_an_error(content: str, problem: str, tmp_path: Path) -
 )
 def test_unusable_verdicts_are_an_error(content: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(TableError, match=problem):
-        read_verdicts(written(tmp_path, content))
+        read_audit(written(tmp_path, content))
 
 
 def test_a_spreadsheet_runs_no_cell_and_every_cell_is_read_back(tmp_path: Path) -> None:

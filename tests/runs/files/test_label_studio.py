@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Task
-from pcs_annotator.runs.files import annotation_tools
-from pcs_annotator.runs.files.annotation_tools import Answer, RowToAnswer
+from pcs_annotator.runs.files import label_studio
 from pcs_annotator.runs.files.label_studio import (
     HOTKEYS,
     Interface,
+    RowToAnswer,
+    StudioAnswer,
     labelling_interface,
     prediction,
     read_answers,
@@ -153,7 +154,7 @@ def test_annotations_come_back_with_who_when_and_how_long(tmp_path: Path) -> Non
     by_mail = annotation("good", completed_by={"id": 4, "email": "ada@example.org"}, lead_time=None, updated_at=None)
     path = exported(tmp_path, annotated(task_of(row(), "v"), annotation(), by_mail))
     second, first = read_answers(path)
-    assert first == Answer(
+    assert first == StudioAnswer(
         where="project-83.json, task 1, annotation 1001",
         id="a",
         text="Fine.",
@@ -241,7 +242,7 @@ def test_a_file_that_is_missing_not_text_or_too_large_is_refused(
     path.write_bytes(b"\xff\xd8\xff")
     with pytest.raises(TableError, match=r"picture\.json is not valid JSON"):
         read_answers(path)
-    monkeypatch.setattr(annotation_tools, "MOST_BYTES", 2)
+    monkeypatch.setattr(label_studio, "MOST_BYTES", 2)
     with pytest.raises(TableError, match=r"picture\.json has .* GB.*split it"):
         read_answers(path)
 

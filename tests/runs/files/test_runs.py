@@ -10,14 +10,12 @@ import pytest
 
 from pcs_annotator import __version__
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.runs.files.runs import (
+from pcs_annotator.runs.files.runs import Origin, RunFolder, read_origin
+from pcs_annotator.tables.files import (
     SCHEMA,
-    Origin,
-    RunFolder,
     atomic_path,
     clear_leftovers,
     read_json,
-    read_origin,
     set_aside,
     write_json,
     write_page,
@@ -112,7 +110,7 @@ def test_results_are_set_aside_together_and_an_interruption_loses_none(tmp_path:
 def test_temporary_files_of_dead_processes_are_cleared_and_no_others(tmp_path: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    gone = [f".labels.csv.{dead.pid}-abcd_123.csv", ".variants.parquet.9xohjp1x.parquet"]
+    gone = [f".labels.csv.{dead.pid}-abcd_123.csv", ".variants.parquet.999999999-9xohjp1x.parquet"]
     kept = [".labels.csv", ".env", ".hidden.csv.notes.csv", "labels.csv"]
     for name in (*gone, *kept):
         (tmp_path / name).touch()
@@ -124,7 +122,7 @@ def test_temporary_files_of_dead_processes_are_cleared_and_no_others(tmp_path: P
 
 def test_a_run_clears_what_a_killed_one_left(tmp_path: Path) -> None:
     result = simulated_run(tmp_path, rows=12, gold_rows=6)
-    leftover = result.folder.path / ".variants.parquet.9xohjp1x.parquet"
+    leftover = result.folder.path / ".variants.parquet.999999999-9xohjp1x.parquet"
     leftover.touch()
     simulated_run(tmp_path, rows=12, gold_rows=6)
     assert not leftover.exists()

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.runs.files.review_log import read_review
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
+from pcs_annotator.runs.review_state import read_review
 from tests.simulated import simulated_run
 
 REVIEWING = """
@@ -25,9 +25,9 @@ from pcs_annotator.runs.review.values import Given, ReviewOptions
 
 review = Review.open(Path(sys.argv[1]), ReviewOptions(refit_every=0))
 while (shown := review.next_row("ann", "learn")) is not None:
-    lease, version = shown.lease, shown.version
-    given = Given(id=shown.id, label="good", reviewer="ann", queue="learn", lease=lease, version=version)
-    print(shown.id, review.submit(given).numbers[0], flush=True)
+    held, version = shown.held, shown.version
+    given = Given(id=shown.id, label="good", reviewer="ann", queue="learn", held=held, version=version)
+    print(shown.id, review.submit(given).number, flush=True)
 """
 
 

@@ -13,11 +13,11 @@ import pytest
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, TableError
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Draw, Queue, Verdict, audit_order, fixed_order, frame_hash
-from pcs_annotator.runs.files.review_log import read_review
-from pcs_annotator.runs.review import record as record_module
+from pcs_annotator.runs import review_state
 from pcs_annotator.runs.review.rows import DECISIONS
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions, Shown
+from pcs_annotator.runs.review_state import read_review
 from tests.runs.review.reviewing import judge, verdict
 
 
@@ -54,7 +54,7 @@ def frame_of(review: Review) -> list[str]:
 
 
 def draws_in(review: Review) -> list[Draw]:
-    return [event for event in read_review(review._rows.folder.review) if isinstance(event, Draw)]
+    return [event for event in read_review(review._rows.run.folder.review) if isinstance(event, Draw)]
 
 
 def take(review: Review, queue: Queue, reviewer: str = "ann") -> Shown:
@@ -145,7 +145,7 @@ def test_audits_are_of_accepted_rows_without_gold(review: Review) -> None:
     shown = [judge(review, "audit", "good") for _ in range(3)]
     assert [one.id for one in shown] == by_hand[1:4]
     assert [draw.probability for draw in draws_in(review)] == pytest.approx([1 / 9, 1 / 8, 1 / 7])
-    assert [one.queue for one in review._record.given_by["ann"].values()] == ["chosen", "audit", "audit", "audit"]
+    assert [one.queue for one in review._state.given_by["ann"].values()] == ["chosen", "audit", "audit", "audit"]
     assert review.progress("ann").queues["audit"] == (3, 6)
     review._queues.take_rows(rows)  # as after a fit: what was audited stays so
     assert [judge(review, "audit", "good").id for _ in range(6)] == by_hand[4:]
@@ -156,13 +156,13 @@ def test_a_queue_counts_only_if_it_showed_the_row(review: Review) -> None:
     shown = take(review, "random")
     for queue in ("audit", "conflicts", "doubtful"):
         review.submit(verdict(review.show(shown.id, "ann", queue), "good"))
-    assert [one.queue for one in review._record.given_by["ann"].values()] == ["chosen"] * 3
+    assert [one.queue for one in review._state.given_by["ann"].values()] == ["chosen"] * 3
 
 
 def test_a_reload_shows_the_same_row_again(review: Review) -> None:
     first = take(review, "learn")
     again = take(review, "learn")
-    assert (again.id, again.lease) == (first.id, first.lease)
+    assert (again.id, again.held) == (first.id, True)
     assert len(draws_in(review)) == 1
 
 
@@ -201,7 +201,7 @@ def test_a_row_in_other_hands_can_be_seen_but_not_judged(review: Review) -> None
     clock = set_clock(review)
     shown = take(review, "random")
     other = review.show(shown.id, "bob")
-    assert (other.held_by, other.lease) == ("ann", "")
+    assert (other.held_by, other.held) == ("ann", False)
     with pytest.raises(LeaseExpired, match="in the hands of ann"):
         review.submit(verdict(other, "good", "bob"))
     clock.now = 1000
@@ -216,14 +216,14 @@ def test_two_tabs_of_one_person_cannot_overwrite_each_other(review: Review) -> N
     with pytest.raises(ChangedMeanwhile):
         review.submit(verdict(second, "bad"))
     review.submit(verdict(review.show(first.id, "ann"), "bad"))  # having seen it
-    assert len(review._record.given_by["ann"]) == 2
+    assert len(review._state.given_by["ann"]) == 2
 
 
 def test_a_skipped_row_goes_to_somebody_else(review: Review) -> None:
     skipped = judge(review, "random", None)
     assert take(review, "random").id != skipped.id
     assert take(review, "random", "bob").id == skipped.id
-    assert review.progress("ann").skipped == 1
+    assert review.progress("ann").verdicts == 0
 
 
 def test_an_undone_row_comes_again(review: Review) -> None:
@@ -269,7 +269,7 @@ def test_conflicts_are_settled_by_whoever_looks_at_both(doubly: Review) -> None:
     assert after is not None
     assert (after.label, after.in_conflict) == ("good", False)
     agreement = doubly.agreement()
-    assert (agreement.rows, agreement.conflicts) == (1, 0)
+    assert agreement.rows == 1
     assert [(pair.first, pair.second, pair.alike) for pair in agreement.pairs] == [("ann", "bob", 0)]
 
 
@@ -287,12 +287,12 @@ def test_draws_that_cannot_be_stored_did_not_happen(review: Review, monkeypatch:
 
     judge(review, "random", "good")
     with monkeypatch.context() as patch:
-        patch.setattr(record_module, "append_events", full)
+        patch.setattr(review_state, "append_events", full)
         with pytest.raises(TableError, match=r"cannot be written \(No space left on device\), so nothing was saved"):
             review.next_row("ann", "random")
     shown = judge(review, "random", "good")
     assert shown.id == fixed_order(frame_of(review))[1]
-    numbers = [event.number for event in read_review(review._rows.folder.review)]
+    numbers = [event.number for event in read_review(review._rows.run.folder.review)]
     assert numbers == [1, 2, 4, 5]  # a number that may be in the file is not used again
-    kinds = [type(event) for event in read_review(review._rows.folder.review)]
+    kinds = [type(event) for event in read_review(review._rows.run.folder.review)]
     assert kinds == [Draw, Verdict, Draw, Verdict]

@@ -17,15 +17,12 @@ from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning, Table
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.runs.files.config import Config, RelationSettings, TaskSettings
 from pcs_annotator.runs.files.human_files import GivenGold, write_gold
-from pcs_annotator.runs.files.review_log import append_events
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.review.record import Record
-from pcs_annotator.runs.review.rows import DECISIONS, Rows, asked_questions
-from pcs_annotator.runs.review.search import counts, matching
+from pcs_annotator.runs.review.rows import DECISIONS, Rows, asked_questions, matching
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions
+from pcs_annotator.runs.review_state import ReviewState, append_events
+from pcs_annotator.runs.settings import Config, RelationSettings, TaskSettings
 from pcs_annotator.tables import vote_files
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.runs.review.reviewing import judge
@@ -33,7 +30,7 @@ from tests.simulated import simulated_models, simulated_run
 
 
 def rows_of(run: Path) -> Rows:
-    return Rows.read(RunFolder(run))
+    return Rows.read(run)
 
 
 def with_columns(run: Path) -> Path:
@@ -90,7 +87,7 @@ def test_variants_of_every_row_are_shown_from_a_file_of_several_groups(run: Path
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vote_files, "ROWS_IN_MEMORY", 3)
         rows = rows_of(run)
-        shown = [one.text for place in range(len(rows)) for one in rows.variants(place)]
+        shown = [one.text for place in range(len(rows)) for one in rows.rewrites.of(place)]
     assert len(shown) == len(rows) == 60
     assert shown == table["text"].to_pylist()
 
@@ -100,13 +97,13 @@ def test_details_of_a_row(run: Path) -> None:
     place = rows.place("t7")
     assert rows.columns(place) == {"topic": "money", "likes": "2"}
     assert rows.columns(2) == {"likes": "2"}
-    [variant] = rows.variants(place)
+    [variant] = rows.rewrites.of(place)
     assert variant.relation == "frame"
     assert variant.text is not None
     assert rows.text(place).rstrip(".").lower() in variant.text.lower()
-    assert variant.question is None
+    assert "frame" not in rows.questions
     assert [(one.annotator, one.relation) for one in rows.votes_on(place)] == [
-        (annotator, relation) for annotator in rows.votes.annotators for relation in ("original", "frame")
+        (annotator, relation) for annotator in rows.run.votes.annotators for relation in ("original", "frame")
     ]
 
 
@@ -151,8 +148,8 @@ def test_models_disagree_where_their_most_frequent_labels_differ(run: Path) -> N
     rows = rows_of(run)
     for place in range(len(rows)):
         own = []
-        for annotator in range(len(rows.votes.annotators)):
-            given = rows.votes.codes[place, annotator].ravel()
+        for annotator in range(len(rows.run.votes.annotators)):
+            given = rows.run.votes.codes[place, annotator].ravel()
             own.append(int(np.bincount(given[given >= 0], minlength=2).argmax()))
         assert rows.disagreement[place] == (len(set(own)) > 1)
 
@@ -206,7 +203,7 @@ def test_votes_are_taken_from_the_ledger_after_a_stop(run: Path) -> None:
     (run / "votes.parquet").unlink()
     with simulated_models():
         again = rows_of(run)
-    np.testing.assert_array_equal(again.votes.codes, expected.votes.codes)
+    np.testing.assert_array_equal(again.run.votes.codes, expected.run.votes.codes)
 
 
 def test_a_promise_is_void_if_votes_have_changed_since(run: Path, tmp_path: Path) -> None:
@@ -223,7 +220,7 @@ def test_a_promise_is_void_if_votes_have_changed_since(run: Path, tmp_path: Path
 # ── queries ──
 
 
-def record_with(rows: Rows, *given: tuple[str, str | None, str]) -> Record:
+def record_with(rows: Rows, *given: tuple[str, str | None, str]) -> ReviewState:
     verdicts = [
         Verdict(
             number=number,
@@ -236,8 +233,8 @@ def record_with(rows: Rows, *given: tuple[str, str | None, str]) -> Record:
         )
         for number, (name, label, reviewer) in enumerate(given, 1)
     ]
-    append_events(rows.folder.review, verdicts)
-    return Record.read(rows)
+    append_events(rows.run.folder.review, verdicts)
+    return rows.run.review()
 
 
 def test_filters_apply_to_all_rows(run: Path) -> None:
@@ -283,10 +280,8 @@ def test_found_rows_are_sorted_and_counted(run: Path) -> None:
     assert (np.diff(certain) <= 0).all()
     recent = matching(rows, record, Query(sort="recent"))
     assert [rows.ids[place] for place in recent[:2]] == ["t3", "t25"]
-    found = counts(rows, record, matching(rows, record, Query()))
-    assert sum(found["label"].values()) == len(rows)
-    assert sum(found["decision"].values()) == len(rows)
-    assert found["reviewed"] == {"good": 1, "bad": 1}
+    found = rows.count_labels(matching(rows, record, Query()))
+    assert found == {"good": (rows.judgement.label == 0).sum(), "bad": (rows.judgement.label == 1).sum()}
 
 
 @pytest.mark.parametrize(
@@ -300,7 +295,7 @@ def test_found_rows_are_sorted_and_counted(run: Path) -> None:
 def test_queries_about_what_is_not_there(run: Path, query: Query, said: str) -> None:
     rows = rows_of(run)
     with pytest.raises((LabelError, ConfigError), match=said):
-        matching(rows, Record.read(rows), query)
+        matching(rows, rows.run.review(), query)
 
 
 # ── the log ──
@@ -322,15 +317,15 @@ def test_verdicts_on_other_texts_rows_and_labels_are_not_used(run: Path) -> None
         replace(good, number=3, id="gone"),
         replace(good, number=4, label="ugly"),
     ]
-    append_events(rows.folder.review, [good, *other])
+    append_events(rows.run.folder.review, [good, *other])
     with (run / "review.jsonl").open("ab") as file:
         file.write(b'{"kind": "verd')  # the process was killed here
-    record = Record.read(rows)
+    record = rows.run.review()
     assert list(record.verdicts) == [rows.places["t25"]]
     assert record.decided[rows.places["t25"]] == 0
     assert record.last == 4
     said = "\n".join(record.notes)
-    assert "1 verdicts on rows whose text has changed since are not used ('t26')" in said
-    assert "1 draws and verdicts on rows that the run does not have are not used ('gone')" in said
-    assert "1 verdicts with other labels than those of the run are not used ('t25')" in said
+    assert "verdicts on texts that have changed are not used: 1 ('t26')" in said
+    assert "draws and verdicts on rows that the run does not have are not used: 1 ('gone')" in said
+    assert "verdicts with other labels than those of the run are not used: 1 ('t25')" in said
     assert "the last line was cut off" in said

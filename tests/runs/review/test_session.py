@@ -12,9 +12,9 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, UnknownRow, UserError
 from pcs_annotator.core.review import Undo, Verdict
-from pcs_annotator.runs.files.review_log import read_review
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions
+from pcs_annotator.runs.review_state import read_review
 from tests.runs.review.reviewing import judge, verdict
 
 OPTIONS = ReviewOptions(refit_every=0, seed=1)
@@ -58,7 +58,7 @@ def test_verdicts_are_stored_with_all_that_is_known(review: Review, run: Path) -
     assert shown is not None
     given = replace(verdict(shown, "BAD", " Ann Lee"), note="sarcasm", seconds=3.5)
     saved = review.submit(given)
-    assert (saved.ids, saved.numbers) == ([shown.id], [2])
+    assert (saved.id, saved.number) == (shown.id, 2)
     stored = read_review(run / "review.jsonl")[-1]
     assert isinstance(stored, Verdict)
     assert (stored.label, stored.reviewer, stored.queue, stored.note) == ("bad", "Ann Lee", "learn", "sarcasm")
@@ -115,10 +115,9 @@ def test_undo_takes_back_any_number_of_verdicts(review: Review, run: Path) -> No
     shown = [judge(review, "random", "good") for _ in range(5)]
     review.submit(verdict(review.show(shown[0].id, "ann"), "bad"))
     undone = [review.undo("ann") for _ in range(6)]
-    assert [one and one.ids for one in undone] == [[shown[0].id], *([one.id] for one in reversed(shown))]
-    assert undone[1] is not None
-    assert undone[1].queue == "random"
-    assert review.undo("ann") is None
+    assert [[one.id for one in taken] for taken in undone] == [[shown[0].id], *([one.id] for one in reversed(shown))]
+    assert undone[1][0].queue == "random"
+    assert review.undo("ann") == []
     assert review.progress("ann").reviewed == 0
     assert sum(isinstance(event, Undo) for event in read_review(run / "review.jsonl")) == 6
 
@@ -146,14 +145,13 @@ def test_many_rows_are_accepted_and_taken_back_together(review: Review, run: Pat
     assert len(found.rows) == 5
     assert found.acceptable > 5
     saved = review.accept_all(query, "ann", found.acceptable, found.fits)
-    assert len(saved.ids) == found.acceptable
+    assert len(saved.verdicts) == found.acceptable
     verdicts = [one for one in read_review(run / "review.jsonl") if isinstance(one, Verdict) and one.group]
     assert {(one.label, one.queue, one.proposed) for one in verdicts} == {("good", "chosen", "good")}
     assert review.find(query, "ann").acceptable == 0
-    assert review.accept_all(query, "ann", 0).ids == []
+    assert review.accept_all(query, "ann", 0).verdicts == []
     undone = review.undo("ann")
-    assert undone is not None
-    assert sorted(undone.ids) == sorted(saved.ids)
+    assert undone == saved.verdicts
     assert review.progress("ann").verdicts == 1
 
 
@@ -172,7 +170,7 @@ def test_rows_in_other_hands_are_left_out_of_a_list(review: Review) -> None:
     assert held is not None
     saved = review.accept_all(Query(), "ann", 60)
     assert saved.left_out == 1
-    assert held.id not in saved.ids
+    assert held.id not in {one.id for one in saved.verdicts}
 
 
 def test_pages_of_a_list(review: Review) -> None:
@@ -191,7 +189,7 @@ def test_progress_tells_pace_and_what_is_left(review: Review) -> None:
         review.submit(replace(verdict(shown, "good"), seconds=seconds))
     judge(review, "learn", None)
     found = review.progress("ann")
-    assert (found.rows, found.reviewed, found.verdicts, found.skipped) == (60, 4, 4, 1)
+    assert (found.rows, found.reviewed, found.verdicts) == (60, 4, 4)
     assert found.seconds == 2.0  # the one of more than an hour was a pause
     assert found.per_hour == pytest.approx(1800)
     assert found.queues["random"].done == 4
@@ -215,7 +213,7 @@ def test_agreement_of_reviewers(run: Path) -> None:
         assert (pair.first, pair.second, pair.rows, pair.alike) == ("ann", "bob", 4, 3)
         assert pair.kappa == pytest.approx(0.5)
         assert found.alpha == pytest.approx(1 - 7 * 2 / (2 * 3 * 5))
-        assert (found.rows, found.conflicts) == (4, 1)
+        assert found.rows == 4
 
 
 def test_verdicts_on_changed_texts_are_not_used(review: Review, run: Path) -> None:
@@ -227,7 +225,7 @@ def test_verdicts_on_changed_texts_are_not_used(review: Review, run: Path) -> No
     with Review.open(run, OPTIONS) as again:
         assert again.progress("ann").reviewed == 0
         assert again.show(shown.id, "ann").reviewed is None
-        [note] = [note for note in again.notes if "whose text has changed" in note]
+        [note] = [note for note in again.notes if "texts that have changed" in note]
         assert repr(shown.id) in note
         second = again.next_row("ann", "random")
         assert second is not None

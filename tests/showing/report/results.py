@@ -18,10 +18,11 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.runs.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.files.runs import RunFolder, write_json
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.learn import Learned, learn_if_possible
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
+from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.tables import Columns, Dataset
 from pcs_annotator.tables.vote_files import count_variants, writing_variants
 

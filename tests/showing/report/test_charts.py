@@ -16,9 +16,9 @@ from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.runs.learn import learn_if_possible
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import render, write_figures
-from pcs_annotator.showing.report.plot import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Axes, Axis, Plot, nice_ticks, short
 from pcs_annotator.showing.report.sections.curves import plots
 from pcs_annotator.showing.report.view import view_of
+from pcs_annotator.showing.svg_plot import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Axes, Axis, Plot, nice_ticks, short
 from tests.showing.report.reading import Page, section
 from tests.showing.report.results import QUICK, QUICKER, Made, made_run
 

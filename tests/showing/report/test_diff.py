@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcs_annotator.showing.report.diff import clipped, marked
+from pcs_annotator.showing.diff import clipped, marked
 from tests.showing.report.reading import Page
 
 words = st.lists(st.sampled_from(["the", "cat", "sat", "<b>", "on", "a", "mat", ".", "\n"]), max_size=12).map(" ".join)

@@ -8,6 +8,7 @@ import numpy as np
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.showing.report.sections.answers import flips
 from pcs_annotator.showing.report.view import view_of
+from pcs_annotator.showing.to_html import html
 from tests.showing.report.reading import Page
 from tests.showing.report.results import Made, made_run
 
@@ -18,7 +19,7 @@ def shown(made: Made, tmp_path: Path, codes: np.ndarray | None = None) -> Page:
     result = made_run(tmp_path, made)
     if codes is not None:
         result = replace(result, votes=replace(result.votes, codes=codes.astype(np.int8)))
-    return Page(flips(view_of(result)))
+    return Page(html(flips(view_of(result))))
 
 
 def test_counts_and_shares_are_shown_by_original_and_rewritten_label(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION
+from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION
+from pcs_annotator.judging.evaluation.methods import Calls
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.showing.report.view import select, view_of
@@ -120,9 +121,9 @@ def test_one_sentence_says_what_more_questions_bought(tmp_path: Path) -> None:
     first = figures[place]
     assert first.behind is not None
     assert first.accuracy_behind is not None
-    figures[0] = figures[0]._replace(questions=2.0)
+    figures[0] = figures[0]._replace(calls=Calls(2.0, 0.0))
     figures[place] = first._replace(
-        questions=1.0,
+        calls=Calls(1.0, 0.0),
         behind=first.behind._replace(difference=0.003, interval=Interval(-0.005, 0.012)),
         holm=0.4,
         accuracy_behind=first.accuracy_behind._replace(difference=-0.01, interval=Interval(-0.03, 0.0)),
@@ -140,7 +141,7 @@ def test_one_sentence_says_what_more_questions_bought(tmp_path: Path) -> None:
 
 def test_figures_of_an_earlier_version_have_a_dash_for_questions(tmp_path: Path) -> None:
     result = made_run(tmp_path, MIXED)
-    old = [one._replace(questions=None, graded=False) for one in result.learned.figures[:3]]
+    old = [one._replace(calls=None, graded=False) for one in result.learned.figures[:3]]
     quality = section(render(replace(result, learned=replace(result.learned, figures=old))), "quality")
     assert "ECE of confidence questions n PCS, lr" in quality
     assert "– 30 PCS, equal weights" in quality

@@ -11,6 +11,7 @@ import pytest
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.weights import Evidence, Interval
+from pcs_annotator.judging.evaluation.figures import MethodFigures
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.spending.frugal import Spending
@@ -101,11 +102,16 @@ def test_figures_come_with_intervals_and_rivals(tmp_path: Path) -> None:
     assert "Cross-validated on 40 gold rows in 5 folds" in text
 
 
+def _with_confidence(one: MethodFigures, found: Estimate | None) -> MethodFigures:
+    others = {name: own for name, own in one.figures.items() if name != "auroc_confidence"}
+    return one._replace(figures=others if found is None else {**others, "auroc_confidence": found})
+
+
 def test_a_confidence_auroc_is_shown_with_its_interval_or_is_a_dash(tmp_path: Path) -> None:
     result = made_run(tmp_path)
     given = Estimate(0.71, Interval(0.6, 0.8), 40)
     for found, cell in ((given, "0.71 [0.60, 0.80]"), (None, "–")):
-        figures = [one._replace(auroc_confidence=found) for one in result.learned.figures]
+        figures = [_with_confidence(one, found) for one in result.learned.figures]
         text = Page(render(replace(result, learned=replace(result.learned, figures=figures)))).text
         assert text.count(cell) >= len(figures)
         assert (

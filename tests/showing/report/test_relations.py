@@ -3,16 +3,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pcs_annotator.runs.files.config import RelationSettings
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import RelationSettings
 from pcs_annotator.showing.report.sections.relations import relations
 from pcs_annotator.showing.report.view import view_of
+from pcs_annotator.showing.to_html import html
 from tests.showing.report.reading import Page
 from tests.showing.report.results import Made, made_run
 
 
 def shown(result: RunResult) -> str:
-    return Page(relations(view_of(result))).text
+    return Page(html(relations(view_of(result)))).text
 
 
 def test_every_relation_has_a_line_and_what_to_do_with_it(tmp_path: Path) -> None:

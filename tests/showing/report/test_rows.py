@@ -7,7 +7,7 @@ import pytest
 
 from pcs_annotator.core.outcome import Decision
 from pcs_annotator.core.review import Reviewed, Verdict
-from pcs_annotator.runs.verdicts import Verdicts
+from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.showing.report.view import certainty, select, view_of
@@ -169,7 +169,7 @@ def test_what_people_said_is_shown_with_who_said_it_and_their_notes(tmp_path: Pa
         1: [verdict("positive", "anna"), verdict("negative", "ben")],
         2: [verdict(None, "ben")],
     }
-    verdicts = Verdicts(by_row={row: Reviewed.of(given) for row, given in people.items()})
+    verdicts = ReviewVerdicts(by_row={row: Reviewed.of(given) for row, given in people.items()})
     shown = replace(result, verdicts=verdicts)
     marks = [row.marks[-1] for row in select(view_of(shown)).rows]
     assert marks == ["reviewed", "reviewed", "reviewed", "models", "models"]

@@ -14,7 +14,7 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.compare.costs import SideCost
-from pcs_annotator.studies.compare.sides import Selection
+from pcs_annotator.studies.compare.sides import RunPart
 from pcs_annotator.studies.compare.verdict import about_cost, promise_of, verdict
 from pcs_annotator.tables.vote_files import read_note, write_votes
 from tests.studies.compare.runs import LABELS, ROWS, Runs, make, texts
@@ -43,13 +43,13 @@ def compared(first: str, second: str) -> Comparison:
 def test_a_side_is_a_folder_and_perhaps_a_part_of_it(
     text: str, models: tuple[str, ...], relations: tuple[str, ...], optimiser: str
 ) -> None:
-    assert Selection.parse(text, Path("runs/a")) == (Path("runs/a"), models, relations, optimiser)
+    assert RunPart.parse(text, Path("runs/a")) == (Path("runs/a"), models, relations, optimiser)
 
 
 @pytest.mark.parametrize("text", [":model=x", "a:model=", "a:model=x:model=y", "a:modle=x"])
 def test_a_side_that_cannot_be_read_is_an_error_that_says_how_to_write_it(text: str) -> None:
     with pytest.raises(ConfigError, match="write RUN, RUN:model=NAME"):
-        Selection.parse(text)
+        RunPart.parse(text)
 
 
 def test_two_runs_are_compared_on_the_rows_that_both_have(runs: Runs) -> None:

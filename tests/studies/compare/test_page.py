@@ -52,7 +52,7 @@ def test_many_rows_are_cut_to_those_with_gold_and_many_labels_to_the_most_freque
     table = np.zeros((31, 31), dtype=np.intp)
     table[3, 4], table[5, 6], table[7, 7] = 2, 9, 50
     text = section(render(replace(found, labels=labels, table=table)), "labels")
-    assert text.endswith("A B rows label 5 label 6 9 label 3 label 4 2")
+    assert text.endswith("A → B rows share label 5 → label 6 9 100 % label 3 → label 4 2 100 %")
 
 
 def test_a_file_that_is_something_else_is_kept(found: Comparison, tmp_path: Path) -> None:

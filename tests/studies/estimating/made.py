@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.runs.files.config import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
-from pcs_annotator.runs.large import large_table, survey
+from pcs_annotator.runs.labelling import run_table
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, write_csv
 
@@ -79,5 +79,5 @@ def truth(row: dict[str, str]) -> str:
 
 def keep_a_sample(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """Treat tables with more rows than these as large."""
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", rows)
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", rows)
+    monkeypatch.setattr(run_table, "IN_MEMORY_ROWS", rows)
+    monkeypatch.setattr(run_table, "SAMPLE_ROWS", rows)

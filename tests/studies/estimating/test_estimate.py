@@ -6,13 +6,12 @@ import pytest
 
 from pcs_annotator.base.errors import ConfigError, GoldError, PcsError, TableError
 from pcs_annotator.judging.metrics.significance import holm
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.answers import Estimated, Question
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.studies.estimating.evidence import evidence_of
+from pcs_annotator.studies.estimating.page import write_estimates
 from pcs_annotator.studies.estimating.shown import sentences, tables
-from pcs_annotator.studies.estimating.write import write_estimates
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
 
@@ -161,7 +160,7 @@ def test_what_cannot_be_estimated_says_why(made: Path, question: Question, why: 
 
 
 def test_rows_that_a_person_chose_are_left_out(made: Path, tmp_path: Path) -> None:
-    from pcs_annotator.runs.human_review import FromPeople
+    from pcs_annotator.runs.gold import FromPeople
     from pcs_annotator.verbs.fit import fit_run
 
     folder = copy_run(made, tmp_path / "run")
@@ -197,7 +196,7 @@ def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(tmp
     assert "1 gold rows are left out, because the probability of drawing them is unknown" in found.notes
     assert line.corrected.interval is not None
     assert line.corrected.interval.low < share() < line.corrected.interval.high
-    sample = evidence_of(Recorded.read(RunFolder(folder))).sample
+    sample = evidence_of(Run.open(folder)).sample
     # rows that were likely to be drawn speak for few others
     assert sample.weights.max() > 10 * sample.weights.min()
 
@@ -218,7 +217,7 @@ def test_a_large_table_is_estimated_from_all_its_rows(
 ) -> None:
     keep_a_sample(monkeypatch, 100)
     folder = make_run(tmp_path, gold_rows=60, rows=160, id_column=id_column)
-    evidence = evidence_of(Recorded.read(RunFolder(folder)), columns={"gold"})
+    evidence = evidence_of(Run.open(folder), columns={"gold"})
     assert {*evidence.table.column_names} == {*filter(None, [id_column]), "gold"}
     own = [evidence.labels[code] for code in evidence.sample.truth.tolist()]
     assert evidence.column("gold").cells[evidence.sample.rows].tolist() == own
@@ -230,23 +229,6 @@ def test_a_large_table_is_estimated_from_all_its_rows(
     assert estimate_run(folder, Question(formula="label ~ followers")).lines[1].name == "followers → bad"
     with pytest.raises(ConfigError, match=r"there is no column 'nope'; there are .*party"):
         estimate_run(folder, Question(by="nope"))
-
-
-def test_labels_of_a_large_table_by_an_earlier_version_are_estimated_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keep_a_sample(monkeypatch, 100)
-    folder = make_run(tmp_path, gold_rows=60, rows=160)
-    now = estimate_run(folder, Question())
-    labels = [
-        {"p_good": "the user's", **{"pcs_p_good" if name == "p_good" else name: cell for name, cell in row.items()}}
-        for row in read_csv(folder / "labels.csv")
-    ]
-    write_csv(folder / "labels.csv", labels)  # a name of ours that was taken got `pcs_` in front
-    notes = json.loads((folder / "whole.json").read_text(encoding="utf-8"))
-    notes["columns"] = ["p_good", *notes["columns"]]
-    (folder / "whole.json").write_text(json.dumps(notes), encoding="utf-8")
-    assert estimate_run(folder, Question()).lines == now.lines
 
 
 def test_a_large_table_without_all_labels_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.studies.estimating.answers import Question
 from pcs_annotator.studies.estimating.estimate import estimate_run
-from pcs_annotator.studies.estimating.gold import Drawing, Wish, draw_gold, plan_gold
+from pcs_annotator.studies.estimating.gold import Drawing, GoldGoal, draw_gold, plan_gold
 from pcs_annotator.verbs.fit import fit_run
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
@@ -30,7 +30,7 @@ def label(folder: Path, leave_empty: int = 0) -> None:
 
 
 def test_more_rows_and_better_draws_make_narrower_intervals(made: Path) -> None:
-    found = plan_gold(made, Wish(width=0.03, difference=0.15, by="party"))
+    found = plan_gold(made, GoldGoal(width=0.03, difference=0.15, by="party"))
     widths = [one.widths["simple"] for one in found.outlook]
     assert widths == sorted(widths, reverse=True)
     assert found.outlook[0].widths["confidence"] < widths[0] < found.outlook[0].widths["gold only"]
@@ -43,7 +43,7 @@ def test_more_rows_and_better_draws_make_narrower_intervals(made: Path) -> None:
 
 
 def test_without_gold_the_worst_is_assumed(bare: Path) -> None:
-    found = plan_gold(bare, Wish(width=0.1))
+    found = plan_gold(bare, GoldGoal(width=0.1))
     assert found.guessed
     assert found.for_width == {"gold only": 83}  # 96.04 of infinitely many, and 96.04 / (1 + 96.04 / 600) of 600
 
@@ -77,7 +77,7 @@ def test_rows_of_a_large_table_are_drawn_from_its_sample(tmp_path: Path, monkeyp
     assert found.gold_rows == 90
     true = sum(truth(row) == "good" for row in rows_with_groups()[:250]) / 250
     assert found.corrected.value == pytest.approx(true, abs=0.1)
-    assert plan_gold(folder, Wish()).outlook[-1].widths["gold only"] > 0.05  # of 110 rows, 100 would leave less
+    assert plan_gold(folder, GoldGoal()).outlook[-1].widths["gold only"] > 0.05  # of 110 rows, 100 would leave less
 
 
 def test_a_first_sample_may_be_stratified_by_a_column(bare: Path, tmp_path: Path) -> None:
@@ -136,12 +136,12 @@ def test_what_cannot_be_drawn_says_why(made: Path, bare: Path) -> None:
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (Wish(of="nice"), "'nice' is no label"),
-        (Wish(difference=0.1), "name their column with --by"),
-        (Wish(difference=0.1, by="nope"), "there is no column 'nope'"),
-        (Wish(difference=0.1, by="party", power=0.3), "the power is 0.3, must be at least .5 and below 1"),
+        (GoldGoal(of="nice"), "'nice' is no label"),
+        (GoldGoal(difference=0.1), "name their column with --by"),
+        (GoldGoal(difference=0.1, by="nope"), "there is no column 'nope'"),
+        (GoldGoal(difference=0.1, by="party", power=0.3), "the power is 0.3, must be at least .5 and below 1"),
     ],
 )
-def test_what_cannot_be_planned_says_why(made: Path, wish: Wish, why: str) -> None:
+def test_what_cannot_be_planned_says_why(made: Path, wish: GoldGoal, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         plan_gold(made, wish)

@@ -8,9 +8,9 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.studies.estimating import robust as module
 from pcs_annotator.studies.estimating.answers import Question
 from pcs_annotator.studies.estimating.estimate import answer, estimate_run
+from pcs_annotator.studies.estimating.page import write_robust
 from pcs_annotator.studies.estimating.robust import Robust, Specification, robust
 from pcs_annotator.studies.estimating.shown import robust_sentences, robust_table
-from pcs_annotator.studies.estimating.write import write_robust
 from tests.simulated import MODELS
 from tests.studies.estimating.made import keep_a_sample, make_run
 

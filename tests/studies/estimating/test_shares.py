@@ -4,8 +4,8 @@ import pytest
 
 from pcs_annotator.judging.estimating.sampling import Sample, allocate
 from pcs_annotator.studies.estimating.answers import Question
+from pcs_annotator.studies.estimating.estimate import shares
 from pcs_annotator.studies.estimating.evidence import Evidence
-from pcs_annotator.studies.estimating.shares import shares
 
 ROWS, LABELS = 2000, ("a", "b", "c")
 RNG = np.random.default_rng(5)

@@ -10,19 +10,20 @@ import pytest
 
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
-from pcs_annotator.core.votes import Votes, read_vote_table
-from pcs_annotator.judging.baselines.logprob import LogProb
-from pcs_annotator.judging.baselines.plain_votes import ZeroShot
-from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions
-from pcs_annotator.judging.evaluation.methods import NO_CONFIDENCE_AUROC, Method, hard_scores
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.baselines.plain_votes import LogProb, ZeroShot
+from pcs_annotator.judging.evaluation.figures import NO_CONFIDENCE_AUROC, adjusted, cell_of
+from pcs_annotator.judging.evaluation.methods import Method
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions, hard_scores
 from pcs_annotator.judging.metrics.metrics import auroc, auroc_confidence
 from pcs_annotator.judging.metrics.significance import p_value_text
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.studies.paper import EXPERIMENTS, Settings, Study
+from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
 from pcs_annotator.studies.paper.baselines import NOT_RECORDED
-from pcs_annotator.studies.paper.study import adjusted, compared
+from pcs_annotator.studies.paper.study import compared
 from pcs_annotator.studies.published import SEVERAL, SINGLE
+from pcs_annotator.tables.votes import read_vote_table
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes
 from tests.judging.evaluation.test_methods import FirstVote
@@ -49,7 +50,7 @@ def only_first_graded(votes: Votes) -> Votes:
 
 
 def run(name: str, sets: Mapping[str, tuple[Votes, Codes]], settings: Settings = SETTINGS) -> Experiment:
-    return EXPERIMENTS[name](Study.of(sets, settings))
+    return EXPERIMENTS[name](Replication.of(sets, settings))
 
 
 def column(table: ResultTable, name: str) -> list[Content]:
@@ -211,14 +212,14 @@ def test_figures_of_labels_are_the_same_for_hard_and_for_graded_votes() -> None:
 def test_the_hard_figure_of_pcs_is_of_the_most_probable_label() -> None:
     votes, gold = graded_votes([1.5], items=80)
     settings = replace(SETTINGS, optimiser="logit")
-    [bench] = Study.of({"mine": (votes, gold)}, settings).benches
+    [bench] = Replication.of({"mine": (votes, gold)}, settings).benches
     scored = bench.on_cells("logit", ["model-0"])
     [probabilities] = [
         cross_fit(optimisers.create("logit"), votes, gold, Splits(seed=seed)).probabilities for seed in (0,)
     ]
-    assert scored.hard().auroc == pytest.approx(auroc(hard_scores(probabilities, votes.labels), gold))
+    assert scored.hard().auroc.value == pytest.approx(auroc(hard_scores(probabilities, votes.labels), gold))
     table = run("rq1", {"mine": (votes, gold)}, settings).tables[0]
-    assert column(table, "PCS hard") == [scored.hard().figure()]
+    assert column(table, "PCS hard") == [cell_of(scored.hard().auroc)]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -301,12 +302,12 @@ def test_a_class_of_a_single_row_allows_no_test() -> None:
 
 def test_baselines_are_tested_together() -> None:
     table = run("rq2", {"mine": panel()}, replace(SETTINGS, baselines=[FirstVote()])).tables[0]
-    [bench] = Study.of({"mine": panel()}, SETTINGS).benches
+    [bench] = Replication.of({"mine": panel()}, SETTINGS).benches
     alone = [
         compared([bench.on_cells("lr", [name])], [bench.score(FirstVote(), bench.votes.select(annotators=[name]))])
         for name in PAPER_MODELS
     ]
-    expected = [p_value_text(p_value or 0) for p_value in adjusted(alone)]
+    expected = [p_value_text(p_value or 0) for p_value in adjusted([one.test for one in alone])]
     assert [row[6] for row in table.rows if row[2] == "first-vote"] == expected
 
 
@@ -314,7 +315,7 @@ def test_overlapping_combinations_are_not_taken_as_independent() -> None:
     # a relation that differs from the unchanged text on a few rows by chance, in the same way for every model
     votes, gold = panel(items=200, names=["a", "b", "c"])
     codes = np.repeat(votes.codes[:, :1], 3, axis=1)
-    [bench] = Study.of({"mine": (replace(votes, codes=codes), gold)}, SETTINGS).benches
+    [bench] = Replication.of({"mine": (replace(votes, codes=codes), gold)}, SETTINGS).benches
     panels = [["a"], ["b"], ["c"], ["a", "b"], ["a", "b", "c"]]
     one, many = (
         compared(
@@ -346,7 +347,7 @@ def test_many_gaps_are_counted_not_listed() -> None:
     votes, gold = panel(names=["a"])
     codes = np.repeat(votes.codes, 12, axis=1)
     codes[:, 1:, 0] = -2
-    study = Study.of({"mine": (replace(votes, codes=codes, annotators=list("abcdefghijkl")), gold)}, SETTINGS)
+    study = Replication.of({"mine": (replace(votes, codes=codes, annotators=list("abcdefghijkl")), gold)}, SETTINGS)
     assert len(study.trouble()) == 9
     assert study.trouble()[-1] == "… and 3 more gaps like these."
 
@@ -422,20 +423,20 @@ def test_no_datasets_at_all_give_empty_tables() -> None:
 
 
 def test_experiments_share_one_study() -> None:
-    study = Study.of({"mine": panel(items=40, names=["a", "b"])}, SETTINGS)
+    study = Replication.of({"mine": panel(items=40, names=["a", "b"])}, SETTINGS)
     assert [experiment(study).name for experiment in EXPERIMENTS.values()] == list(EXPERIMENTS)
 
 
 def test_panels_that_questions_share_are_scored_once() -> None:
-    study = Study.of({"mine": panel()}, SETTINGS)
+    study = Replication.of({"mine": panel()}, SETTINGS)
     first = study.benches[0].on_cells("lr", ["gemma-2-9b"])
     assert study.benches[0].on_cells("lr", ["gemma-2-9b"]) is first
-    assert first.figure() == first.figure()
+    assert first.auroc is first.auroc
     assert study.benches[0].on_cells("lr", ["gemma-2-9b"], hard=True) is not first
 
 
 def test_pcs_can_be_restricted_to_some_relations() -> None:
-    study = Study.of({"mine": panel()}, replace(SETTINGS, relations=("original", "voice", "elsewhere")))
+    study = Replication.of({"mine": panel()}, replace(SETTINGS, relations=("original", "voice", "elsewhere")))
     assert study.benches[0].plain.relations == ("original", "voice")
     assert len(study.benches[0].votes.relations) == 4
 

@@ -52,13 +52,7 @@ _SIGNS_OF_NUMBERS = "0123456789.,"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What to send for one text.
-
-    Attributes:
-        request: The request to the model.
-        text: The text as sent, after cutting.
-        cut: Number of characters that did not fit and were left out.
-    """
+    """The request for one text, the text as sent, and how many of its characters did not fit and were left out."""
 
     request: Request
     text: str
@@ -124,13 +118,7 @@ class Annotator:
         return f"{model.name.partition(':')[0]}:{given}@{self.version}"
 
     def question(self, task: Task, text: str, model: ChatModel) -> Question | Vote:
-        """Return what to ask the model about a text, or a vote without a label if there is nothing to ask.
-
-        Args:
-            task: What to decide.
-            text: The text to label.
-            model: The model that `self.model` resolves to.
-        """
+        """Return what to ask the model of this annotator about a text, or a vote if there is nothing to ask."""
         text = sendable(text)
         if is_empty(text):
             return Vote(label=None, reason="empty text", asked=False)
@@ -152,15 +140,10 @@ class Annotator:
         )
         return Question(request=request, text=text, cut=cut)
 
-    def hear(self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel) -> Question | Vote:
-        """Return the vote in the replies, or the follow-up question.
-
-        Args:
-            task: What to decide.
-            question: The last question.
-            replies: The model's replies to all questions about the text so far, in order.
-            model: The model that `self.model` resolves to.
-        """
+    def parse_reply(
+        self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel
+    ) -> Question | Vote:
+        """Return the vote in the replies to all questions about a text so far, or the next question."""
         last, cut = replies[-1], question.cut
         if last.too_long:
             return Vote(label=None, reason="reply too long to read", cut=cut)
@@ -171,14 +154,14 @@ class Annotator:
         if last.finish == "filter":
             return Vote(label=None, reason="filtered by the provider", cut=cut)
         talk = _conversation(self.elicitation, self.style, answer)
-        heard = talk.next(task, question.text, [_complete_text(reply) for reply in replies])
-        if isinstance(heard, Stated):
-            return Vote(label=heard.guess, cut=cut, stated=heard.over(task.labels))
-        if isinstance(heard, str):
-            return Vote(label=None, reason="answer cut off" if last.finish == "length" else heard, cut=cut)
+        found = talk.next(task, question.text, [_complete_text(reply) for reply in replies])
+        if isinstance(found, Stated):
+            return Vote(label=found.guess, cut=cut, stated=found.over(task.labels))
+        if isinstance(found, str):
+            return Vote(label=None, reason="answer cut off" if last.finish == "length" else found, cut=cut)
         request = Request(
-            messages=heard,
-            sampling=self._sampling_after(heard, model),
+            messages=found,
+            sampling=self._sampling_after(found, model),
             constraint=Constraint(choices=_VERDICTS) if constrained else None,
         )
         return replace(question, request=request)
@@ -224,7 +207,8 @@ def _vote(reply: Reply, task: Task, question: Question, answer: AnswerFormat) ->
         return Vote(label=said.label, cut=cut)
     graded = Graded(None, IN_PROSE)
     if said.how in ("bare", "tag", "json"):
-        graded = grade(reply.logprobs, said.choices, said.chosen)
+        choices = letters_of(task.labels) if said.letter else tuple(task.labels)
+        graded = grade(reply.logprobs, choices, said.letter or said.label)
     return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
 
 

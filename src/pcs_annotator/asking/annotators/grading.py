@@ -9,6 +9,7 @@ first tokens, one may be the start of another, and several tokens (` positive`, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import exp
 from typing import NamedTuple
@@ -21,7 +22,7 @@ NOT_GIVEN = "no log-probabilities in the reply"
 IN_PROSE = "an answer in prose"
 NO_ALTERNATIVES = "no alternatives to the tokens of the reply"
 NO_OWN = "no log-probability for the token that was chosen"
-IMPOSSIBLE = "log-probabilities that are none: above 0, or not a number"
+IMPOSSIBLE = "impossible log-probabilities: above 0, or not a number"
 AFTER_SAMPLING = "log-probabilities of the choice made, not of the model"
 OTHER_ANSWER = "tokens that do not lead to the label of the reply"
 UNDECIDED = "tokens that leave the label open"
@@ -55,14 +56,12 @@ class Graded(NamedTuple):
 def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, ...], chosen: str) -> Graded:
     """Return the probability of each label, or the reason why the log-probabilities do not tell.
 
-    Args:
-        positions: The tokens of the answer, as in `Reply.logprobs`.
-        labels: The labels.
-        chosen: The label of the reply; tokens that lead to another one are not trusted.
+    The positions are those of `Reply.logprobs`; if they lead to another label than that of the reply, they do not tell.
     """
     if positions is None or isinstance(positions, str):
         return Graded(None, positions or NOT_GIVEN)
-    walk = _Walk(_continuations(labels), len(labels))
+    every = (1 << len(labels)) - 1
+    walk = _Walk(_continuations(labels), every, every, [0.0] * len(labels))
     for position in positions:
         problem = walk.step(position)
         if problem:
@@ -75,32 +74,20 @@ def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, 
     return walk.result(1 << labels.index(chosen))
 
 
+@dataclass(slots=True)
 class _Walk:
     """The tokens so far: what they can become, and where the probability of the others went."""
 
-    __slots__ = (
-        "_bound",
-        "_continuations",
-        "_every",
-        "_found",
-        "_guess",
-        "_mass",
-        "_open",
-        "_text",
-        "informed",
-        "possible",
-    )
-
-    def __init__(self, continuations: _Continuations, labels: int) -> None:
-        self._continuations = continuations
-        self._every = (1 << labels) - 1
-        self._found = [0.0] * labels
-        self._open: list[tuple[int, float]] = []
-        self._mass = 1.0
-        self._text = ""
-        self._bound = self._guess = 0.0
-        self.possible = self._every
-        self.informed = False
+    _continuations: _Continuations
+    _every: int
+    possible: int
+    _found: list[float]
+    _open: list[tuple[int, float]] = field(default_factory=list)
+    _mass: float = 1.0
+    _text: str = ""
+    _bound: float = 0.0
+    _guess: float = 0.0
+    informed: bool = False
 
     def step(self, position: TokenPosition) -> str:
         """Take one token; return what is wrong with it, or an empty text."""

@@ -36,12 +36,9 @@ def estimate_tokens(text: str) -> int:
 
 
 def fit_text(text: str, max_tokens: int, policy: CutPolicy = "head+tail") -> Fitted:
-    """Return as much of a text as fits into `max_tokens`, cut at a space if one is near.
+    """Return as much of a text as fits into `max_tokens`: its start, its end, or both with ` […] ` between them.
 
-    Args:
-        text: Any text.
-        max_tokens: Maximum length in tokens, as `estimate_tokens` counts them.
-        policy: Which part to keep: the start, the end, or both with ` […] ` between them.
+    A cut is at a space if one is near.
 
     >>> fit_text("one two three four five six", 4, "head")
     Fitted(text='one two three', cut=14)

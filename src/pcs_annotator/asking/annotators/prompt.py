@@ -33,7 +33,7 @@ _FULL_STOPS = ".。।"
 
 
 class OtherAnswer(NamedTuple):
-    """A form of answer that is no label alone.
+    """A form of answer that is not just a label.
 
     Attributes:
         wanted: What to answer, for the part that is the same for every text.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.quotation import ECHO
 from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, Mention
@@ -37,21 +36,14 @@ _REFUSED = re.compile(
 )
 
 
-class ProseVerdict(NamedTuple):
-    """A label, or None with the reason."""
-
-    label: str | None
-    reason: str = ""
-
-
-def verdict(text: str, words: LabelVocabulary) -> ProseVerdict:
-    """Return the only label that the text names without a negation before it.
+def label_in_prose(text: str, words: LabelVocabulary) -> tuple[str | None, str]:
+    """Return the only label that the text names without a negation before it, or None and the reason.
 
     "Not real, it is fake" is a vote for fake; "not real" is not a vote for fake, because a third label may be meant;
     "neither real nor fake" is not a vote. A label that is both negated and affirmed is not a vote.
     """
     if any(_REFUSED.match(text, found.end()) for found in _REFUSAL.finditer(text)):
-        return ProseVerdict(None, "refusal")
+        return None, "refusal"
     affirmed: set[str] = set()
     denied: set[str] = set()
     last: Mention | None = None
@@ -59,14 +51,14 @@ def verdict(text: str, words: LabelVocabulary) -> ProseVerdict:
         (denied if negated else affirmed).add(mention.label)
         last = None if negated else mention
         if len(affirmed) > 1:
-            return ProseVerdict(None, "two labels in reply")
+            return None, "two labels in reply"
     if not affirmed and not denied:
-        return ProseVerdict(None, "no label in reply")
+        return None, "no label in reply"
     if not affirmed or affirmed & denied:
-        return ProseVerdict(None, "negated label")
+        return None, "negated label"
     if last and (_breaks_off_in_a_list(text, last, words) or _is_left_of_a_list(text, last)):
-        return ProseVerdict(None, "lists the options")
-    return ProseVerdict(affirmed.pop())
+        return None, "lists the options"
+    return affirmed.pop(), ""
 
 
 def _judged(text: str, words: LabelVocabulary) -> Iterator[tuple[Mention, bool]]:

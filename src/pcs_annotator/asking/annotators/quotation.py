@@ -89,11 +89,7 @@ def normal_text(asked: str) -> str:
 def own_words(reply: str, asked: str, prompt: Sequence[Message] = (), longest: int = 0) -> str:
     """Return the reply with white space in the place of everything that it repeats from the text or the prompt.
 
-    Args:
-        reply: The model's reply.
-        asked: The text to label.
-        prompt: The messages that the model replied to, with the text in them.
-        longest: Letters of the longest answer; as much may be in the text by coincidence.
+    `longest` is the length of the longest answer in letters; as much may be in the text by coincidence.
     """
     least = max(_SHORTEST_LETTERS, longest + 1)
     is_long = len(asked) > 3 * least
@@ -142,7 +138,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _in_a_row(words: list[str], known: Container[str], size: int) -> bool:
-    """Return whether so many known words are next to each other; it is quick, and enough to rule out a repetition."""
+    """Return whether `size` known words are next to each other: a quick way to rule out a repetition."""
     row = 0
     for word in words:
         row = row + 1 if word in known else 0

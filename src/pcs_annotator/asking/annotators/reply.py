@@ -19,13 +19,13 @@ The first rule that applies decides:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 from json import loads
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, letters_of
-from pcs_annotator.asking.annotators.prose import verdict
+from pcs_annotator.asking.annotators.prose import label_in_prose
 from pcs_annotator.asking.annotators.quotation import ECHO, blanked, collapsed, normal, normal_text, own_words
 from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, vocabulary
 from pcs_annotator.base.thinking import thinking_spans
@@ -75,39 +75,23 @@ _LONGEST_READ = 1_000_000
 _BESIDE = f" \t\r*_`{{}}{ECHO}"
 
 
-class Reading(NamedTuple):
+class ParsedReply(NamedTuple):
     """The label in a reply, or the reason why there is none.
 
     Attributes:
         label: One of the labels, as the user spells it; None for a silence.
         reason: Why there is no label; empty if there is one.
         how: The rule that found the label; empty for a silence.
+        letter: The letter that stands for the label in the reply; empty if the reply names the label itself.
     """
 
     label: str | None
     reason: str = ""
     how: ParseKind = ""
+    letter: str = ""
 
 
-class Answer(NamedTuple):
-    """The label in a reply, and how it is put.
-
-    Attributes:
-        label: One of the labels; None for a silence.
-        reason: Why there is no label; empty if there is one.
-        how: The rule that found the label; empty for a silence.
-        choices: What the reply chooses from: the labels, or their letters.
-        chosen: Its choice; empty for a silence.
-    """
-
-    label: str | None
-    reason: str
-    how: ParseKind
-    choices: tuple[str, ...]
-    chosen: str
-
-
-class _Heard(NamedTuple):
+class _OwnWords(NamedTuple):
     """A reply without its reasoning, and what it says in its own words; both have every character in its place."""
 
     came: str
@@ -122,29 +106,29 @@ class _Tag(NamedTuple):
     own: bool
 
 
-def read_label(reply: str, labels: Sequence[str], asked: str = "", prompt: Sequence[Message] = ()) -> Reading:
+def read_label(reply: str, labels: Sequence[str], asked: str = "", prompt: Sequence[Message] = ()) -> ParsedReply:
     """Return the label that a reply decides for, or a silence with its reason; it never raises and never guesses.
 
     Args:
         reply: The model's reply.
         labels: The labels to choose from.
         asked: The text to label; a label that the reply only repeats from it does not count.
-        prompt: The messages that the model replied to; repeating them is no answer.
+        prompt: The messages that the model replied to; repeating them is not an answer.
 
     Examples:
         >>> read_label("I first thought <label>Real</label>, but it is <label>Fake</label>.", ["Fake", "Real"]).label
         'Fake'
         >>> read_label("The headline is not real news.", ["Fake", "Real"])
-        Reading(label=None, reason='negated label', how='')
+        ParsedReply(label=None, reason='negated label', how='', letter='')
     """
     words = vocabulary(tuple(labels))
     said = reply.strip()
-    return _read_short(said, words, asked) or _read_long(_heard(said, words, asked, prompt), words)
+    return _read_short(said, words, asked) or _read_long(_own_words(said, words, asked, prompt), words)
 
 
 def read_answer(
     reply: str, labels: Sequence[str], answer: AnswerFormat, asked: str = "", prompt: Sequence[Message] = ()
-) -> Answer:
+) -> ParsedReply:
     """Return the label that a reply to a question decides for, in the form that the question asked for.
 
     A reply that names a label where its letter was asked for counts, too.
@@ -155,49 +139,49 @@ def read_answer(
         >>> read_answer("Fake", ["fake", "real"], "bare letter").label
         'fake'
     """
-    words = tuple(labels)
     if answer in ("tag", "bare"):
-        return _answer(read_label(reply, words, asked, prompt), words, words)
-    letters = letters_of(labels)
-    said = reply.strip()
-    for choices in (letters, words):
-        short = _read_short(said, vocabulary(choices), asked)
-        if short is not None:
-            return _answer(short, words, choices)
-    heard = _heard(said, vocabulary(words), asked, prompt)
-    by_letter, by_word = (_read_long(heard, vocabulary(choices)) for choices in (letters, words))
-    lead = _LETTERED.match(heard.own)
-    if by_letter.how == "prose" and (lead is None or lead[1] != by_letter.label):
-        by_letter = Reading(None, "no label in reply")  # in a sentence, "A" and "I" are words
-    chosen = _answer(by_letter, words, letters)
-    if by_letter.how == "bare" or by_word.label in (None, chosen.label):
-        return chosen
-    if by_letter.label is None:
-        return _answer(by_word, words, words)
-    return Answer(None, "letter and label differ", "", letters, "")
+        return read_label(reply, labels, asked, prompt)
+    listed = dict(zip(letters_of(labels), labels, strict=True))
+    said, letters, words = reply.strip(), vocabulary((*listed,)), vocabulary(tuple(labels))
+    short = _behind_letter(_read_short(said, letters, asked), listed) or _read_short(said, words, asked)
+    if short is not None:
+        return short
+    own = _own_words(said, words, asked, prompt)
+    by_letter, by_word = _behind_letter(_read_long(own, letters), listed), _read_long(own, words)
+    lead = _LETTERED.match(own.own)
+    if by_letter.how == "prose" and (lead is None or lead[1] != by_letter.letter):
+        by_letter = ParsedReply(None, "no label in reply")  # in a sentence, "A" and "I" are words
+    if by_letter.how == "bare" or by_word.label in (None, by_letter.label):
+        return by_letter
+    return by_word if by_letter.label is None else ParsedReply(None, "letter and label differ")
 
 
-def _answer(reading: Reading, labels: tuple[str, ...], choices: tuple[str, ...]) -> Answer:
-    label, reason, how = reading
-    return Answer(None if label is None else labels[choices.index(label)], reason, how, choices, label or "")
+Read = TypeVar("Read", ParsedReply, ParsedReply | None)
 
 
-def _read_short(answer: str, words: LabelVocabulary, asked: str) -> Reading | None:
+def _behind_letter(read: Read, listed: Mapping[str, str]) -> Read:
+    """Return a reply that was read as a letter with the label that the letter stands for."""
+    if read is None or read.label is None:
+        return read
+    return read._replace(label=listed[read.label], letter=read.label)
+
+
+def _read_short(answer: str, words: LabelVocabulary, asked: str) -> ParsedReply | None:
     if not answer:
-        return Reading(None, "empty reply")
+        return ParsedReply(None, "empty reply")
     label = words.match(answer)
     if label is not None:
-        return Reading(label, how="bare")
+        return ParsedReply(label, how="bare")
     if len(answer) == len(asked.strip()) and answer.casefold() == asked.strip().casefold():
-        return Reading(None, "only echoes the text")
+        return ParsedReply(None, "only echoes the text")
     if answer.startswith("<label>") and answer.endswith("</label>"):
         label = words.match(answer[7:-8])
         if label is not None:
-            return Reading(label, how="tag")
+            return ParsedReply(label, how="tag")
     return None
 
 
-def _heard(answer: str, words: LabelVocabulary, asked: str, prompt: Sequence[Message]) -> _Heard:
+def _own_words(answer: str, words: LabelVocabulary, asked: str, prompt: Sequence[Message]) -> _OwnWords:
     if len(answer) > _LONGEST_READ:
         answer = f"{answer[: _LONGEST_READ // 2]}\n{answer[-_LONGEST_READ // 2 :]}"
     own = own_words(answer, asked, prompt, words.longest_answer) if asked else answer
@@ -206,24 +190,24 @@ def _heard(answer: str, words: LabelVocabulary, asked: str, prompt: Sequence[Mes
     came, own = blanked(answer, reasoning), blanked(own, reasoning)
     if asked and _QUOTING.search(own):
         own = _without_short_quotations(came, own, words, asked)
-    return _Heard(came, own, asked)
+    return _OwnWords(came, own, asked)
 
 
-def _read_long(heard: _Heard, words: LabelVocabulary) -> Reading:
-    came, own = heard.came, heard.own
+def _read_long(reply: _OwnWords, words: LabelVocabulary) -> ParsedReply:
+    came, own, asked = reply
     if not came.strip():
-        return Reading(None, "only reasoning, no answer")
-    if _is_part_of_text(came, heard.asked):
-        return Reading(None, "only echoes the text")
+        return ParsedReply(None, "only reasoning, no answer")
+    if _is_part_of_text(came, asked):
+        return ParsedReply(None, "only echoes the text")
     reading = _from_tags(came, own, words)
     said = collapsed(own)
     reading = reading or _from_json(said, words) or _from_statement(said, words)
     if reading is not None:
         return reading
-    label, reason = verdict(said, words)
+    label, reason = label_in_prose(said, words)
     if reason == "no label in reply" and own != came:
         reason = "only echoes the text"
-    return Reading(label, reason, "prose" if label is not None else "")
+    return ParsedReply(label, reason, "prose" if label is not None else "")
 
 
 def _is_part_of_text(came: str, asked: str) -> bool:
@@ -267,15 +251,15 @@ def _alone_on_line(text: str, start: int, end: int) -> bool:
     return not around or _STATED.fullmatch(around) is not None
 
 
-def _from_tags(came: str, own: str, words: LabelVocabulary) -> Reading | None:
+def _from_tags(came: str, own: str, words: LabelVocabulary) -> ParsedReply | None:
     tags = _complete_tags(came, own, words)
     if not any(tag.own for tag in tags):
         return None
     decisions = [tag for run in _runs(came, tags) if not _lists_options(came, run, words) for tag in run if tag.own]
     if not decisions:
-        return Reading(None, "lists the options")
+        return ParsedReply(None, "lists the options")
     label = decisions[-1].label
-    return Reading(label, how="tag") if label is not None else Reading(None, "no label in the tag")
+    return ParsedReply(label, how="tag") if label is not None else ParsedReply(None, "no label in the tag")
 
 
 def _complete_tags(came: str, own: str, words: LabelVocabulary) -> list[_Tag]:
@@ -315,7 +299,7 @@ def _lists_options(text: str, run: list[_Tag], words: LabelVocabulary) -> bool:
     return len(named) >= max(3, len(words.labels)) or any(_ALTERNATIVES.fullmatch(gap) for gap in gaps)
 
 
-def _from_json(text: str, words: LabelVocabulary) -> Reading | None:
+def _from_json(text: str, words: LabelVocabulary) -> ParsedReply | None:
     values = list(_KEYED.finditer(text))
     if not values:
         return None
@@ -323,8 +307,8 @@ def _from_json(text: str, words: LabelVocabulary) -> Reading | None:
     single = [found for found in values if bool(found[1]) == bool(found[3])]
     named = {words.match(_unquoted(found[2])) for found in single} - {None}
     if len(named) == 1:
-        return Reading(named.pop(), how="json")
-    return Reading(None, "two labels in reply" if named else "no label in the JSON")
+        return ParsedReply(named.pop(), how="json")
+    return ParsedReply(None, "two labels in reply" if named else "no label in the JSON")
 
 
 def _unquoted(value: str) -> str:
@@ -336,10 +320,10 @@ def _unquoted(value: str) -> str:
         return value[1:-1]
 
 
-def _from_statement(text: str, words: LabelVocabulary) -> Reading | None:
+def _from_statement(text: str, words: LabelVocabulary) -> ParsedReply | None:
     label = words.match(text)
     if label is not None:
-        return Reading(label, how="bare")
+        return ParsedReply(label, how="bare")
     stated = set()
     for line in text.splitlines():
         if len(line) > words.longest + _STATEMENT_ROOM:
@@ -349,4 +333,4 @@ def _from_statement(text: str, words: LabelVocabulary) -> Reading | None:
         label = words.match(plain[lead.end() :]) if lead else None
         if label is not None:
             stated.add(label)
-    return Reading(stated.pop(), how="stated") if len(stated) == 1 else None
+    return ParsedReply(stated.pop(), how="stated") if len(stated) == 1 else None

@@ -75,12 +75,7 @@ class LabelVocabulary:
         return self.forms.get(folded) or self.forms.get(_plain(folded))
 
     def starting_with(self, text: str, cut: bytes = b"") -> set[str]:
-        """Return the labels that an answer with this start may be.
-
-        Args:
-            text: The first tokens of the answer.
-            cut: The first bytes of the character after them, if it is not complete.
-        """
+        """Return the labels that an answer with these first tokens may be; `cut` has the bytes of half a character."""
         bare = self.undressed(text).casefold()
         spaced = _SEPARATORS.sub(" ", bare)
         found: set[str] = set()
@@ -95,7 +90,7 @@ class LabelVocabulary:
     def undressed(self, text: str) -> str:
         """Return the first tokens of an answer without what may stand before a label."""
         bare = text.lstrip(_TOKEN_DRESS)
-        if any(form.startswith(bare.casefold()) for form in self.forms):  # with a label -1, a minus is no bullet
+        if any(form.startswith(bare.casefold()) for form in self.forms):  # with a label -1, a minus is not a bullet
             return bare
         return _undressed(bare, _TOKEN_DRESS, _BULLET_BEGUN)
 

@@ -11,8 +11,8 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, PartOfBudget, Tokens, expected_tokens
-from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, Pace, RateLimit
+from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, Expenses, Tokens, expected_tokens
+from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, CallsPerSecond, Pace
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import CallStore, call_key, entry_of
 from pcs_annotator.asking.ledger.lock import SharedCalls
@@ -54,14 +54,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Call:
-    """A question to a model that is not in the ledger yet.
-
-    Attributes:
-        model: The model to ask.
-        request: What to ask.
-        key: Its key in the ledger.
-        purpose: `label` or `rewrite`.
-    """
+    """A question to a model that is not in the ledger yet, with its key there; `purpose` is `label` or `rewrite`."""
 
     model: ChatModel
     request: Request
@@ -84,7 +77,8 @@ class Asker:
 
     Attributes:
         ledger: Where replies are stored.
-        tracker: The budget.
+        tracker: The budget, and what was paid of it.
+        spent: What this part of several askers with one budget has paid; None for the only one.
         tally: The counters to update.
         price_of: The price of calls.
         patience: Timeout and retries.
@@ -106,7 +100,8 @@ class Asker:
     shared: SharedCalls = field(default_factory=SharedCalls)
     random: random.Random = field(default_factory=random.Random)
     defer: Defer | None = None
-    limit: RateLimit | None = None
+    limit: CallsPerSecond | None = None
+    spent: Expenses | None = None
     _paces: dict[str, Pace] = field(default_factory=dict)
     _gives: dict[str, bool] = field(default_factory=dict)
     _stopped: errors.PcsError | None = None
@@ -114,8 +109,7 @@ class Asker:
 
     def part(self, shared: SharedCalls, tally: Tally | None = None) -> Asker:
         """Return an asker that counts by itself or in a tally, and shares ledger, budget and pace with this one."""
-        tracker = PartOfBudget(self.tracker)
-        return replace(self, tally=tally or Tally(), tracker=tracker, shared=shared, _halted=asyncio.Event())
+        return replace(self, tally=tally or Tally(), spent=Expenses(), shared=shared, _halted=asyncio.Event())
 
     def restarted(self) -> Asker:
         """Return an asker that asks again, after a part of this one was stopped by a model that is down."""
@@ -240,7 +234,7 @@ class Asker:
     async def _within_budget(self, call: Call, pace: Pace) -> Reply:
         if not self.tracker.limited:
             reply, paid = await self._attempt(call, pace)
-            self.tracker.pay(paid)
+            self._pay(paid)
             return reply
         reserved = await self.tracker.reserve(lambda: self.expected(call))
         try:
@@ -248,10 +242,15 @@ class Asker:
                 raise self._stopped
             reply, paid = await self._attempt(call, pace)
             self.lengths.learn(call.model, call.purpose, call.most, reply.usage)
-            self.tracker.pay(paid)
+            self._pay(paid)
         finally:
             self.tracker.release(reserved)
         return reply
+
+    def _pay(self, paid: Cost) -> None:
+        self.tracker.pay(paid)
+        if self.spent is not None:
+            self.spent.pay(paid)
 
     async def _attempt(self, call: Call, pace: Pace) -> tuple[Reply, Cost]:
         name = call.model.name

@@ -18,11 +18,7 @@ from pcs_annotator.models.batch_apis import MOST_BYTES, PRICE_SHARE, BatchApi, b
 class BatchKind(NamedTuple):
     """What the requests of a batch have in common, so that their answers can be read without them.
 
-    Attributes:
-        model: The model that is asked.
-        purpose: `label` or `rewrite`.
-        logprobs: How many alternatives of each token were requested.
-        choices: Whether the answers are among given ones.
+    `logprobs` is how many alternatives of each token were requested; `choices`, whether answers are among given ones.
     """
 
     model: str
@@ -45,16 +41,7 @@ class BatchKind(NamedTuple):
 
 @dataclass(slots=True)
 class Chunk:
-    """Requests for one batch, in a file.
-
-    Attributes:
-        kind: What they have in common.
-        model: The model to ask.
-        path: The file, a request per line.
-        keys: The key of each request in the ledger, which is also its ID in the batch.
-        expected: What all of them are expected to cost.
-        size: Bytes in the file.
-    """
+    """Requests for one batch, in a file with one per line; their keys in the ledger are also their IDs in the batch."""
 
     kind: BatchKind
     model: ChatModel

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.ledger.admin import LedgerAdmin
-from pcs_annotator.asking.ledger.sums import PriceOf, Sums, day_of
+from pcs_annotator.asking.ledger.sums import LedgerSums, PaidInRun, PriceOf, day_of
 from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import ChatModel, Request, Usage
 
@@ -60,13 +60,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The actual or expected cost of a call.
-
-    Attributes:
-        usd: Dollars; None when the price is unknown.
-        tokens: Tokens in and out.
-        output_tokens: Those out.
-    """
+    """The actual or expected cost of a call; `usd` is None when the price is unknown, `tokens` counts in and out."""
 
     usd: float | None
     tokens: int
@@ -81,13 +75,20 @@ class Tokens(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """Dollars spent in a ledger before this command, or by other processes beside it: in total, and today."""
+    """What this process has not paid itself.
+
+    Attributes:
+        usd: Dollars spent in the ledger, before this command or by other processes.
+        usd_today: Those of them that were spent today.
+        beside: What other processes of this command have paid.
+    """
 
     usd: float = 0.0
     usd_today: float = 0.0
+    beside: PaidInRun = PaidInRun()
 
 
-class Spending:
+class LedgerSpending:
     """What is spent in a ledger elsewhere: before this command, and by other processes while it runs."""
 
     def __init__(self, ledger: LedgerAdmin, price_of: PriceOf) -> None:
@@ -95,18 +96,20 @@ class Spending:
         sums = ledger.keep_sums()
         self._first_day, self._own_before = today(), dict(sums.own)
         self._by_day = self._dollars(sums)
-        self._next_look, self._found = 0.0, Elsewhere()
+        self._next_look, self._found = 0.0, Elsewhere(beside=sums.beside)
 
     def now(self) -> Elsewhere:
         """Return what is known now; the sums are read again if another process may have paid for something."""
         if time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + LOOK_EVERY
+            beside = self._found.beside
             if (sums := self._ledger.changed_sums(self._first_day)) is not None:
                 self._by_day |= self._dollars(sums)
-            self._found = Elsewhere(sum(self._by_day.values()), self._by_day.get(today(), 0.0))
+                beside = sums.beside
+            self._found = Elsewhere(sum(self._by_day.values()), self._by_day.get(today(), 0.0), beside)
         return self._found
 
-    def _dollars(self, sums: Sums) -> dict[int, float]:
+    def _dollars(self, sums: LedgerSums) -> dict[int, float]:
         """Return day → dollars, without those that this command has paid."""
         by_day = sums.by_day(self._price_of).items()
         return {day: usd - sums.own.get(day, 0.0) + self._own_before.get(day, 0.0) for day, usd in by_day}
@@ -173,7 +176,28 @@ class _Limit(NamedTuple):
     held: float
 
 
-class BudgetTracker:
+class Expenses:
+    """What was paid: calls, tokens and dollars, and whether the price of a call is unknown."""
+
+    def __init__(self) -> None:
+        self.usd = 0.0
+        self.tokens = 0
+        self.output_tokens = 0
+        self.calls = 0
+        self.price_unknown = False
+
+    def pay(self, paid: Cost) -> None:
+        """Count a call that was answered."""
+        self.calls += 1
+        self.tokens += paid.tokens
+        self.output_tokens += paid.output_tokens
+        if paid.usd is None:
+            self.price_unknown = True
+        else:
+            self.usd += paid.usd
+
+
+class BudgetTracker(Expenses):
     """Reserves what a call is expected to cost before it, and counts what was paid after.
 
     So calls in flight pass the budget together by no more than they cost above what was expected. A call that does not
@@ -181,12 +205,8 @@ class BudgetTracker:
     """
 
     def __init__(self, budget: Budget, elsewhere: Callable[[], Elsewhere] = Elsewhere) -> None:
+        super().__init__()
         self.budget, self.limited = budget, budget != Budget()
-        self.usd = 0.0
-        self.tokens = 0
-        self.output_tokens = 0
-        self.calls = 0
-        self.price_unknown = False
         self._look, self._elsewhere = elsewhere, elsewhere()
         self._day, self._usd_today = today(), 0.0
         self._held_usd = 0.0
@@ -223,8 +243,7 @@ class BudgetTracker:
 
     def hold(self, expected: Cost) -> bool:
         """Reserve the expected cost; return False if that and the calls in flight could pass the budget."""
-        if self.budget.in_dollars:
-            self._elsewhere = self._look()
+        self._elsewhere = self._look()
         for limit, cost in self._limits(expected):
             if _beyond(limit.spent + limit.held + cost, limit.most):
                 return False
@@ -246,15 +265,9 @@ class BudgetTracker:
 
     def pay(self, paid: Cost) -> None:
         """Count a call that was answered."""
-        self.calls += 1
-        self.tokens += paid.tokens
-        self.output_tokens += paid.output_tokens
-        if paid.usd is None:
-            self.price_unknown = True
-        else:
-            self.usd += paid.usd
-            if self.limited:
-                self._usd_today = self._paid_today() + paid.usd
+        super().pay(paid)
+        if self.limited and paid.usd is not None:
+            self._usd_today = self._paid_today() + paid.usd
 
     def calls_left(self) -> float:
         """Return about how many more calls the budget allows, at their average cost so far; infinity when unknown."""
@@ -281,39 +294,11 @@ class BudgetTracker:
             spent_today = self._elsewhere.usd_today + self._paid_today()
             yield _Limit("--budget-per-day", budget.usd_per_day, spent_today, self.usd, held), usd
         if budget.tokens is not None:
-            tokens = self.tokens
-            yield _Limit("--max-tokens", budget.tokens, tokens, tokens, self._held_tokens), expected.tokens
+            tokens = self._elsewhere.beside.tokens + self.tokens
+            yield _Limit("--max-tokens", budget.tokens, tokens, self.tokens, self._held_tokens), expected.tokens
         if budget.calls is not None:
-            yield _Limit("--max-calls", budget.calls, self.calls, self.calls, self._held_calls), 1
-
-
-class PartOfBudget(BudgetTracker):
-    """Counts what one of several askers pays of a budget that they share."""
-
-    def __init__(self, whole: BudgetTracker) -> None:
-        super().__init__(whole.budget)
-        self._whole = whole
-
-    async def reserve(self, expect: Callable[[], Cost]) -> Cost:
-        """Reserve from the whole budget."""
-        return await self._whole.reserve(expect)
-
-    def check(self, expected: Cost) -> None:
-        """Raise BudgetReached if a call would pass the whole budget."""
-        self._whole.check(expected)
-
-    def release(self, expected: Cost) -> None:
-        """Release a reservation from the whole budget."""
-        self._whole.release(expected)
-
-    def pay(self, paid: Cost) -> None:
-        """Count a call that was answered, here and in the whole budget."""
-        super().pay(paid)
-        self._whole.pay(paid)
-
-    def calls_left(self) -> float:
-        """Return about how many more calls the whole budget allows."""
-        return self._whole.calls_left()
+            calls = self._elsewhere.beside.calls + self.calls
+            yield _Limit("--max-calls", budget.calls, calls, self.calls, self._held_calls), 1
 
 
 def _beyond(spent: float, most: float) -> bool:

@@ -80,13 +80,14 @@ async def _ask_everything(item_asker: ItemAsker, items: Iterable[Item] | AsyncIt
     else:
         job = item_asker.job
         questions = len(job.annotators) * len(job.relations) * job.draws
-        blocks = as_async(_blocks(items, max(1, QUESTIONS_AT_ONCE // questions)))
+        blocks = as_async(in_blocks(items, max(1, QUESTIONS_AT_ONCE // questions)))
     async for block in blocks:
         for work in await item_asker.look_up(block):
             yield work
 
 
-def _blocks(items: Iterable[Item], size: int) -> Iterator[Sequence[Item]]:
+def in_blocks(items: Iterable[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield items in lists of some size, and the rest."""
     rest = iter(items)
     while block := list(islice(rest, size)):
         yield block
@@ -158,7 +159,7 @@ class TaskPool:
 
 
 async def as_async(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
-    """Yield items of either kind."""
+    """Yield the items of an iterable, asynchronous or not."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

@@ -11,7 +11,7 @@ import numpy as np
 
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.ask import Asker, Call, Deferred, Rewriter
-from pcs_annotator.asking.engine.job import Asking, Job
+from pcs_annotator.asking.engine.job import Job, QuestionForm
 from pcs_annotator.asking.ledger.ledger import CallKey, CallStore, call_key
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.base.errors import (
@@ -125,16 +125,12 @@ _Questions = Sequence[_PendingQuestion]
 class PreparedJob:
     """A job, with what is the same for all its texts.
 
-    Attributes:
-        job: What to ask.
-        identities: For every annotator, how keys of its calls begin.
-        asking: For every relation, how it puts the question.
-        asked_under: For every relation, the annotators that are asked under it.
+    For every annotator, how keys of its calls begin; for every relation, how it asks and which annotators it asks.
     """
 
     job: Job
     identities: Sequence[str]
-    asking: Sequence[Asking]
+    asking: Sequence[QuestionForm]
     asked_under: Sequence[Sequence[int]]
 
     @classmethod
@@ -144,7 +140,7 @@ class PreparedJob:
         return cls(
             job,
             [annotator.identity(model) for annotator, model in job.annotators],
-            [Asking.of(job.task, annotators, relation) for relation in job.relations],
+            [QuestionForm.of(job.task, annotators, relation) for relation in job.relations],
             [job.asked_under(relation) for relation in range(len(job.relations))],
         )
 
@@ -265,13 +261,13 @@ class ItemAsker:
         self.tally.questions += len(asked)
         missing, following = [], []
         for one in asked:
-            heard = self._known(one, relation, known)
-            if heard is None:
+            answered = self._known(one, relation, known)
+            if answered is None:
                 missing.append(one)
                 continue
             model = self.job.annotators[one.annotator][1]
-            self.tally.count_answer(model.name, "label", heard[1].usage, paid=False)
-            further = self._read(row, relation, *heard)
+            self.tally.count_answer(model.name, "label", answered[1].usage, paid=False)
+            further = self._read(row, relation, *answered)
             if further is not None:
                 following.append(further)
         return missing, following
@@ -318,12 +314,12 @@ class ItemAsker:
         model = self.job.annotators[asked.annotator][1]
         asking = self._asking[relation]
         replies = (*asked.replies, reply)
-        heard = asking.annotators[asked.annotator].hear(asking.task, asked.question, replies, model)
-        if isinstance(heard, Vote):
-            self._store(row, relation, asked.annotator, asked.draw, heard)
+        found = asking.annotators[asked.annotator].parse_reply(asking.task, asked.question, replies, model)
+        if isinstance(found, Vote):
+            self._store(row, relation, asked.annotator, asked.draw, found)
             return None
-        key = call_key(self._identities[asked.annotator], heard.request, asked.draw)
-        return _PendingQuestion(asked.annotator, asked.draw, heard, key, replies)
+        key = call_key(self._identities[asked.annotator], found.request, asked.draw)
+        return _PendingQuestion(asked.annotator, asked.draw, found, key, replies)
 
     def _store(self, row: int, relation: int, annotator: int, draw: int, vote: Vote) -> None:
         if vote.label is None:

@@ -86,7 +86,7 @@ class Job:
         """Raise if two relations ask the same question about the same text: it would count twice."""
         annotators = [annotator for annotator, _ in self.annotators]
         asked = [
-            (relation, text_parts(relation), Asking.of(self.task, annotators, relation))
+            (relation, text_parts(relation), QuestionForm.of(self.task, annotators, relation))
             for relation in self.relations
             if not self._lacks_wording(relation)
         ]
@@ -144,7 +144,7 @@ def models_of(job: Job) -> list[ChatModel]:
     return models if job.rewriter is None else [*models, job.rewriter]
 
 
-class Asking(NamedTuple):
+class QuestionForm(NamedTuple):
     """How the question is put under one relation.
 
     Attributes:
@@ -158,7 +158,7 @@ class Asking(NamedTuple):
     order: tuple[int, ...]
 
     @classmethod
-    def of(cls, task: Task, annotators: Sequence[Annotator], relation: Relation) -> Asking:
+    def of(cls, task: Task, annotators: Sequence[Annotator], relation: Relation) -> QuestionForm:
         """Return how a relation puts the question."""
         put = rephrased(relation, Phrasing(task=task))
         order = tuple(positions_of(task.labels, put.task.labels, "label"))
@@ -202,7 +202,7 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
         parts = list(_parts(relation))
         if any(callable(part) and not _is_ours(part) for part in parts):
             return uuid4().hex
-        asking = Asking.of(task, annotators, relation)
+        asking = QuestionForm.of(task, annotators, relation)
         asked += [relation.name, relation.version, asking.order, *map(_described, parts)]
         for annotator, (_, model) in zip(asking.annotators, job.annotators, strict=True):
             question = annotator.question(asking.task, text, model)
@@ -298,9 +298,9 @@ def _ways_of_asking(job: Job) -> list[tuple[Annotator, ChatModel, Task, int]]:
     # A wording that is not written yet is expected to be as long as the instruction.
     task = replace(job.task, written_wording=job.task.written_wording or job.task.instruction)
     annotators = [annotator for annotator, _ in job.annotators]
-    ways: list[tuple[Asking, Counter[int]]] = []
+    ways: list[tuple[QuestionForm, Counter[int]]] = []
     for place, relation in enumerate(job.relations):
-        asking = Asking.of(task, annotators, relation)
+        asking = QuestionForm.of(task, annotators, relation)
         known = next((asked for way, asked in ways if way == asking), None)
         if known is None:
             ways.append((asking, known := Counter()))

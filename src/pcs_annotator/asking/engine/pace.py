@@ -8,7 +8,6 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 from pcs_annotator.base.errors import ModelDown, PcsError, PcsWarning
 from pcs_annotator.core.chat import RateHint
@@ -293,39 +292,20 @@ class Pace:
         self._wake()
 
 
-class RateLimit(Protocol):
-    """Limits how many calls are made per second, to all models together."""
-
-    async def turn(self) -> None:
-        """Wait until another call may be made."""
-        ...
-
-
 class CallsPerSecond:
-    """Gives every call a moment of its own, at a fixed distance from the one before."""
+    """Gives every call, to whichever model, a moment of its own, at a fixed distance from the one before."""
 
-    def __init__(self, rate: float, first_after: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._step, self.clock = 1.0 / rate, clock
-        self._next = clock() + first_after
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._step, self._clock, self._next = 1.0 / rate, clock, clock()
         self._queue = asyncio.Lock()
 
     async def turn(self) -> None:
         """Wait until another call may be made."""
         async with self._queue:
-            while (seconds := self._next - self.clock()) > 0:
+            while (seconds := self._next - self._clock()) > 0:
                 await asyncio.sleep(seconds)
-            # after a stall, only so much is made up for: calls must not come in a burst
-            self._next = max(self._next, self.clock() - LATE_SECONDS) + self._step
-
-    def moments(self, wanted: int, look_ahead: float) -> list[float]:
-        """Return when each of some calls may be made by the clock, of those that may within `look_ahead` seconds."""
-        now = self.clock()
-        self._next = max(self._next, now)
-        found: list[float] = []
-        while len(found) < wanted and self._next <= now + look_ahead:
-            found.append(self._next)
-            self._next += self._step
-        return found
+            # after a stall, only a few calls are made up for: they must not come in a burst
+            self._next = max(self._next, self._clock() - LATE_SECONDS) + self._step
 
 
 def _first_window(most: int) -> int:

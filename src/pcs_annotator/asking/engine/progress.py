@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.display import in_notebook
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.chat import Usage
 
@@ -97,8 +98,8 @@ class Tally:
 
     def retries_by_cause(self) -> str:
         """Return how many attempts had to be repeated, and why; "" if none."""
-        causes = [_counted(number, _CAUSES.get(kind, kind)) for kind, number in self.retries.most_common()]
-        return f"{_counted(self.retries.total(), 'retry', 'retries')}: {', '.join(causes)}" if causes else ""
+        causes = [counted(number, _CAUSES.get(kind, kind)) for kind, number in self.retries.most_common()]
+        return f"{counted(self.retries.total(), 'retry', 'retries')}: {', '.join(causes)}" if causes else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -217,10 +218,6 @@ def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
         parts.append(f"{tally.unlabelled:,} rows without a label")
     parts += [f"{count.total():,} {name}" for name, count in problems.items() if count]
     return " · ".join(parts)
-
-
-def _counted(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def _money(tracker: BudgetTracker) -> str:

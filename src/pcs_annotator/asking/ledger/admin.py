@@ -8,7 +8,7 @@ from itertools import islice
 from math import inf
 from typing import Any
 
-from pcs_annotator.asking.ledger.sums import Sums
+from pcs_annotator.asking.ledger.sums import LedgerSums
 from pcs_annotator.core.bill import Bill
 
 # Calls that are in a ledger, and those that were paid for and are not: asked twice, deleted, or set aside.
@@ -34,6 +34,8 @@ class LedgerAdmin(ABC):
     Statements have `?` in place of values.
     """
 
+    run: str = ""
+    """The command whose other processes pay through this ledger, too; empty if there are none."""
     _day: str
     """SQL for the day of `asked_at`."""
 
@@ -80,11 +82,11 @@ class LedgerAdmin(ABC):
         ]
 
     @abstractmethod
-    def keep_sums(self) -> Sums:
+    def keep_sums(self) -> LedgerSums:
         """Have the ledger keep sums of what is paid for, by whichever process, and return them."""
 
     @abstractmethod
-    def changed_sums(self, since: int) -> Sums | None:
+    def changed_sums(self, since: int) -> LedgerSums | None:
         """Return the sums from a day on, if other processes may have paid for something since; else None."""
 
     def spending_by_day(self) -> list[Row]:
@@ -115,7 +117,7 @@ class LedgerAdmin(ABC):
         _, deleted, _ = self._change(
             (f"INSERT INTO spent ({SPENT_COLUMNS}) {by_day}", values),
             (f"DELETE FROM calls WHERE {chosen}", values),
-            # what no call bears out any more is found out anew
+            # whether a model gives log-probabilities is found out again if no call of it is left
             ("DELETE FROM models WHERE model NOT IN (SELECT model FROM calls)", ()),
         )
         return deleted

@@ -7,15 +7,15 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pcs_annotator.asking.ledger.admin import PAID, SPEND, LedgerAdmin, Row
-from pcs_annotator.asking.ledger.sums import FILE_DAY, FileSums, Sums, add_own
+from pcs_annotator.asking.ledger.sums import FILE_DAY, FileSums, LedgerSums, add_own
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Finish, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.models.logprobs import pack, unpack
@@ -55,7 +55,7 @@ STEPS = (
 )
 SCHEMA = len(STEPS)
 LARGEST_SCHEMA = 999
-"""A larger number is no schema, but damage."""
+"""A larger number is damage."""
 COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd, latency, asked_at, logprobs"
 INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 FOUND = "key, reply, finish, input_tokens, output_tokens, latency, logprobs"
@@ -81,12 +81,7 @@ class LedgerEntry(NamedTuple):
 
 
 class CallKey(NamedTuple):
-    """The keys of a call.
-
-    Attributes:
-        own: Its own.
-        twin: That of the same question asked without log-probabilities if this one asks for them, else with them.
-    """
+    """The key of a call, and its twin's: the same question without log-probabilities if it asks for them, else with."""
 
     own: bytes
     twin: bytes
@@ -133,19 +128,8 @@ def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | No
     usage = reply.usage
     # SQLite stores text as UTF-8, which has no lone surrogates
     text = reply.text.encode("utf-8", "replace").decode()
-    return LedgerEntry(
-        key,
-        model,
-        purpose,
-        text,
-        reply.finish,
-        usage.input_tokens,
-        usage.output_tokens,
-        usd,
-        reply.latency,
-        time.time(),
-        pack(reply.logprobs),
-    )
+    used = usage.input_tokens, usage.output_tokens, usd
+    return LedgerEntry(key, model, purpose, text, reply.finish, *used, reply.latency, time.time(), pack(reply.logprobs))
 
 
 def reply_of(
@@ -156,8 +140,19 @@ def reply_of(
     return Reply(text=text, finish=finish, usage=usage, latency=latency, logprobs=unpack(logprobs))
 
 
+def set_all(results: Iterable[tuple[asyncio.Future[Any], Any]]) -> None:
+    """Set the results, or errors, of futures that were not cancelled meanwhile."""
+    for done, result in results:
+        if done.done():
+            continue
+        if isinstance(result, Exception):
+            done.set_exception(result)
+        else:
+            done.set_result(result)
+
+
 class CallStore(Protocol):
-    """What asking needs of a ledger, wherever that is: in a file, in a database server or on another machine."""
+    """What asking needs of a ledger, in a file or on a server: it says who pays for a call, and keeps the reply."""
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
@@ -283,18 +278,12 @@ class Ledger(LedgerAdmin):
     def _commit(self) -> None:
         """Write all pending replies in one transaction."""
         waiting, self._pending = self._pending, []
-        error: LedgerError | None = None
+        result: LedgerError | None = None
         try:
             self._write([entry for entry, _ in waiting])
-        except LedgerError as failure:
-            error = failure
-        for _, stored in waiting:
-            if stored.done():  # cancelled while waiting; its reply is stored anyway
-                continue
-            if error is None:
-                stored.set_result(None)
-            else:
-                stored.set_exception(error)
+        except LedgerError as error:
+            result = error
+        set_all((stored, result) for _, stored in waiting)
 
     def _write(self, entries: Sequence[LedgerEntry]) -> None:
         new = entries
@@ -315,13 +304,13 @@ class Ledger(LedgerAdmin):
         connection.execute(SPEND, (entry.asked_at, entry.model, entry.purpose, 1, *entry[5:8]))
         return True
 
-    def keep_sums(self) -> Sums:
+    def keep_sums(self) -> LedgerSums:
         """Have the ledger keep sums of what is paid for, by whichever process, and return them."""
         with self._explained():
             self._kept_sums = self._kept_sums or FileSums(self._connected(), PAID)
             return self._kept_sums.read()
 
-    def changed_sums(self, since: int) -> Sums | None:
+    def changed_sums(self, since: int) -> LedgerSums | None:
         """Return the sums from a day on, if another process has written to the file since the last time; else None."""
         with self._explained():
             return None if self._kept_sums is None else self._kept_sums.changed(since)

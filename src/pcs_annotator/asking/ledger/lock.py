@@ -47,12 +47,8 @@ def lock_ledger(ledger: LedgerAddress, *, wait: bool = True, say: Say = warn_use
 
     SQLite locks an empty file next to the ledger. This works on every system, between threads as well as between
     processes, and the lock is released when its holder dies. Another file says who the holder is. A ledger on a server
-    has no lock: there, every call is claimed.
-
-    Args:
-        ledger: The ledger; it need not exist.
-        wait: Whether to wait for the lock if it is held; otherwise that is an error.
-        say: Called once, with whom the lock is waited for.
+    has no lock: there, every call is claimed. If the lock is held, that is an error without `wait`; with it, `say` is
+    called once, with the holder.
     """
     own = _own(ledger)
     if own in _HELD.get():
@@ -81,7 +77,7 @@ class SharedCalls:
         lock: Releases the lock.
         tasks: How many tasks hold it.
         under_way: Key of a call → who asks, and the reply to come.
-        answered: Keys of the latest calls. Who looked for a reply before it came finds it here before paying again.
+        answered: Keys of the latest calls. A task that looked for a reply too early checks here before it pays again.
     """
 
     lock: ExitStack = field(default_factory=ExitStack)

@@ -1,7 +1,7 @@
 """The ledger of a team: paid calls on a PostgreSQL server. Calls under way are claimed, so that each is paid for once.
 
-A thread with the one connection carries out what tasks wish for, in groups: what comes while it waits for the server is
-the next group, and each group is one transaction and one round trip.
+A thread has the one connection. The requests that come while it waits for the server are carried out together, in one
+transaction and one round trip.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import platform
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from operator import itemgetter
+from operator import add, itemgetter, sub
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -28,14 +29,14 @@ from pcs_annotator.asking.ledger import postgres
 from pcs_annotator.asking.ledger.admin import REMEMBER, LedgerAdmin, Row
 from pcs_annotator.asking.ledger.ledger import COLUMNS, Ledger, LedgerEntry, reply_of
 from pcs_annotator.asking.ledger.lock import lock_ledger
-from pcs_annotator.asking.ledger.sums import Sums, add_own
-from pcs_annotator.asking.ledger.wishes import Claim, Close, Find, GiveUp, Group, Put, Wish, Work, settle
+from pcs_annotator.asking.ledger.requests import LedgerRequests, settle
+from pcs_annotator.asking.ledger.sums import LedgerSums, PaidInRun, add_own
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password
 
 LEASE_SECONDS = 30.0
-"""A worker that gives no sign of life for so long loses its claims."""
+"""A worker that does not renew its lease for this long loses its claims."""
 POLL_SECONDS = 0.1
 """Pause between looks for the replies that other workers are getting."""
 PATIENCE_SECONDS = 120.0
@@ -45,9 +46,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds between attempts to connect."""
 ENTRIES_AT_A_TIME = 2000
 RESTARTING, RESTART_SECONDS = "the database system is", 20.0
-"""What a server says that is shutting down or starting up, and how long such a one is waited for."""
-
-END_CLAIMS = "DELETE FROM claims WHERE worker = %s"
+"""What a server says while it shuts down or starts up, and how long to wait for it."""
 
 T = TypeVar("T")
 
@@ -62,23 +61,22 @@ class PostgresLedger(LedgerAdmin):
 
     _day = postgres.DAY
 
-    def __init__(self, address: str, successor_of: str | None = None) -> None:
+    def __init__(self, address: str, worker: str = "", run: str = "") -> None:
         self.address, self.shown = address, without_password(address)
-        digest = hashlib.sha256(self.shown.encode()).hexdigest()[:8]
-        self.rescue = Path(f"rescued-calls-{digest}.db")
-        self._succeeds = successor_of is not None
-        self._worker = successor_of or f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._wishes: SimpleQueue[Wish] = SimpleQueue()
+        self.rescue = Path(f"rescued-calls-{hashlib.sha256(self.shown.encode()).hexdigest()[:8]}.db")
+        self.run, self._paid_in_run = run, PaidInRun()
+        self._worker = worker or f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._queue: SimpleQueue[LedgerRequests | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._connection: postgres.Connection | None = None
         self._closing = threading.Event()
         self._failing_since: float | None = None
-        self._next_sign_of_life = 0.0
+        self._renew_lease_at = 0.0
         self._own: set[bytes] = set()
-        self._waiting: list[Claim] = []
+        self._waiting = LedgerRequests()
         self._paid: dict[int, float] | None = None
-        self._newest: Sums | None = None
-        self._taken: Sums | None = None
+        self._newest: LedgerSums | None = None
+        self._returned: LedgerSums | None = None
         self._since = 0
 
     def __enter__(self) -> PostgresLedger:
@@ -86,8 +84,8 @@ class PostgresLedger(LedgerAdmin):
         self._thread = threading.Thread(target=self._carry_out_all, name="pcs-ledger", daemon=True)
         self._thread.start()
         try:
-            if self._succeeds:
-                self._do(lambda connection: connection.execute(END_CLAIMS, [self._worker]))
+            # an earlier process of this name is gone
+            self._do(lambda connection: connection.execute(postgres.END_CLAIMS, [self._worker]))
             self._store_rescued()
         except BaseException:
             self.__exit__()
@@ -103,37 +101,39 @@ class PostgresLedger(LedgerAdmin):
             except psycopg.Error as error:
                 if RESTARTING in str(error):
                     until = until or time.monotonic() + RESTART_SECONDS
-                if time.monotonic() > until or not postgres.passes(error):
+                if time.monotonic() > until or not postgres.is_transient(error):
                     raise postgres.explained(error, self.address) from None
             time.sleep(LONGEST_PAUSE / 4)
 
     def __exit__(self, *_: object) -> None:
         if self._thread is not None:
             self._closing.set()
-            self._wishes.put(Close())
+            self._queue.put(None)
             self._thread.join()
             self._thread = None
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
-        return await self._wish(Find(keys, asyncio.get_running_loop().create_future()))
+        found: asyncio.Future[dict[bytes, Reply]] = asyncio.get_running_loop().create_future()
+        return await self._answer(LedgerRequests(finds=((keys, found),)), found)
 
     async def claim(self, key: bytes) -> Reply | None:
         """Claim a call before paying for it; if another process pays for it already, return the reply when it comes."""
-        return await self._wish(Claim(key, asyncio.get_running_loop().create_future()))
+        claimed: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
+        return await self._answer(LedgerRequests(claims=((key, claimed),)), claimed)
 
     async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call, and end the claim on it; returns once it is safely on the server."""
-        await self._wish(Put(entry, asyncio.get_running_loop().create_future()))
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        await self._answer(LedgerRequests(puts=((entry, stored),)), stored)
 
     def give_up(self, key: bytes) -> None:
         """End the claim on a call that got no reply."""
-        self._wishes.put(GiveUp(key))
+        self._queue.put(LedgerRequests(give_ups=(key,)))
 
     def remember_graded(self, model: str, *, gives: bool) -> None:
         """Store whether a model gives log-probabilities, soon; asking goes on meanwhile."""
-        statement = _placed(REMEMBER)
-        self._wishes.put(Work(lambda connection: connection.execute(statement, (model, int(gives))), Future()))
+        self._do_soon(lambda connection: connection.execute(_placed(REMEMBER), (model, int(gives))))
 
     def entries(self) -> Iterator[LedgerEntry]:
         """Yield every call, in no particular order."""
@@ -143,21 +143,44 @@ class PostgresLedger(LedgerAdmin):
             yield from (LedgerEntry._make([*row[:3], row[3].decode(), *row[4:]]) for row in rows)
             last = rows[-1][0]
 
-    def keep_sums(self) -> Sums:
+    def keep_sums(self) -> LedgerSums:
         """Have the server keep sums of what is paid for, by whichever process, and return them."""
 
-        def keep(connection: postgres.Connection) -> Sums:
-            postgres.keep_sums(connection)
+        def keep(connection: postgres.Connection) -> LedgerSums:
+            postgres.make_table(connection, "sums", postgres.CREATE_SUMS, "a budget in dollars")
             self._paid = self._paid or {}
-            return Sums(_all(connection, postgres.READ_SUMS, [0]), dict(self._paid))
+            in_run = _all(connection, postgres.READ_PAID, [self.run]) if self.run else []
+            return self._ledger_sums(_all(connection, postgres.READ_SUMS, [0]), in_run, self._paid)
 
         return self._do(keep)
 
-    def changed_sums(self, since: int) -> Sums | None:
+    def changed_sums(self, since: int) -> LedgerSums | None:
         """Return the sums from a day on as of the last claim or reply; None if those were returned before."""
-        self._since, before = since, self._taken
-        self._taken = self._newest
-        return None if self._taken is before else self._taken
+        self._since, before = since, self._returned
+        self._returned = self._newest  # which the thread may replace at any moment
+        return None if self._returned is before else self._returned
+
+    def _ledger_sums(self, rows: list[Row], in_run: list[Row], own: dict[int, float]) -> LedgerSums:
+        beside = PaidInRun(*map(sub, in_run[0], self._paid_in_run)) if in_run else PaidInRun()
+        return LedgerSums(rows, dict(own), beside)
+
+    def lead_run(self) -> str:
+        """Return the name under which other processes count what they pay for this one, as long as it is open."""
+
+        def lead(connection: postgres.Connection) -> str:
+            postgres.make_table(connection, "paid", postgres.CREATE_PAID, "--executor ray")
+            connection.execute(postgres.FORGET_PAID)
+            return self._worker
+
+        return self._do(lead)
+
+    def run_is_led(self) -> bool:
+        """Return whether the process that this one works for is still there."""
+        return bool(self._rows(postgres.IS_LED, [self.run]))
+
+    def paid_in_run(self) -> PaidInRun:
+        """Return what other processes have paid for this one."""
+        return PaidInRun(*self._rows(postgres.READ_PAID, [self._worker])[0])
 
     def bytes_used(self) -> int:
         """Return how much room the calls take on the server."""
@@ -174,65 +197,72 @@ class PostgresLedger(LedgerAdmin):
         return self._do(change)
 
     def _insert(self, calls: Sequence[Row]) -> int:
-        return self._do(lambda connection: connection.execute(postgres.INSERT, _columns(calls)).rowcount)
+        return self._do(lambda connection: connection.execute(postgres.INSERT, postgres.columns_of(calls)).rowcount)
 
     def _do(self, work: Callable[[postgres.Connection], T]) -> T:
         """Have the thread do something with the connection, and wait for the result."""
         self._check_open()
-        done: Future[T] = Future()
-        self._wishes.put(Work(work, done))
-        return done.result()
+        return self._do_soon(work).result()
 
-    async def _wish(self, wish: Find | Claim | Put) -> Any:
+    def _do_soon(self, work: Callable[[postgres.Connection], T]) -> Future[T]:
+        done: Future[T] = Future()
+        self._queue.put(LedgerRequests(work=((work, done),)))
+        return done
+
+    async def _answer(self, requests: LedgerRequests, answer: asyncio.Future[T]) -> T:
         self._check_open()
-        self._wishes.put(wish)
-        return await wish.done
+        self._queue.put(requests)
+        return await answer
 
     def _check_open(self) -> None:
         if self._thread is None:
             raise LedgerError(f"{self.shown} is not open: use the ledger in a with block")
 
     def _carry_out_all(self) -> None:
-        """Carry out wishes until the ledger is closed: the work of the thread."""
-        group = Group()
-        while not group.last:
-            group = self._next_group()
+        """Carry out requests until the ledger is closed: the work of the thread."""
+        is_open = True
+        while is_open:
+            requests, is_open = self._next_requests()
             try:
-                self._carry_out(group)
+                self._carry_out(requests)
             except Exception as error:
-                self._fail(group, error)
-        settle([(claim.done, LedgerError(f"{self.shown} was closed")) for claim in self._waiting])
+                self._fail(requests, error)
+        settle([(done, LedgerError(f"{self.shown} was closed")) for done in self._waiting.waiting])
         if self._connection is not None:
             with suppress(psycopg.Error):
-                self._connection.execute(END_CLAIMS, [self._worker])
-                self._connection.execute("DELETE FROM workers WHERE worker = %s", [self._worker])
+                self._connection.execute(postgres.END_CLAIMS, [self._worker])
+                self._connection.execute(postgres.END_LEASE, [self._worker])
             self._connection.close()
 
-    def _next_group(self) -> Group:
-        """Wait for wishes, or until it is time for something else; claims that are waited for are tried again."""
-        group = Group(claims=self._waiting)
-        pause = POLL_SECONDS if self._waiting else self._next_sign_of_life - time.monotonic()
-        self._waiting = []
-        with suppress(Empty):
-            group.take(self._wishes.get(timeout=max(pause, POLL_SECONDS)))
-            while True:
-                group.take(self._wishes.get_nowait())
-        return group
+    def _next_requests(self) -> tuple[LedgerRequests, bool]:
+        """Wait for requests, or until the lease is to be renewed; return them all, and whether more may come.
 
-    def _carry_out(self, group: Group) -> None:
-        """Carry out wishes; a connection that is lost is made again, and a server that is gone is waited for."""
-        pause = FIRST_PAUSE
+        Claims that somebody else has are tried again.
+        """
+        pause = POLL_SECONDS if self._waiting.claims else self._renew_lease_at - time.monotonic()
+        received: list[LedgerRequests | None] = [self._waiting]
+        self._waiting = LedgerRequests()
+        with suppress(Empty):
+            received.append(self._queue.get(timeout=max(pause, POLL_SECONDS)))
+            while True:
+                received.append(self._queue.get_nowait())
+        return LedgerRequests.joined(filter(None, received)), None not in received
+
+    def _carry_out(self, requests: LedgerRequests) -> None:
+        """Carry out requests; a connection that is lost is made again, and a server that is gone is waited for."""
+        pause, work = FIRST_PAUSE, deque(requests.work)
         while True:
             try:
                 connection = self._connected()
-                self._give_sign_of_life(connection)
-                self._do_work(connection, group)
-                self._transact(connection, group)
+                self._renew_lease(connection)
+                self._do_work(connection, work)
+                self._transact(connection, requests)
             except psycopg.Error as error:
-                if not postgres.passes(error) or not self._worth_waiting():
+                if not postgres.is_transient(error) or not self._worth_waiting():
                     raise postgres.explained(error, self.address) from None
                 # the connection may have been lost after these were claimed
-                group.given_up += [claim.key for claim in group.claims if claim.key not in self._own]
+                claimed = [key for key, _ in requests.claims if key not in self._own]
+                requests = requests._replace(give_ups=[*requests.give_ups, *claimed])
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
             else:
@@ -248,77 +278,85 @@ class PostgresLedger(LedgerAdmin):
     def _connected(self) -> postgres.Connection:
         if self._connection is None or self._connection.closed:
             self._connection = postgres.connect(self.address)
-            self._next_sign_of_life = 0.0
+            self._renew_lease_at = 0.0
         return self._connection
 
-    def _give_sign_of_life(self, connection: postgres.Connection) -> None:
-        if time.monotonic() < self._next_sign_of_life:
+    def _renew_lease(self, connection: postgres.Connection) -> None:
+        if time.monotonic() < self._renew_lease_at:
             return
-        connection.execute(postgres.LIVE, (self._worker, LEASE_SECONDS))
-        connection.execute(postgres.BURY, [LEASE_SECONDS])
-        connection.execute(postgres.FREE)
-        self._next_sign_of_life = time.monotonic() + LEASE_SECONDS / 5
+        connection.execute(postgres.RENEW_LEASE, (self._worker, LEASE_SECONDS))
+        connection.execute(postgres.END_LEASES, [LEASE_SECONDS])
+        connection.execute(postgres.END_CLAIMS_OF_LOST)
+        self._renew_lease_at = time.monotonic() + LEASE_SECONDS / 5
 
-    def _do_work(self, connection: postgres.Connection, group: Group) -> None:
-        while group.work:
-            do, done = group.work[0]
+    def _do_work(self, connection: postgres.Connection, work: deque[tuple[Callable[..., Any], Future[Any]]]) -> None:
+        while work:
+            do, done = work[0]
             try:
                 done.set_result(do(connection))
             except psycopg.Error as error:
-                if postgres.passes(error):
+                if postgres.is_transient(error):
                     raise
                 done.set_exception(postgres.explained(error, self.address))
-            del group.work[0]
+            work.popleft()
 
-    def _transact(self, connection: postgres.Connection, group: Group) -> None:
+    def _transact(self, connection: postgres.Connection, requests: LedgerRequests) -> None:
         """Store, claim and find calls in one transaction, and pass on what was found."""
-        claimed = [claim.key for claim in group.claims]
-        wanted = list({key for find in group.finds for key in find.keys} | set(claimed))
-        look = self._paid is not None and bool(claimed or group.puts)
-        taken, found, sums = (connection.cursor(binary=True) for _ in range(3))
+        claimed = [key for key, _ in requests.claims]
+        wanted = list({key for keys, _ in requests.finds for key in keys} | set(claimed))
+        entries = sorted((entry for entry, _ in requests.puts), key=itemgetter(0))
+        look = self._paid is not None and bool(claimed or entries)
+        taken, found, sums, in_run = (connection.cursor(binary=True) for _ in range(4))
+        paid = PaidInRun(len(entries), sum((one.input_tokens or 0) + (one.output_tokens or 0) for one in entries))
         with connection.pipeline():
-            if group.given_up:
-                connection.execute(postgres.GIVE_UP, (self._worker, group.given_up))
+            if requests.give_ups:
+                connection.execute(postgres.GIVE_UP, (self._worker, [*requests.give_ups]))
             if claimed:
                 taken.execute(postgres.CLAIM, (self._worker, sorted(claimed)))
-            if group.puts:
-                entries = sorted((put.entry for put in group.puts), key=itemgetter(0))
-                connection.execute(postgres.PUT, [*_columns(entries), [entry.key for entry in entries]])
+            if entries:
+                connection.execute(postgres.PUT, [*postgres.columns_of(entries), [entry.key for entry in entries]])
+                if self.run:
+                    connection.execute(postgres.PAY, (self.run, self._worker, *paid))
             if wanted:
                 found.execute(postgres.FIND, [wanted])
             if look:
                 sums.execute(postgres.READ_SUMS, [self._since])
+                if self.run:
+                    in_run.execute(postgres.READ_PAID, [self.run])
+        self._paid_in_run = PaidInRun(*map(add, self._paid_in_run, paid))
         if self._paid is not None and look:
-            add_own(self._paid, ((put.entry.asked_at, put.entry.usd) for put in group.puts))
-            self._newest = Sums(sums.fetchall(), dict(self._paid))
+            add_own(self._paid, ((entry.asked_at, entry.usd) for entry in entries))
+            self._newest = self._ledger_sums(sums.fetchall(), in_run.fetchall() if self.run else [], self._paid)
         known = {key: reply_of(reply.decode(), *rest) for key, reply, *rest in _fetched(found, wanted)}
-        self._pass_on(group, known, {key for (key,) in _fetched(taken, claimed)})
+        self._pass_on(requests, known, {key for (key,) in _fetched(taken, claimed)})
 
-    def _pass_on(self, group: Group, known: dict[bytes, Reply], taken: set[bytes]) -> None:
-        self._own.difference_update(group.given_up, [put.entry.key for put in group.puts])
-        results: list[tuple[asyncio.Future[Any], Any]] = [(put.done, None) for put in group.puts]
-        for keys, done in group.finds:
-            results.append((done, {key: known[key] for key in keys if key in known}))
-        for claim in group.claims:
-            if claim.key in known:
-                results.append((claim.done, known[claim.key]))
-            elif claim.key in taken and not claim.done.done():
-                taken.remove(claim.key)  # another task that claims it waits for this one
-                self._own.add(claim.key)
-                results.append((claim.done, None))
-            elif not claim.done.done():
-                self._waiting.append(claim)
+    def _pass_on(self, requests: LedgerRequests, known: dict[bytes, Reply], taken: set[bytes]) -> None:
+        self._own.difference_update(requests.give_ups, [entry.key for entry, _ in requests.puts])
+        results: list[tuple[asyncio.Future[Any], Any]] = [(done, None) for _, done in requests.puts]
+        results += [(done, {key: known[key] for key in keys if key in known}) for keys, done in requests.finds]
+        waiting = []
+        for key, done in requests.claims:
+            if key in known:
+                results.append((done, known[key]))
+            elif key in taken and not done.done():
+                taken.remove(key)  # another task that claims it waits for this one
+                self._own.add(key)
+                results.append((done, None))
+            elif not done.done():
+                waiting.append((key, done))
+        self._waiting = LedgerRequests(claims=waiting)
         for key in taken:  # the reply is known, or the task was cancelled
             self.give_up(key)
         settle(results)
 
-    def _fail(self, group: Group, error: Exception) -> None:
+    def _fail(self, requests: LedgerRequests, error: Exception) -> None:
         """Keep what was paid for in a file, and pass the error on."""
-        if group.puts:
-            error = self._kept_aside([put.entry for put in group.puts], error)
-        for work in group.work:
-            work.done.set_exception(error)
-        settle([(done, error) for done in group.waiting])
+        if requests.puts:
+            error = self._kept_aside([entry for entry, _ in requests.puts], error)
+        for _, done in requests.work:
+            if not done.done():
+                done.set_exception(error)
+        settle([(done, error) for done in requests.waiting])
 
     def _kept_aside(self, entries: Sequence[LedgerEntry], error: Exception) -> LedgerError:
         place = self.rescue.absolute()
@@ -352,12 +390,3 @@ def _all(connection: postgres.Connection, query: str | bytes, values: Sequence[o
 
 def _fetched(cursor: Cursor[Any], asked: Sequence[bytes]) -> list[Any]:
     return cursor.fetchall() if asked else []
-
-
-def _columns(calls: Sequence[Row]) -> list[list[Any]]:
-    """Return calls by column, in the types of the table."""
-    columns = [list(column) for column in zip(*calls, strict=True)]
-    columns[3] = [text.encode() for text in columns[3]]
-    for place in (7, 8, 9):
-        columns[place] = [None if value is None else float(value) for value in columns[place]]
-    return columns

@@ -1,4 +1,4 @@
-"""The door to ledgers of either kind."""
+"""Opens a ledger in a file or on a server."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
 AnyLedger = Union[Ledger, "PostgresLedger"]
 
 
-def open_ledger(address: LedgerAddress, *, successor_of: str | None = None, shared: bool = False) -> AnyLedger:
+def open_ledger(address: LedgerAddress, *, shared: bool = False) -> AnyLedger:
     """Return the ledger in a file, or on a PostgreSQL server; use it as a context manager.
 
     Args:
         address: Where it is.
-        successor_of: The name of a process that may be lost and started again: what it had claimed on a server is free
-            at once.
         shared: Whether other processes may ask with the same file at the same time; otherwise the caller holds its
             lock. Windows has no locks for that: there, a call that two processes make at the same moment is paid twice.
     """
@@ -31,9 +29,20 @@ def open_ledger(address: LedgerAddress, *, successor_of: str | None = None, shar
         from pcs_annotator.asking.ledger.shared_file import SharedLedger
 
         return SharedLedger(address)
+    return open_server_ledger(address)
+
+
+def open_server_ledger(address: LedgerAddress, *, worker: str = "", run: str = "") -> PostgresLedger:
+    """Return the ledger on a PostgreSQL server; use it as a context manager.
+
+    Args:
+        address: Where it is.
+        worker: The name of a process that may be lost and started again: what it had claimed is free at once.
+        run: The name of the command that it works for, as `lead_run` returns it: what is paid is counted under it.
+    """
     try:
         from pcs_annotator.asking.ledger.on_server import PostgresLedger
     except ImportError as error:
         needed = "needs the extra postgres: pip install 'perceived-confidence[postgres]'"
         raise MissingPackage(f"a ledger at postgresql://… {needed}") from error
-    return PostgresLedger(str(address), successor_of)
+    return PostgresLedger(str(address), worker, run)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from typing import Any
 
 import psycopg
 from psycopg import conninfo, errors
 from psycopg.types.numeric import Int8BinaryDumper
 
-from pcs_annotator.asking.ledger.admin import PAID, SPENT_COLUMNS
+from pcs_annotator.asking.ledger.admin import PAID, SPENT_COLUMNS, Row
 from pcs_annotator.asking.ledger.ledger import COLUMNS, FOUND
 from pcs_annotator.asking.ledger.sums import OF_ROWS, READ
 from pcs_annotator.base.errors import LedgerError
@@ -37,7 +39,7 @@ CREATING = 0x70637321
 OPTIONS = r"-c search_path=pcs -c default_transaction_isolation=read\ committed -c client_min_messages=error"
 DEFAULTS = {"connect_timeout": "10", "keepalives_idle": "10", "tcp_user_timeout": "30000", "client_encoding": "utf8"}
 TEMPORARY = ("08", "40", "57P", "25006", "53300")
-"""Codes of errors that pass: connections, deadlocks, a server that stops or starts, or that has too many clients."""
+"""Codes of transient errors: connections, deadlocks, a server that stops or starts, or that has too many clients."""
 
 TYPES = ("bytea", "text", "text", "bytea", "text", "bigint", "bigint", *3 * ("double precision",), "bytea")
 ARRAYS = ", ".join(f"%b::{kind}[]" for kind in TYPES)
@@ -55,11 +57,15 @@ ended AS (DELETE FROM claims WHERE key = ANY(%b))
 SELECT COUNT(*) FROM fresh"""
 INSERT = f"INSERT INTO calls ({COLUMNS}) SELECT * FROM unnest({ARRAYS}) ON CONFLICT DO NOTHING"
 GIVE_UP = "DELETE FROM claims WHERE worker = %s AND key = ANY(%b)"
-LIVE = """INSERT INTO workers (worker, alive_until) VALUES (%s, now() + make_interval(secs => %s))
+RENEW_LEASE = """INSERT INTO workers (worker, alive_until) VALUES (%s, now() + make_interval(secs => %s))
 ON CONFLICT (worker) DO UPDATE SET alive_until = excluded.alive_until"""
 # After a restart of the server, every worker gets time to come back.
-BURY = "DELETE FROM workers WHERE greatest(alive_until, pg_postmaster_start_time() + make_interval(secs => %s)) < now()"
-FREE = "DELETE FROM claims WHERE worker NOT IN (SELECT worker FROM workers)"
+END_LEASES = (
+    "DELETE FROM workers WHERE greatest(alive_until, pg_postmaster_start_time() + make_interval(secs => %s)) < now()"
+)
+END_LEASE = "DELETE FROM workers WHERE worker = %s"
+END_CLAIMS = "DELETE FROM claims WHERE worker = %s"
+END_CLAIMS_OF_LOST = "DELETE FROM claims WHERE worker NOT IN (SELECT worker FROM workers)"
 
 DAY = "floor(asked_at / 86400)::bigint"
 # Workers that pay at the same time write to different rows, and so do not wait for each other. Colleagues who may write
@@ -88,6 +94,18 @@ CREATE_SUMS = (
     ),
 )
 READ_SUMS = READ.format("%s")
+
+# What the workers of a command have paid. Every worker has its own row, so that none waits for another.
+CREATE_PAID = (
+    """CREATE TABLE paid (run TEXT, worker TEXT, calls BIGINT NOT NULL, tokens BIGINT NOT NULL,
+    PRIMARY KEY (run, worker))""",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON paid TO PUBLIC",
+)
+PAY = """INSERT INTO paid VALUES (%s, %s, %s, %s)
+ON CONFLICT (run, worker) DO UPDATE SET calls = paid.calls + excluded.calls, tokens = paid.tokens + excluded.tokens"""
+READ_PAID = "SELECT COALESCE(SUM(calls), 0)::bigint, COALESCE(SUM(tokens), 0)::bigint FROM paid WHERE run = %s"
+FORGET_PAID = "DELETE FROM paid WHERE run NOT IN (SELECT worker FROM workers)"
+IS_LED = "SELECT 1 FROM workers WHERE worker = %s"
 
 # psycopg logs that a lost connection could not be closed; without any handler, Python would print that
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -144,18 +162,18 @@ def _prepare_tables(connection: Connection, shown: str) -> None:
         connection.execute("INSERT INTO version VALUES (%s)", [SCHEMA])
 
 
-def keep_sums(connection: Connection) -> None:
-    """Make the sums of what is paid for, if they are not there."""
+def make_table(connection: Connection, name: str, statements: Sequence[str], needed_for: str) -> None:
+    """Make a table that not every ledger has, if it is not there."""
     try:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [CREATING])
-            if connection.execute("SELECT to_regclass('sums')").fetchone() == (None,):
-                for statement in CREATE_SUMS:
+            if connection.execute("SELECT to_regclass(%s)", [name]).fetchone() == (None,):
+                for statement in statements:
                     connection.execute(statement.encode())
     except errors.InsufficientPrivilege as error:
         raise LedgerError(
-            f"the ledger does not keep sums yet, which a budget in dollars needs, and this user may not make them "
-            f"({' '.join(str(error).split())}): its owner must use a budget in dollars there once"
+            f"the ledger does not keep {name} yet, which {needed_for} needs, and this user may not make them "
+            f"({' '.join(str(error).split())}): its owner must use {needed_for} there once"
         ) from None
 
 
@@ -168,7 +186,16 @@ def _version(connection: Connection, shown: str) -> int:
     return version
 
 
-def passes(error: psycopg.Error) -> bool:
+def columns_of(calls: Sequence[Row]) -> list[list[Any]]:
+    """Return calls by column, in the types of the table."""
+    columns = [list(column) for column in zip(*calls, strict=True)]
+    columns[3] = [text.encode() for text in columns[3]]
+    for place in (7, 8, 9):
+        columns[place] = [None if value is None else float(value) for value in columns[place]]
+    return columns
+
+
+def is_transient(error: psycopg.Error) -> bool:
     """Return whether the same may work in a moment, perhaps with a new connection."""
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
@@ -191,6 +218,6 @@ def _remedy(error: psycopg.Error, text: str) -> str:
         return f"the server does not let this user in ({text}): set PGPASSWORD, or use a .pgpass file"
     if isinstance(error, errors.InvalidCatalogName) or "does not exist" in text:
         return f"there is no such database ({text}): create it with createdb, or check the address"
-    if passes(error):
+    if is_transient(error):
         return f"the server cannot be reached ({text}): check the address, or run again when it is back"
     return f"PostgreSQL error: {text}"

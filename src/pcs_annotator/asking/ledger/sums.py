@@ -37,16 +37,25 @@ PriceOf = Callable[[str, int, int], float | None]
 """Model, tokens in, tokens out → dollars; None if the price is unknown."""
 
 
-class Sums(NamedTuple):
+class PaidInRun(NamedTuple):
+    """What the processes of one command paid for."""
+
+    calls: int = 0
+    tokens: int = 0
+
+
+class LedgerSums(NamedTuple):
     """What was paid for in a ledger.
 
     Attributes:
         rows: Day, model, dollars, and the tokens in and out of calls whose price is unknown.
         own: Day → dollars for the calls among them that were stored through the same object.
+        beside: What other processes of the same command paid for.
     """
 
     rows: Sequence[tuple[Any, ...]]
     own: Mapping[int, float]
+    beside: PaidInRun = PaidInRun()
 
     def by_day(self, price_of: PriceOf) -> dict[int, float]:
         """Return day → dollars; calls whose price was unknown count at the price that is known now."""
@@ -88,11 +97,11 @@ class FileSums:
                     connection.execute(_trigger(event, table))
         self._seen = self._version()
 
-    def read(self, since: int = 0) -> Sums:
+    def read(self, since: int = 0) -> LedgerSums:
         """Return the sums from a day on."""
-        return Sums(self._connection.execute(READ.format("?"), (since,)).fetchall(), dict(self.own))
+        return LedgerSums(self._connection.execute(READ.format("?"), (since,)).fetchall(), dict(self.own))
 
-    def changed(self, since: int) -> Sums | None:
+    def changed(self, since: int) -> LedgerSums | None:
         """Return them if another connection has written to the file meanwhile; else None."""
         seen, self._seen = self._seen, self._version()
         return None if seen == self._seen else self.read(since)

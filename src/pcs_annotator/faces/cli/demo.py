@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.panel import Panel
-from rich.text import Text
 
 from pcs_annotator.core.result_names import LABEL
-from pcs_annotator.faces.cli import learned_view, models, options, result_view, run_view
+from pcs_annotator.faces.cli import learned_view, models, options, run_view
 from pcs_annotator.faces.demo import tour
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing import to_terminal
 
+NEXT = (
+    (
+        "pcs run your.csv --labels a,b,c --model embedded:smollm2",
+        "your own texts; weights are learned from a column gold or label, if any",
+    ),
+    ("pcs models list", "larger models: set GROQ_API_KEY and use --model groq:llama-3.1-8b-instant"),
+    (
+        "pcs run your.csv --model groq:llama-3.1-8b-instant --relations original,order,voice",
+        "for models without log-probabilities: ask about rewrites too (pcs relations list)",
+    ),
+)
 ASKED = {"original": "as it is", "order": "labels in reverse order"}
 
 
@@ -27,55 +38,50 @@ def command(out: Path, to_json: bool, quiet: bool) -> None:
     Needs no key and, once the model is downloaded (about 100 MB), no network.
     """
     shown = not (to_json or quiet)
-    console = Console(highlight=False)
     models.pull_missing(tour.STYLES, shown=shown)
     if shown:
-        console.print("60 invented news items, 4 topics; 2 prompts for a small model, each asked twice\n")
+        click.echo("60 invented news items, 4 topics; 2 prompts for a small model, each asked twice\n")
     result = tour.run_tour(out, progress=shown)
     if to_json:
         options.echo_json(run_view.run_json(result, []))
     elif shown:
-        print_tour(result, console)
+        to_terminal.show(*tour_shown(result))
 
 
-def print_tour(result: RunResult, console: Console) -> None:
+def tour_shown(result: RunResult) -> list[b.Block]:
     """Explain a run to a newcomer: one text, the weights, the gain, and what to try next."""
-    _print_one_text(result, console)
-    console.print()
-    console.rule("The weight of each prompt and each question", align="left")
-    learned_view.print_learned(result.learned, result.votes, result.counts, console)
-    console.print()
-    console.rule("What it gained", align="left")
-    console.print(_gain(result))
-    console.print()
-    console.rule("What to try next", align="left")
-    console.print(
-        Text.assemble(
-            ("pcs run your.csv --labels a,b,c --model embedded:smollm2\n", "bold"),
-            "    your own texts; weights are learned from a column gold or label, if any\n",
-            ("pcs models list\n", "bold"),
-            "    larger models: set GROQ_API_KEY and use --model groq:llama-3.1-8b-instant\n",
-            ("pcs run your.csv --model groq:llama-3.1-8b-instant --relations original,order,voice\n", "bold"),
-            "    for models without log-probabilities: ask about rewrites too (pcs relations list)\n",
-        )
-    )
-    labels, report = result.folder.labels, result.folder.report
-    console.print(Text(f"labels  {labels} (column {LABEL})\nreport  {report}", style="bold"))
+    counts, folds = result.counts, result.config.learn.folds
+    learned = learned_view.learned_shown(result.learned, result.votes, counts, folds=folds, unit="questions")
+    tried = [part for command, about in NEXT for part in (b.text(b.strong(command)), f"    {about}")]
+    files = f"labels  {result.folder.labels} (column {LABEL})\nreport  {result.folder.report}"
+    return [
+        _one_text(result),
+        b.section("weights", "The weight of each prompt and each question", *learned),
+        b.section("gain", "What it gained", *_gain(result)),
+        b.section("next", "What to try next", *tried),
+        b.Paragraph(files, "files"),
+    ]
 
 
-def _print_one_text(result: RunResult, console: Console) -> None:
+def _one_text(result: RunResult) -> b.Section:
     row = most_telling(result)
-    item = result.dataset.items[row]
-    console.rule("One text, and how each prompt answered", align="left")
-    console.print(Text(f"{item.text}\n", style="italic"))
-    table = result_view.plain_table()
-    table.add_column("question", style="bold")
-    for annotator in result.votes.annotators:
-        table.add_column(annotator.removeprefix("embedded:"))
-    for place, relation in enumerate(result.votes.relations):
-        table.add_row(ASKED.get(relation, relation), *_votes(result, row, place))
-    console.print(table)
-    console.print(_verdict(result, row))
+    outcome, gold = result.outcomes[row], result.dataset.gold[row]
+    models = [b.Column(annotator.removeprefix("embedded:")) for annotator in result.votes.annotators]
+    rows: list[b.Row] = [
+        [ASKED.get(relation, relation), *_votes(result, row, place)]
+        for place, relation in enumerate(result.votes.relations)
+    ]
+    scores = ", ".join(f"{label} {value:.2f}" for label, value in outcome.scores.items())
+    sure = "" if outcome.confidence is None else f", with a confidence of {100 * outcome.confidence:.0f} %"
+    return b.section(
+        "one-text",
+        "One text, and how each prompt answered",
+        b.text(b.Styled(result.dataset.items[row].text, "em")),
+        b.Table(columns=[b.Column("question"), *models], rows=rows),
+        b.text(b.strong(f"{outcome.label}{sure}")),
+        f"PCS: {scores}",
+        f"gold: {gold}",
+    )
 
 
 def most_telling(result: RunResult) -> int:
@@ -90,39 +96,34 @@ def most_telling(result: RunResult) -> int:
     return max(range(len(codes)), key=lambda row: (*interest(row), -row))
 
 
-def _votes(result: RunResult, row: int, relation: int) -> list[Text]:
-    votes, gold, cells = result.votes, result.dataset.gold[row], []
+def _votes(result: RunResult, row: int, relation: int) -> Iterator[str]:
+    """Yield what each prompt answered, marked as right or wrong, and how sure it was."""
+    votes, gold = result.votes, result.dataset.gold[row]
     for annotator, code in enumerate(votes.codes[row, :, relation, 0]):
-        name = votes.labels[code] if code >= 0 else "–"
+        if code < 0:
+            yield "–"
+            continue
         sure = "" if votes.grades is None else f" {100 * votes.grades[row, annotator, relation, 0, code]:.0f} %"
-        cells.append(Text(name + sure, "green" if name == gold else "red" if code >= 0 else "dim"))
-    return cells
+        yield f"{'✓' if votes.labels[code] == gold else '✗'} {votes.labels[code]}{sure}"
 
 
-def _verdict(result: RunResult, row: int) -> Panel:
-    outcome, gold = result.outcomes[row], result.dataset.gold[row]
-    scores = ", ".join(f"{label} {value:.2f}" for label, value in outcome.scores.items())
-    sure = "" if outcome.confidence is None else f", with a confidence of {100 * outcome.confidence:.0f} %"
-    return Panel(Text(f"{outcome.label}{sure}\nPCS: {scores}\ngold: {gold}"), expand=False)
-
-
-def _gain(result: RunResult) -> Text:
+def _gain(result: RunResult) -> list[b.Block]:
     figures = result.learned.figures
     if not figures:
-        return Text(result.learned.no_figures, "yellow")
+        return [b.text(result.learned.no_figures, kind="warning")]
     ours = figures[0]
     single = next(one for one in figures if one.method.startswith("zero-shot"))
     test = single.accuracy_behind
     assert test is not None, "only the first method has none"
     low, high = test.interval.rounded(2)
     cells = result.votes.codes.shape[1] * result.votes.codes.shape[2]
-    return Text(
+    return [
         f"A single question to the better prompt labels {100 * single.accuracy.value:.0f} % of the rows right, with "
         f"a class AUROC of {single.auroc.value:.2f}. Asking both prompts twice and keeping the probability of every "
         f"label, with weights from other rows, labels {100 * ours.accuracy.value:.0f} %: "
         f"{test.difference * 100:+.0f} points ({low * 100:+.0f} to {high * 100:+.0f}, {test.n} rows), with a class "
         f"AUROC of {ours.auroc.value:.2f}, for {cells} questions instead of one. A higher class AUROC means that texts "
-        "of a label score higher for it than other texts do, more often.\n"
+        "of a label score higher for it than other texts do, more often.",
         "This model has 135 million weights, a thousandth of a large one: treat this as a tour, not a benchmark. "
         f"The {test.n} news items are invented, and short ones like these are easy.",
-    )
+    ]

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from pcs_annotator.core.result_table import ResultTable
-from pcs_annotator.faces.cli import learned_view, options, result_view
+from pcs_annotator.faces.cli import learned_view, options
+from pcs_annotator.showing import blocks as b
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate
 
+
+def _number(name: str, help: str, least: int, most: int, default: int) -> Callable[[options.F], options.F]:
+    """Return an option whose value is a whole number."""
+    kind = click.IntRange(least, most)
+    return click.option(name, default=default, show_default=True, type=kind, metavar="N", help=help)
+
+
 _SPLITTING = (
-    click.option(
-        "--folds", default=5, show_default=True, type=click.IntRange(2, 100), metavar="N", help="Folds per split."
-    ),
-    click.option(
-        "--repeats",
-        default=3,
-        show_default=True,
-        type=click.IntRange(1, 100),
-        metavar="N",
-        help="Random splits to average over.",
-    ),
-    click.option(
-        "--resamples",
-        default=2000,
-        show_default=True,
-        type=click.IntRange(20, 100_000),
-        metavar="N",
-        help="Bootstrap resamples for each interval and test.",
-    ),
+    _number("--folds", "Folds per split.", 2, 100, 5),
+    _number("--repeats", "Random splits to average over.", 1, 100, 3),
+    _number("--resamples", "Bootstrap resamples for each interval and test.", 20, 100_000, 2000),
     click.option(
         "--rewritten",
         multiple=True,
@@ -82,14 +73,14 @@ def command(*, source: Path, alt_test: bool, epsilon: float, to_json: bool, quie
     """
     if alt_test:
         tested = evaluate.may_replace(source, epsilon)
-        options.show(replacing_json, print_replacing, tested, to_json=to_json, quiet=quiet)
+        options.show(replacing_json, replacing_shown, tested, to_json=to_json, quiet=quiet)
         return
     splitting = options.take(evaluate.Splitting, given)
     given["reading"] = options.take(Reading, given)
     request = evaluate.EvaluateRequest(source=source, splitting=splitting, **given)
     with options.gathered_warnings() as notes:
         found = evaluate.evaluate_source(request)
-    options.show(evaluated_json, print_evaluation, found, notes, to_json=to_json, quiet=quiet)
+    options.show(evaluated_json, evaluation_shown, found, notes, to_json=to_json, quiet=quiet)
 
 
 def replacing_json(found: evaluate.Replacing) -> dict[str, Any]:
@@ -99,8 +90,8 @@ def replacing_json(found: evaluate.Replacing) -> dict[str, Any]:
     return {**values, "coders": named}
 
 
-def print_replacing(found: evaluate.Replacing) -> None:
-    """Print the alternative annotator test."""
+def replacing_shown(found: evaluate.Replacing) -> list[b.Block]:
+    """Return the alternative annotator test."""
     rows = [
         [name, one.model, one.coder, one.rows, one.p_value, "yes" if one.may_replace else "no"]
         for name, one in zip(found.names, found.test.coders, strict=True)
@@ -113,13 +104,13 @@ def print_replacing(found: evaluate.Replacing) -> None:
         notes=[found.test.sentence(found.names)],
         digits={"p": 3},
     )
-    result_view.print_tables([table], Console(highlight=False))
+    return [table]
 
 
 def evaluated_json(found: evaluate.Evaluated, notes: Sequence[str]) -> dict[str, Any]:
-    """Return everything that `print_evaluation` shows as plain values."""
+    """Return everything that `evaluation_shown` shows as plain values."""
     return {
-        **evaluate.evaluation_json(found.evaluation),
+        **found.evaluation.to_dict(),
         "annotators": list(found.votes.annotators),
         "relations": list(found.votes.relations),
         "labels": list(found.votes.labels),
@@ -128,19 +119,18 @@ def evaluated_json(found: evaluate.Evaluated, notes: Sequence[str]) -> dict[str,
     }
 
 
-def print_evaluation(found: evaluate.Evaluated, notes: Sequence[str]) -> None:
-    """Print methods side by side, and the tests of the first against the others."""
-    console = Console(highlight=False)
+def evaluation_shown(found: evaluate.Evaluated, notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield methods side by side, and the tests of the first against the others."""
     *compared, against_gold, _by_label, _confusion = found.tables
     known = len(found.evaluation.methods)  # the others are dashes, explained in the notes
+    yield from (replace(table, rows=table.rows[:known]) for table in compared)
     title = f"{found.evaluation.methods[0].method}: {against_gold.title}"
-    short = replace(against_gold, title=title, notes=against_gold.notes[2:])
-    result_view.print_tables([*(replace(table, rows=table.rows[:known]) for table in compared), short], console)
-    learned_view.print_notes(notes, console)
-    print_files(found.files, console)
+    yield replace(against_gold, title=title, notes=against_gold.notes[2:])
+    yield from learned_view.notes_shown(notes)
+    yield from files_shown(found.files)
 
 
-def print_files(files: Sequence[object], console: Console) -> None:
-    """Print the files that were written."""
+def files_shown(files: Sequence[object]) -> Iterator[b.Block]:
+    """Yield the files that were written."""
     if files:
-        console.print("wrote " + ", ".join(map(str, files)), style="bold", markup=False, soft_wrap=True)
+        yield b.Paragraph(f"wrote {', '.join(map(str, files))}", "files")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.faces.cli import evaluate, exit_codes, learned_view, models, options, result_view, run_view
+from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
+from pcs_annotator.faces.cli import evaluate, exit_codes, learned_view, models, options, run_view
 from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.studies.paper.sources import find_sources
 from pcs_annotator.verbs import experiment
 from pcs_annotator.verbs.evaluate import Splitting
 
@@ -46,46 +49,67 @@ def command(
     if baselines and name not in WITH_BASELINES:
         raise ConfigError(f"--baselines works with {' and '.join(WITH_BASELINES)}, not with {name}: leave it out")
     shown = not (to_json or quiet)
-    flags = options.take(resolve_config.Flags, given)
+    flags = options.take_settings(given)
     settings = resolve_config.read_settings(config, Path.cwd(), flags)
-    found = experiment.find_sources(sources)
+    found = find_sources(sources)
     if any(source.kind == "texts" for source in found):
         models.pull_missing(settings.ask.models, shown=shown)
     again = {name: given[name] for name in ("limit", "replace", "gold_wins", "wait")}
     say = partial(options.say, shown=shown)
-    asking = experiment.Asking(config=settings, baselines=baselines, progress=shown, say=say, **again)
+    asking = RunRequest(data="", folder=out, config=settings, progress=shown, say=say, **again)
     request = experiment.ExperimentRequest(
         name=name,
         sources=found,
         out=out,
-        optimiser=flags.optimiser or PAPERS_OPTIMISER,
-        relations=flags.relations,
-        models=flags.models,
+        optimiser=flags["optimiser"] or PAPERS_OPTIMISER,
+        relations=flags["relations"],
+        models=flags["models"],
         rewritten=given["rewritten"],
         splitting=options.take(Splitting, {**given, "seed": settings.learn.seed}),
         asking=asking,
+        baselines=baselines,
         on_step=(lambda step: click.echo(f"{step} …", err=True)) if shown else (lambda step: None),
     )
     with options.gathered_warnings() as notes:
         done = experiment.experiment(request)
-    options.show(experimented_json, print_experiments, done, notes, to_json=to_json, quiet=quiet)
+    options.show(experimented_json, experiments_shown, done, notes, to_json=to_json, quiet=quiet)
     return exit_codes.exit_code(0, done.unanswered)
 
 
 def experimented_json(found: experiment.Experimented, notes: Sequence[str]) -> dict[str, Any]:
-    """Return everything that `print_experiments` shows as plain values."""
+    """Return everything that `experiments_shown` shows as plain values."""
     return {
-        "experiments": {one.name: [result_view.table_json(table) for table in one.tables] for one in found.experiments},
+        "experiments": {one.name: [table_json(table) for table in one.tables] for one in found.experiments},
         "unanswered": dict(found.unanswered),
         "warnings": [*notes, *found.notes],
         "files": [str(path) for path in found.files],
     }
 
 
-def print_experiments(found: experiment.Experimented, notes: Sequence[str]) -> None:
-    """Print all tables, then the warnings and the files that were written."""
-    console = Console(highlight=False)
-    result_view.print_tables([table for one in found.experiments for table in one.tables], console)
-    learned_view.print_notes([*notes, *found.notes], console)
-    run_view.print_unanswered(found.unanswered, console)
-    evaluate.print_files(found.files, console)
+def experiments_shown(found: experiment.Experimented, notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield all tables, then the warnings and the files that were written."""
+    yield from (table for one in found.experiments for table in one.tables)
+    yield from learned_view.notes_shown([*notes, *found.notes])
+    yield from run_view.unanswered_shown(found.unanswered)
+    yield from evaluate.files_shown(found.files)
+
+
+def table_json(table: ResultTable) -> dict[str, Any]:
+    """Return a table as plain values; values that could not be computed are null."""
+    return {
+        "name": table.name,
+        "title": table.title,
+        "columns": list(table.columns),
+        "rows": [[_plain(cell) for cell in row] for row in table.rows],
+        "summary": [list(line) for line in table.summary],
+        "notes": list(table.notes),
+    }
+
+
+def _plain(cell: Content) -> Any:
+    if cell is None or isinstance(cell, str | int):
+        return cell
+    if isinstance(cell, Figure) and cell.interval is not None:
+        low, high = number_of(cell.interval.low), number_of(cell.interval.high)
+        return {"value": number_of(cell), "low": low, "high": high}
+    return number_of(cell)

@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.core.votes import Unknown
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
-from pcs_annotator.runs import fit_table
-from pcs_annotator.runs.human_review import FromPeople
+from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.tables.table_files import Reading
-from pcs_annotator.tables.vote_columns import Unknown
+from pcs_annotator.verbs import fit_table
 
 
 @click.command("fit")
@@ -101,7 +101,7 @@ def command(
             say = partial(options.say, shown=not (to_json or quiet))
             how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
             result = fitting.fit_run(source, changes, people, ledger=ledger, say=say, **how)
-        options.show(run_view.run_json, run_view.print_run, result, notes, to_json=to_json, quiet=quiet)
+        options.show(run_view.run_json, run_view.run_shown, result, notes, to_json=to_json, quiet=quiet)
         return exit_codes.exit_code(result.counts.unanswered)
     if people.audit or people.verdicts or spare_looks or ledger:
         options_of_runs = "--audit, --verdicts, --spare-looks and --ledger"
@@ -113,13 +113,11 @@ def command(
         labels_out=out,
         labels=labels or None,
         unknown=unknown,
-        gold=people.gold,
-        gold_wins=people.gold_wins,
-        reading=people.reading,
+        people=people,
         spreadsheet_safe=spreadsheet_safe,
         excel=excel,
     )
     with options.gathered_warnings() as notes:
         fitted = fit_table.fit_table(files, changes)
-    options.show(learned_view.fit_json, learned_view.print_fit, fitted, files, notes, to_json=to_json, quiet=quiet)
+    options.show(learned_view.fit_json, learned_view.fit_shown, fitted, files, notes, to_json=to_json, quiet=quiet)
     return exit_codes.exit_code(fitted.unlabelled)

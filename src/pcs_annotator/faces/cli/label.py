@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import Saving
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing import to_terminal
 from pcs_annotator.showing.findings.answers import texts_cut
+from pcs_annotator.showing.formats import count, percent
+from pcs_annotator.showing.report.sections.summary import promise
 from pcs_annotator.tables.table_files import STDIO
 from pcs_annotator.verbs import label
 
@@ -63,13 +68,12 @@ def command(*, data: Path | str, folder: Path, out: Path | str | None, to_json: 
     """
     if to_json and out == STDIO:
         raise ConfigError("-o - and --json both write to standard output: leave one of them out")
-    saving = options.take(label.Saving, given)
-    flags = options.take(resolve_config.Flags, given)
+    saving = options.take(Saving, given)
     shown = not (to_json or quiet)
     request = RunRequest(
         data=data,
         folder=folder,
-        config=resolve_config.flags_only(flags),
+        config=resolve_config.settings_of(options.take_settings(given)),
         progress=shown,
         say=partial(options.say, shown=shown),
         **given,
@@ -77,12 +81,16 @@ def command(*, data: Path | str, folder: Path, out: Path | str | None, to_json: 
     path = out or label.default_out(data)
     with options.gathered_warnings() as notes:
         labelled = label.label(request, path, saving)
-    options.show(labelled_json, print_labelled, labelled, notes, to_json=to_json, quiet=quiet)
+    if to_json:
+        options.echo_json(labelled_json(labelled, notes))
+    elif not quiet:
+        console = Console(highlight=False, stderr=labelled.out == STDIO)
+        to_terminal.show(*labelled_shown(labelled, notes), console=console)
     return exit_codes.exit_code(labelled.counts.unanswered, labelled.tally.failed)
 
 
 def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, Any]:
-    """Return everything that `print_labelled` shows as plain values."""
+    """Return everything that `labelled_shown` shows as plain values."""
     tally = labelled.tally
     return {
         "rows": labelled.counts.rows,
@@ -101,29 +109,23 @@ def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, A
     }
 
 
-def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
-    """Print how many rows got each label, what was asked, and what is promised."""
-    to_stdout = labelled.out == STDIO
-    console = Console(highlight=False, stderr=to_stdout)
-    found = labelled.drift
-    differ = [note for note in notes if found is not None and found.found and found.sentence in note]
-    for note in differ:
-        console.print(Text(f"{note}\n", style="bold yellow"))
-    for name, count in Counter(labelled.counts.labels).most_common():
-        console.print(f"{count:>8,}  {name}", markup=False)
-    tally = labelled.tally
-    console.print(f"{tally.calls:,} calls, {tally.from_ledger:,} answers from the ledger")
+def labelled_shown(labelled: label.Labelled, notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield how many rows got each label, what was asked, and what is promised."""
+    counts, tally, drift = labelled.counts, labelled.tally, labelled.drift
+    differ = [note for note in notes if drift is not None and drift.found and drift.sentence in note]
+    yield from (b.text(note, kind="warning") for note in differ)
+    for name, rows in Counter(counts.labels).most_common():
+        yield f"{rows:>8,}  {name}"
+    yield f"{counted(tally.calls, 'call')}, {counted(tally.from_ledger, 'answer')} from the ledger"
     if labelled.frugal is not None and tally.spared:
-        share = tally.spared / (tally.spared + tally.questions)
-        console.print(
-            f"{tally.spared:,} questions ({100 * share:.0f} %) were not asked, because the label was settled; "
-            "[dim]--ask-all asks them too[/]"
-        )
-    learned_view.print_promise(labelled, labelled.counts, console)
-    cut = [flag.detail for flag in texts_cut(tally.cut, labelled.counts.rows)]
-    learned_view.print_notes([*(note for note in notes if note not in differ), *cut], console, labelled.counts)
-    if not to_stdout:
-        console.print(f"\nlabels  {labelled.out} (column {LABEL})", style="bold", markup=False)
+        spared = f"{count(tally.spared)} questions ({percent(tally.spared, tally.spared + tally.questions)})"
+        why = b.Styled("--ask-all asks them too", "quiet")
+        yield b.text(f"{spared} were not asked, because the label was settled; ", why)
+    yield promise(labelled.model, drift, counts)
+    cut = [flag.detail for flag in texts_cut(tally.cut, counts.rows)]
+    yield from learned_view.notes_shown([*(note for note in notes if note not in differ), *cut], counts)
+    if labelled.out != STDIO:
+        yield b.Paragraph(f"labels  {labelled.out} (column {LABEL})", "files")
 
 
 def label_plan_json(plan: label.LabelPlan) -> dict[str, Any]:
@@ -136,16 +138,15 @@ def label_plan_json(plan: label.LabelPlan) -> dict[str, Any]:
     }
 
 
-def print_label_plan(plan: label.LabelPlan) -> None:
-    """Print the cost of labelling with and without stopping early."""
-    console = Console(highlight=False)
-    console.print("[bold]asking all questions[/]")
-    run_view.print_calls(plan.everything, console, explain=plan.frugal is None)
+def label_plan_shown(plan: label.LabelPlan) -> Iterator[b.Block]:
+    """Yield the cost of labelling with and without stopping early."""
+    yield b.text(b.strong("asking all questions"))
+    yield from run_view.calls_shown(plan.everything)
     if plan.frugal is None or plan.spending is None:
-        console.print("\nThe run has no confidence, so it cannot tell when a label is settled: everything is asked.")
+        yield "The run has no confidence, so it cannot tell when a label is settled: everything is asked."
     else:
-        share = f"{100 * plan.spending.questions:.0f} %"
-        console.print(f"\n[bold]stopping when the label is settled[/], after about {share} of the questions")
-        run_view.print_calls(plan.frugal, console)
-    run_view.print_ways(plan.ways, console)
-    run_view.print_not_called(plan.everything, console)
+        share = percent(plan.spending.questions, 1)
+        yield b.text(b.strong("stopping when the label is settled"), f", after about {share} of the questions")
+        yield from run_view.calls_shown(plan.frugal)
+    yield from run_view.ways_shown(plan.ways)
+    yield from run_view.not_called(plan.everything)

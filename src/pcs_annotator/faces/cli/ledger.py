@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
-from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, without_password
-from pcs_annotator.faces.cli import options, result_view
+from pcs_annotator.faces.cli import options
 from pcs_annotator.runs import ledgers
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import total_cost
+from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows
 
 LEDGER = click.argument("ledger", callback=options.ledger_address)
 
@@ -30,22 +28,19 @@ def command() -> None:
 @options.JSON
 def size(ledger: LedgerAddress, to_json: bool) -> None:
     """Show calls, tokens and cost per model."""
-    bills, paid = ledgers.ledger_sizes(ledger), ledgers.paid_bills(ledger)
-    options.show(_size_json, _print_size, ledger, bills, paid, ledgers.ledger_bytes(ledger), to_json=to_json)
-
-
-def _size_json(_ledger: LedgerAddress, bills: Sequence[Bill], paid: Sequence[Bill], file_size: int) -> dict[str, Any]:
-    listed, all_paid = ([asdict(bill) for bill in some] for some in (bills, paid))
-    return {"bytes": file_size, "models": listed, "paid": all_paid}
-
-
-def _print_size(ledger: LedgerAddress, bills: Sequence[Bill], paid: Sequence[Bill], file_size: int) -> None:
-    console = Console(highlight=False)
-    result_view.print_bills(bills, console)
-    console.print(Text(f"{without_password(ledger)}: {file_size / 1000:,.0f} kB"))
+    with ledgers.existing_ledger(ledger) as opened:
+        bills, paid, file_size = opened.sizes(), opened.bills(), opened.bytes_used()
     gone = sum(bill.calls for bill in paid) - sum(bill.calls for bill in bills)
-    if gone:
-        console.print(f"paid for, with {gone:,} calls whose answers are not in it: {result_view.money(paid)}")
+    total = total_cost([bill.usd for bill in paid])
+    options.show(
+        lambda: {"bytes": file_size, "models": [*map(asdict, bills)], "paid": [*map(asdict, paid)]},
+        lambda: [
+            b.Table(columns=bill_columns(), rows=bill_rows(bills)),
+            f"{without_password(ledger)}: {file_size / 1000:,.0f} kB",
+            f"paid for, with {gone:,} calls whose answers are not in it: {total}" if gone else None,
+        ],
+        to_json=to_json,
+    )
 
 
 @command.command()
@@ -69,12 +64,8 @@ def import_(ledger: LedgerAddress, other: LedgerAddress, wait: bool, to_json: bo
 
     They are then not paid for again.
     """
-    _print_count(
-        to_json,
-        "new",
-        ledgers.import_ledger(ledger, other, wait=wait, say=options.say),
-        f"new calls copied from {without_password(other)}",
-    )
+    new = ledgers.import_ledger(ledger, other, wait=wait, say=options.say)
+    _print_count(to_json, "new", new, f"new calls copied from {without_password(other)}")
 
 
 @command.command()

@@ -45,6 +45,12 @@ VERBS = {
     "models": "list models, download one, or check that they answer",
     "ledger": "inspect, copy or clean up the record of paid calls",
 }
+MODULES = {
+    **dict.fromkeys(("init", "plan", "run", "merge"), "ask"),
+    **dict.fromkeys(("gold", "estimate", "find", "robust"), "conclude"),
+    **dict.fromkeys(("report", "table", "exchange"), "write"),
+}
+"""Modules with several commands; each of the others has one."""
 
 
 class LazyGroup(click.Group):
@@ -58,7 +64,8 @@ class LazyGroup(click.Group):
         """Return the command of a verb, or None if there is no such verb."""
         if cmd_name not in VERBS:
             return None
-        command: click.Command = import_module(f"pcs_annotator.faces.cli.{cmd_name}").command
+        module = import_module(f"pcs_annotator.faces.cli.{MODULES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, f"{cmd_name}_command" if cmd_name in MODULES else "command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
-from rich.text import Text
 
-from pcs_annotator.faces.cli import exit_codes, options, result_view
+from pcs_annotator.faces.cli import exit_codes, options
+from pcs_annotator.showing import blocks as b
 from pcs_annotator.verbs import models
 
-PRICES_TAKE = 28  # the columns beside a model's name
+PRICES = (
+    "Prices are in US dollars per million tokens. Any other model works too; its price can be set in [ask.prices] of "
+    "pcs.toml. Models here are free: embedded:smollm2, llama:FILE.gguf, transformers:FOLDER-OR-REPO, ollama:NAME"
+)
 
 
 @click.group("models")
@@ -29,7 +32,8 @@ def list_(to_json: bool) -> None:
 
     Any other model works too.
     """
-    options.show(_json, print_models, models.list_models(), to_json=to_json)
+    known = models.list_models()
+    options.show(lambda: [*map(asdict, known)], lambda: models_shown(known), to_json=to_json)
 
 
 @command.command("pull")
@@ -64,52 +68,37 @@ def check(model: tuple[str, ...], to_json: bool) -> int:
     """
     with options.gathered_warnings() as notes:
         checkups = models.check_models(model, Path.cwd())
-    options.show(_json, print_checkups, checkups, to_json=to_json)
+    options.show(lambda: [*map(asdict, checkups)], lambda: checkups_shown(checkups), to_json=to_json)
     for note in notes:
         options.say(f"note: {note}")
-    if all(one.answers for one in checkups):
-        return exit_codes.ExitCode.DONE
-    return exit_codes.ExitCode.USER
+    return exit_codes.ExitCode.DONE if all(one.answers for one in checkups) else exit_codes.ExitCode.USER
 
 
-def _json(found: Sequence[models.KnownModel | models.Checkup]) -> list[dict[str, object]]:
-    return [asdict(one) for one in found]
+def models_shown(known: Sequence[models.KnownModel]) -> list[b.Block]:
+    """Return a row per model."""
+    rows: list[b.Row] = []
+    for one in known:
+        context = f"{one.context_tokens / 1000:,.0f}k" if one.context_tokens else "?"
+        rows.append([one.name, context, *_price(one)])
+    return [b.Table(columns=[b.Column("model"), *b.numbers("context", "$ in", "$ out", "as of")], rows=rows), PRICES]
 
 
-def print_models(known: Sequence[models.KnownModel]) -> None:
-    """Print one line per model."""
-    console = Console(highlight=False)
-    room = min(max(len(model.name) for model in known), console.width - PRICES_TAKE)
-    names = result_view.ShortNames((model.name for model in known), room)
-    console.print(f"{'model':<{room}} context  $ in $ out as of")
-    for model in known:
-        context = f"{model.context_tokens / 1000:,.0f}k" if model.context_tokens else "?"
-        console.print(Text(f"{names(model.name):<{room}} {context:>7} {_price(model)}"))
-    names.explain(console)
-    console.print(
-        "\nPrices are in US dollars per million tokens. Any other model works too; its price can be set in "
-        "\\[ask.prices] of pcs.toml. Models here are free: embedded:smollm2, llama:FILE.gguf, "
-        "transformers:FOLDER-OR-REPO, ollama:NAME"
-    )
-
-
-def _price(model: models.KnownModel) -> str:
+def _price(model: models.KnownModel) -> tuple[str, str, str]:
     if model.usd_per_million_in is None:
-        return "price unknown"
-    return f"{model.usd_per_million_in:>5g} {model.usd_per_million_out:>5g} {model.price_as_of:%Y-%m}"
+        return "price", "unknown", ""
+    return f"{model.usd_per_million_in:g}", f"{model.usd_per_million_out:g}", f"{model.price_as_of:%Y-%m}"
 
 
-def print_checkups(checkups: Sequence[models.Checkup]) -> None:
-    """Print one paragraph per checked model."""
-    console = Console(highlight=False)
+def checkups_shown(checkups: Sequence[models.Checkup]) -> Iterator[b.Block]:
+    """Yield one paragraph per checked model."""
     for one in checkups:
         if one.answers:
             money = "price unknown" if one.usd is None else f"${one.usd:.6f} for this check"
             form = "answers restricted to the labels" if one.constrained else "free-text answers"
             logs = "log-probabilities" if one.graded else "no log-probabilities"
-            console.print(Text(f"✓ {one.model}: {one.seconds:.2f} s, {form}, {logs}, {money}"))
+            yield f"✓ {one.model}: {one.seconds:.2f} s, {form}, {logs}, {money}"
         else:
-            console.print(Text(f"✗ {one.model}: {one.problem}"))
+            yield f"✗ {one.model}: {one.problem}"
 
 
 def pull_missing(names: Sequence[str], *, shown: bool) -> None:

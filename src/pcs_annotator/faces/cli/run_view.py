@@ -1,23 +1,25 @@
-"""What `pcs run` and `pcs plan` show."""
+"""What `pcs run` and `pcs plan` show, as blocks and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
-from pcs_annotator.core.bill import Plan
+from pcs_annotator.base.text import counted
+from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
-from pcs_annotator.core.result_table import Content, ResultTable
-from pcs_annotator.faces.cli import learned_view, result_view
-from pcs_annotator.faces.cli.result_view import print_rows
-from pcs_annotator.runs.batch.ways_to_ask import WayToAsk
+from pcs_annotator.faces.cli import learned_view
+from pcs_annotator.runs.batch.waves import WayToAsk
 from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.languages import Languages
 from pcs_annotator.runs.run_result import SILENCES, RunResult
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing import to_terminal
+from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.showing.formats import count, dollars, total_cost
+from pcs_annotator.showing.report.sections.answers import reasons
+from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows
 from pcs_annotator.verbs.plan import RunPlan
 
 REASONS_SHOWN = 3
@@ -32,7 +34,7 @@ TO_LABEL = {
 
 
 def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
-    """Return everything that `print_run` shows as plain values."""
+    """Return everything that `run_shown` shows as plain values."""
     tally = result.tally
     return {
         "folder": str(result.folder.path),
@@ -44,15 +46,15 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "calls": tally.calls,
         "known_already": tally.from_ledger,
         "written_wording": result.config.task.written_wording or None,
-        "silences": {kind: dict(_sorted(reasons)) for kind, reasons in result.silences.items()},
+        "silences": {kind: dict(_most_first(reasons)) for kind, reasons in result.silences.items()},
         "unanswered": dict(tally.failed.most_common()),
-        "answers_without_probabilities": dict(_sorted(result.hard)),
+        "answers_without_probabilities": dict(_most_first(result.hard)),
         "answers_with_bounded_probabilities": result.bounded,
         "bills": [asdict(bill) for bill in result.bills],
         "paid_elsewhere": [asdict(bill) for bill in result.paid_elsewhere],
         "seconds": {step: round(seconds, 3) for step, seconds in result.seconds.items()},
         **learned_view.learned_json(result.learned, result.votes),
-        "look_at": learned_view.look_at_json(result.facts),
+        "look_at": [flag._asdict() for flag in what_to_look_at(result.facts)],
         "warnings": list(notes),
         "label_column": LABEL,
         "files": {
@@ -68,76 +70,65 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def print_run(result: RunResult, notes: Sequence[str]) -> None:
-    """Print what was learned, what was asked, what a person should do next, and the files."""
-    console = Console(highlight=False)
-    learned_view.print_learned(result.learned, result.votes, result.counts, console)
-    console.print()
+def _most_first(found: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(found.items(), key=lambda pair: -pair[1])
+
+
+def run_shown(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield what was learned, what was asked, what a person should do next, and the files."""
+    counts, settings = result.counts, result.config
+    unit = "questions" if settings.relations.rewriter else "calls"
+    folds = settings.learn.folds
+    yield from learned_view.learned_shown(result.learned, result.votes, counts, folds=folds, unit=unit)
     if result.whole is not None:
-        console.print(
-            f"{result.counts.rows:,} rows are labelled; what is said above about items is about a sample of "
-            f"{len(result.outcomes):,}"
-        )
+        sample = count(len(result.outcomes))
+        yield f"{count(counts.rows)} rows are labelled; what is said above about items is about a sample of {sample}"
     if result.verdicts.by_row:
-        console.print(f"{result.verdicts.sentence}; labels.csv has them in {VERDICT} and {FINAL_LABEL}")
-    _print_asked(result, console)
-    learned_view.print_look_at(result.facts, notes, console)
-    _print_to_label(result, console)
-    labels = f"{result.folder.labels} (column {LABEL})"
-    console.print(Text(f"\nlabels  {labels}\nreport  {result.folder.report}", style="bold"))
+        yield f"{result.verdicts.sentence}; labels.csv has them in {VERDICT} and {FINAL_LABEL}"
+    yield from _asked(result)
+    yield from learned_view.look_at_shown(result.facts, notes)
+    yield from _to_label(result)
+    yield b.Paragraph(f"labels  {result.folder.labels} (column {LABEL})\nreport  {result.folder.report}", "files")
 
 
-def _print_to_label(result: RunResult, console: Console) -> None:
-    """Print which rows a person should look at, and what to do with the results."""
+def _to_label(result: RunResult) -> Iterator[b.Block]:
+    """Yield which rows a person should look at, and what to do with the results."""
     folder, sample = result.folder, result.to_label
     if sample is not None and sample.rows:
-        rows = TO_LABEL[sample.kind].format(rows=f"{sample.rows:,}")
-        file = folder.to_label
-        console.print(f"\n{rows}: [bold]{file}[/]")
-        console.print(f"[dim]fill in the column gold, then run: pcs fit {folder.path} --gold {file}[/]")
+        yield b.text(f"{TO_LABEL[sample.kind].format(rows=count(sample.rows))}: ", b.strong(str(folder.to_label)))
+        yield b.note(f"fill in the column gold, then run: pcs fit {folder.path} --gold {folder.to_label}")
     if result.to_audit:
-        file = folder.audit
-        console.print(f"\n{result.to_audit:,} accepted rows to check: [bold]{file}[/]")
-        console.print(
-            f"[dim]write right or wrong into the column verdict, then run: pcs fit {folder.path} --verdicts {file}[/]"
-        )
+        yield b.text(f"{count(result.to_audit)} accepted rows to check: ", b.strong(str(folder.audit)))
+        then = f"pcs fit {folder.path} --verdicts {folder.audit}"
+        yield b.note(f"write right or wrong into the column verdict, then run: {then}")
 
 
-def _print_asked(result: RunResult, console: Console) -> None:
-    tally = result.tally
-    reused = f", {tally.from_ledger:,} answers from the ledger" if tally.from_ledger else ""
-    console.print(f"{tally.calls:,} calls{reused}; cost of this folder so far: {result_view.money(result.bills)}")
-    if result.paid_elsewhere:
-        paid = sum(bill.calls for bill in result.paid_elsewhere)
-        price = result_view.money(result.paid_elsewhere)
-        console.print(f"{paid:,} answers were paid for in other folders that share the ledger: {price}")
+def _asked(result: RunResult) -> Iterator[b.Block]:
+    tally, counts = result.tally, result.counts
+    reused = f", {counted(tally.from_ledger, 'answer')} from the ledger" if tally.from_ledger else ""
+    yield f"{counted(tally.calls, 'call')}{reused}; cost of this folder so far: {_cost(result.bills)}"
+    if elsewhere := result.paid_elsewhere:
+        paid = counted(sum(bill.calls for bill in elsewhere), "answer was", "answers were")
+        yield f"{paid} paid for in other folders that share the ledger: {_cost(elsewhere)}"
     if result.config.task.written_wording:
-        console.print(Text(f"the question under llm:wording: {result.config.task.written_wording}"))
+        yield f"the question under llm:wording: {result.config.task.written_wording}"
     for kind, what in SILENCES.items():
-        _print_silences(what, result.silences[kind], console)
+        yield reasons(f"{count(sum(result.silences[kind].values()))} {what}:", result.silences[kind], REASONS_SHOWN)
     if tally.failed:
-        rows, without = result.counts.rows, result.unlabelled
-        console.print(f"{rows - without:,} of {rows:,} rows have a label, {without:,} have none")
-    print_unanswered(dict(tally.failed.most_common()), console)
+        labelled = counts.rows - counts.unlabelled
+        yield f"{count(labelled)} of {count(counts.rows)} rows have a label, {count(counts.unlabelled)} have none"
+    yield from unanswered_shown(dict(tally.failed.most_common()))
 
 
-def _sorted(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(reasons.items(), key=lambda pair: -pair[1])
+def _cost(bills: Sequence[Bill]) -> str:
+    return total_cost([bill.usd for bill in bills])
 
 
-def _print_silences(what: str, reasons: Mapping[str, int], console: Console) -> None:
-    """Print how many rewrites or answers are missing, and the most common reasons."""
-    if reasons:
-        console.print(f"{sum(reasons.values()):,} {what}:")
-    for reason, count in _sorted(reasons)[:REASONS_SHOWN]:
-        console.print(Text(f"  {count:>6,}  {reason}", style="dim"))
-
-
-def print_unanswered(unanswered: Mapping[str, int], console: Console) -> None:
-    """Print how many questions no model answered, and why."""
-    for reason, count in unanswered.items():
+def unanswered_shown(unanswered: Mapping[str, int]) -> Iterator[b.Block]:
+    """Yield how many questions no model answered, and why."""
+    for reason, times in unanswered.items():
         again = RAISE_LIMIT if reason == "budget reached" else "the same command asks them again"
-        console.print(Text(f"{count:,} questions unanswered: {reason}; {again}", "yellow"))
+        yield b.text(f"{counted(times, 'question')} unanswered: {reason}; {again}", kind="warning")
 
 
 def plan_json(planned: RunPlan) -> dict[str, Any]:
@@ -145,12 +136,7 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
     panel = planned.panel
     return {
         **calls_json(planned.plan),
-        "panel": panel
-        and {
-            "relations": panel.relations,
-            "questions": panel.questions,
-            "reasons": panel.reasons,
-        },
+        "panel": panel and {"relations": panel.relations, "questions": panel.questions, "reasons": panel.reasons},
         "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
         "ways": [way._asdict() for way in planned.ways],
         "languages": planned.languages and languages_json(planned.languages),
@@ -180,72 +166,49 @@ def calls_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def print_plan(planned: RunPlan) -> None:
-    """Print the questions of a run, the calls that it would make and their cost, and what else could be asked."""
-    console = Console(highlight=False)
-    if planned.panel is not None:
-        print_panel(planned.panel, console)
-    _print_languages(planned.languages, console)
-    print_calls(planned.plan, console)
+def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
+    """Yield the questions of a run, the calls that it would make and their cost, and what else could be asked."""
+    languages = planned.languages
+    yield from planned.panel.reasons if planned.panel is not None else ()
+    if languages is not None and not languages.english:
+        yield f"languages of {len(languages.sample):,} texts: {languages.shares}"
+        yield b.text(languages.warning, kind="warning") if languages.warning else None
+    yield from calls_shown(planned.plan)
     if planned.without_logprobs is not None:
-        console.print(Text(f"without log-probabilities: {_calls_and_cost(planned.without_logprobs)}", "yellow"))
+        calls = _calls_and_cost(planned.without_logprobs)
+        yield b.text(f"without log-probabilities: {calls}", kind="warning")
     if planned.alternatives:
-        rows: list[list[Content]] = [
-            [option, other.calls, _usd(other.usd)] for option, other in planned.alternatives.items()
-        ]
-        console.print()
-        print_rows(ResultTable(name="", title="", columns=("instead", "calls", "max. cost"), rows=rows), console)
-    print_ways(planned.ways, console)
-    print_not_called(planned.plan, console)
+        rows: list[b.Row] = [[option, one.calls, _usd(one.usd)] for option, one in planned.alternatives.items()]
+        yield b.Table(columns=[b.Column("instead"), *b.numbers("calls", "max. cost")], rows=rows)
+    yield from ways_shown(planned.ways)
+    yield from not_called(planned.plan)
 
 
-def _print_languages(languages: Languages | None, console: Console) -> None:
-    """Print the languages of the texts unless they are English, and relations that can do nothing with them."""
-    if languages is None or languages.english:
-        return
-    console.print(Text(f"languages of {len(languages.sample):,} texts: {languages.shares}"))
-    if languages.warning:
-        console.print(Text(languages.warning, "yellow"))
-    console.print()
-
-
-def print_panel(panel: DefaultPanel, console: Console | None = None) -> None:
+def print_panel(panel: DefaultPanel) -> None:
     """Print which questions were chosen, and why."""
-    console = console or Console(highlight=False)
-    for reason in panel.reasons:
-        console.print(Text(reason))
-    console.print()
+    to_terminal.show(*panel.reasons, "")
 
 
-def print_calls(plan: Plan, console: Console, *, explain: bool = True) -> None:
-    """Print the calls of a plan per model and in total; `explain` shortened names."""
-    result_view.print_bills(plan.models, console, limit="max. ", explain=explain)
-    console.print(Text(f"\n{plan.rows:,} rows, {_calls_and_cost(plan)}"))
+def calls_shown(plan: Plan) -> Iterator[b.Block]:
+    """Yield the calls of a plan per model and in total."""
+    yield b.Table(columns=bill_columns("max. "), rows=bill_rows(plan.models))
+    yield f"{count(plan.rows)} rows, {_calls_and_cost(plan)}"
     if known := plan.calls - plan.left.calls:
-        left = f"{plan.left.calls:,} calls are left, {_cost(plan.left)}"
-        console.print(Text(f"the ledger already has the answers to {known:,} of them: {left}"))
+        left = f"{counted(plan.left.calls, 'call is', 'calls are')} left, {_usd(plan.left.usd)}"
+        yield f"the ledger already has the answers to {count(known)} of them: {left}"
 
 
-def print_not_called(plan: Plan, console: Console) -> None:
-    """Print what is missing for a price, and that a plan costs nothing."""
-    console.print()
-    if plan.usd is None:
-        console.print(Text(PRICE_MISSING))
-    console.print(NOT_CALLED)
+def not_called(plan: Plan) -> Iterator[b.Block]:
+    """Yield what is missing for a price, and that a plan costs nothing."""
+    yield PRICE_MISSING if plan.usd is None else None
+    yield NOT_CALLED
 
 
-def print_ways(ways: Sequence[WayToAsk], console: Console) -> None:
-    """Print cost and time of asking live and in batches; nothing if no model has a batch API."""
-    if not any(way.waves for way in ways):
-        return
-    rows: list[list[Content]] = [[way.name, way.calls, _usd(way.usd), *_hours(way)] for way in ways]
-    columns = ("ways to ask", "calls", "max. cost", "waves", "hours")
-    console.print()
-    print_rows(ResultTable(name="", title="", columns=columns, rows=rows), console)
-
-
-def _usd(usd: float | None) -> str:
-    return "unknown" if usd is None else f"${usd:.4f}"
+def ways_shown(ways: Sequence[WayToAsk]) -> Iterator[b.Block]:
+    """Yield cost and time of asking live and in batches; nothing if no model has a batch API."""
+    if any(way.waves for way in ways):
+        rows: list[b.Row] = [[way.name, way.calls, _usd(way.usd), *_hours(way)] for way in ways]
+        yield b.Table(columns=[b.Column("ways to ask"), *b.numbers("calls", "max. cost", "waves", "hours")], rows=rows)
 
 
 def _hours(way: WayToAsk) -> tuple[str, str]:
@@ -253,11 +216,9 @@ def _hours(way: WayToAsk) -> tuple[str, str]:
     return (str(way.waves), f"≤ {way.hours:.0f}") if way.waves else ("", f"about {way.hours:.2g}")
 
 
+def _usd(usd: float | None) -> str:
+    return "cost unknown" if usd is None else dollars(usd)
+
+
 def _calls_and_cost(plan: Plan) -> str:
-    return f"{plan.calls:,} calls, {_cost(plan)}"
-
-
-def _cost(plan: Plan) -> str:
-    if plan.usd is None:
-        return "cost unknown"
-    return f"at most ${plan.usd:.4f}" if plan.usd else "free"
+    return f"{counted(plan.calls, 'call')}, {'cost unknown' if plan.usd is None else f'at most {dollars(plan.usd)}'}"

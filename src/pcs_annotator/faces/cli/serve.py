@@ -10,7 +10,8 @@ import click
 
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.web import need_web
-from pcs_annotator.verbs import label
+from pcs_annotator.runs.labelling.fitted import LoadOptions
+from pcs_annotator.runs.settings import Saving
 
 DEFAULT_PORT = 8080
 
@@ -55,12 +56,12 @@ def command(
     and stops.
     """
     need_web("pcs serve")
-    from pcs_annotator.faces.serve.running import Limits, serve_run
+    from pcs_annotator.faces.serve.app import Limits, serve_run
     from pcs_annotator.faces.web.server import listen
-    from pcs_annotator.runs.serve import Service, ServiceOptions
+    from pcs_annotator.runs.labelling.service import Service
 
-    saving = options.take(label.Saving, given)
-    service = Service(folder, ServiceOptions(saving=saving, ledger=ledger, in_flight=concurrency), options.say)
+    saving = options.take(Saving, given)
+    service = Service(folder, LoadOptions(saving=saving, ledger=ledger, in_flight=concurrency), options.say)
     service.check()
     door = listen(host, port, token, names)
     with door.socket:

@@ -8,6 +8,7 @@ from pathlib import Path
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import RunSettings
 from pcs_annotator.verbs import run
 
 LABELS = ("world", "sports", "business", "technology")
@@ -20,16 +21,16 @@ MAX_ERROR = 0.2
 
 def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunResult:
     """Run the whole method on the invented news, or on its first `limit` rows."""
-    flags = resolve_config.Flags(
-        labels=LABELS,
-        instruction=INSTRUCTION,
-        models=STYLES,
-        gold_column="topic",
-        text_column="text",
-        max_error=MAX_ERROR,
-    )
+    settings: RunSettings = {
+        "labels": LABELS,
+        "instruction": INSTRUCTION,
+        "models": STYLES,
+        "gold_column": "topic",
+        "text_column": "text",
+        "max_error": MAX_ERROR,
+    }
     with as_file(files("pcs_annotator.faces.demo") / "news.csv") as data:
-        config = resolve_config.flags_only(flags)
+        config = resolve_config.settings_of(settings)
         return run.run(
             RunRequest(data=data, folder=folder, config=config, limit=limit, progress=progress, replace=True)
         )

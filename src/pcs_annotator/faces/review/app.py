@@ -18,7 +18,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, UnknownRow, UserError
-from pcs_annotator.faces.review import guidelines
+from pcs_annotator.base.text import counted
+from pcs_annotator.core.review import Verdict
 from pcs_annotator.faces.review.forms import (
     QUEUE,
     REVIEWER,
@@ -26,22 +27,21 @@ from pcs_annotator.faces.review.forms import (
     form_of,
     name_of,
     number_of,
-    queue_of,
+    one_of,
     verdict_of,
     visit_of,
 )
 from pcs_annotator.faces.review.item import Eyes, answers_view, beside_view, item_view
-from pcs_annotator.faces.review.layout import Frame, link, name_form, problem_view, whole_page
-from pcs_annotator.faces.review.people import people_view
-from pcs_annotator.faces.review.progress import end_view, progress_view, queue_menu
+from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, problem_view, whole_page
+from pcs_annotator.faces.review.progress import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, Shown
-from pcs_annotator.showing.report.formats import counted
-from pcs_annotator.showing.report.markup import Markup, joined, section, tag
+from pcs_annotator.showing.markup import Markup, joined, section, tag
 
+Fields = Mapping[str, str]
 A_YEAR = 365 * 24 * 3600
 STATUS: Mapping[type[Exception], int] = {UnknownRow: 404, LeaseExpired: 409, ChangedMeanwhile: 409}
 FIRST_ROW = "This is the first row that you saw."
@@ -51,26 +51,16 @@ COLOURS = files("pcs_annotator.showing.report").joinpath("colours.css")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """A page before it is sent.
+class Screen:
+    """A page before it is sent."""
 
-    Attributes:
-        title: Its title.
-        main: Its content.
-        address: Where it can be had again.
-        place: The navigation's entry for it.
-        message: What to say about it, such as "Saved".
-        kind: The kind of message, for its colour.
-        status: The HTTP status.
-    """
-
-    title: str
-    main: Markup
-    address: str
-    place: str = "/"
-    message: str = ""
-    kind: str = ""
-    status: int = 200
+    title: str  # its title
+    main: Markup  # its content
+    address: str  # where it can be had again
+    place: str = "/"  # the navigation's entry for it
+    message: str = ""  # what to say about it, such as "Saved"
+    kind: str = ""  # the kind of message, for its colour
+    status: int = 200  # the HTTP status
 
 
 class Pages:
@@ -78,22 +68,18 @@ class Pages:
 
     def __init__(self, review: Review, name: str, keys: Mapping[str, str], reviewer: str = "") -> None:
         self._review, self._name, self._keys, self._usual_reviewer = review, name, keys, reviewer
-        self._guidelines = section("guidelines", "Guidelines", guidelines.rendered(review.guidelines))
+        self._guidelines = section("guidelines", "Guidelines", guidelines_view(review.guidelines))
 
     def app(self) -> Starlette:
         """Return the app; put a guard in front of it."""
+        pages = {"/": self._start, "/row": self._row, "/step": self._step, "/rows": self._rows, "/people": self._people}
+        actions = {"/verdict": self._verdict, "/undo": self._undo, "/accept": self._accept}
         routes = [
-            Route("/", self._start),
-            Route("/row", self._row),
-            Route("/step", self._step),
-            Route("/rows", self._rows),
-            Route("/people", self._people),
+            *(Route(path, self._page(make)) for path, make in pages.items()),
+            *(Route(path, self._page(make), methods=["POST"]) for path, make in actions.items()),
             Route("/progress", self._progress),
             Route("/reviewer", self._who),
             Route("/reviewer", self._named, methods=["POST"]),
-            Route("/verdict", self._verdict, methods=["POST"]),
-            Route("/undo", self._undo, methods=["POST"]),
-            Route("/accept", self._accept, methods=["POST"]),
             *(Route(f"/assets/{name}", _sending(name)) for name in ASSETS),
         ]
         return Starlette(routes=routes, exception_handlers={**ERROR_HANDLERS, UserError: self._problem})
@@ -102,7 +88,7 @@ class Pages:
 
     async def _who(self, request: Request) -> Response:
         visit = visit_of(request, {}, self._usual_reviewer)
-        frame = Frame(name=self._name, reviewer="", keys=self._keys, progress=Markup(""))
+        frame = PageFrame(name=self._name, reviewer="", keys=self._keys, progress=Markup(""))
         return _html(whole_page(frame, "Who is reviewing?", name_form(visit.reviewer)))
 
     async def _named(self, request: Request) -> Response:
@@ -113,44 +99,29 @@ class Pages:
 
     # pages
 
-    async def _start(self, request: Request) -> Response:
-        return self._for(request, request.query_params, self._next)
+    def _start(self, visit: Visit, _: Fields) -> Screen:
+        return self._next(visit)
 
-    async def _row(self, request: Request) -> Response:
-        given = request.query_params
-        shown_by = queue_of(given, "shown_by", tuple(QUEUES), "chosen")
+    def _row(self, visit: Visit, given: Fields) -> Screen:
+        shown_by = one_of(QUEUES, given, "shown_by", "chosen")
+        return self._item(self._review.show(given.get("id", "").strip(), visit.reviewer, shown_by), visit)
 
-        def found(visit: Visit) -> Answer:
-            return self._item(self._review.show(given.get("id", "").strip(), visit.reviewer, shown_by), visit)
+    def _step(self, visit: Visit, given: Fields) -> Screen:
+        """Return the row that this person saw before or after another one."""
+        trail = self._review.trail(visit.reviewer)
+        name = given.get("id", "")
+        at = (trail.index(name) if name in trail else len(trail)) + (-1 if given.get("by") == "-1" else 1)
+        if at >= len(trail):
+            return self._next(visit)
+        return self._item(self._again(trail[max(at, 0)], visit), visit, message=FIRST_ROW if at < 0 else "")
 
-        return self._for(request, given, found)
+    def _rows(self, visit: Visit, given: Fields) -> Screen:
+        return self._list(visit, query_of(given))
 
-    async def _step(self, request: Request) -> Response:
-        """Answer with the row that this person saw before or after another one."""
-        given = request.query_params
-
-        def neighbour(visit: Visit) -> Answer:
-            trail = list(dict.fromkeys(self._review.trail(visit.reviewer)))
-            name = given.get("id", "")
-            at = (trail.index(name) if name in trail else len(trail)) + (-1 if given.get("by") == "-1" else 1)
-            if at >= len(trail):
-                return self._next(visit)
-            message = FIRST_ROW if at < 0 else ""
-            return self._item(self._again(trail[max(at, 0)], visit), visit, message=message)
-
-        return self._for(request, given, neighbour)
-
-    async def _rows(self, request: Request) -> Response:
-        query = query_of(request.query_params)
-        return self._for(request, request.query_params, lambda visit: self._list(visit, query))
-
-    async def _people(self, request: Request) -> Response:
-        def found(visit: Visit) -> Answer:
-            conflicts = self._review.find(Query(conflict=True, size=20), visit.reviewer)
-            main = people_view(self._review.progress(visit.reviewer), self._review.agreement(), conflicts)
-            return Answer(title="People", main=main, address="/people", place="/people")
-
-        return self._for(request, request.query_params, found)
+    def _people(self, visit: Visit, _: Fields) -> Screen:
+        conflicts = self._review.find(Query(conflict=True, size=20), visit.reviewer)
+        main = people_view(self._review.progress(visit.reviewer), self._review.agreement(), conflicts)
+        return Screen(title="People", main=main, address="/people", place="/people")
 
     async def _progress(self, request: Request) -> Response:
         visit = visit_of(request, request.query_params, self._usual_reviewer)
@@ -158,65 +129,49 @@ class Pages:
 
     # verdicts
 
-    async def _verdict(self, request: Request) -> Response:
-        form = await form_of(request)
+    def _verdict(self, visit: Visit, form: Fields) -> Screen:
+        given = verdict_of(form, visit.reviewer)
+        try:
+            self._review.submit(given)
+        except LeaseExpired as error:
+            return self._next(visit, message=str(error), kind="problem", status=409)
+        except ChangedMeanwhile as error:
+            fresh = self._review.show(given.id, visit.reviewer, given.queue)
+            return self._item(fresh, visit, message=str(error), kind="problem", status=409)
+        said = "Skipped" if given.label is None else f"Saved: {given.label}"
+        return self._next(visit, message=f"{said} · row {given.id}", kind="saved")
 
-        def saved(visit: Visit) -> Answer:
-            given = verdict_of(form, visit.reviewer)
-            try:
-                self._review.submit(given)
-            except LeaseExpired as error:
-                return self._next(visit, message=str(error), kind="problem", status=409)
-            except ChangedMeanwhile as error:
-                fresh = self._review.show(given.id, visit.reviewer, given.queue)
-                return self._item(fresh, visit, message=str(error), kind="problem", status=409)
-            said = "Skipped" if given.label is None else f"Saved: {given.label}"
-            return self._next(visit, message=f"{said} · row {given.id}", kind="saved")
+    def _undo(self, visit: Visit, form: Fields) -> Screen:
+        here = form.get("here", "")
+        found = self._review.undo(visit.reviewer)
+        said = {"message": _undone(found), "kind": "saved"} if found else {"message": NOTHING_TO_UNDO}
+        if urlsplit(here).path == "/rows":
+            return self._list(visit, query_of(_fields_in(here)), **said)
+        if not found:
+            return self._next(visit, **said)
+        return self._item(self._review.show(found[0].id, visit.reviewer, found[0].queue), visit, **said)
 
-        return self._for(request, form, saved)
-
-    async def _undo(self, request: Request) -> Response:
-        place = urlsplit((await form_of(request)).get("here", ""))
-        before = dict(parse_qsl(place.query))
-
-        def undone(visit: Visit) -> Answer:
-            found = self._review.undo(visit.reviewer)
-            said = {"message": NOTHING_TO_UNDO} if found is None else {"message": _undone(found.ids), "kind": "saved"}
-            if place.path == "/rows":
-                return self._list(visit, query_of(before), **said)
-            if found is None:
-                return self._next(visit, **said)
-            return self._item(self._review.show(found.ids[0], visit.reviewer, found.queue), visit, **said)
-
-        return self._for(request, before, undone)
-
-    async def _accept(self, request: Request) -> Response:
-        form = await form_of(request)
-        query = query_of(form)
-
-        def accepted(visit: Visit) -> Answer:
-            expected, fits = number_of(form, "expected"), number_of(form, "fits")
-            try:
-                saved = self._review.accept_all(query, visit.reviewer, expected, fits)
-            except ChangedMeanwhile as error:
-                return self._list(visit, query, message=str(error), kind="problem", status=409)
-            others = f"; {counted(saved.left_out, 'row')} in others' hands left out" if saved.left_out else ""
-            message = f"Saved: {counted(len(saved.ids), 'verdict')}{others}"
-            return self._list(visit, query, message=message, kind="saved")
-
-        return self._for(request, form, accepted)
+    def _accept(self, visit: Visit, form: Fields) -> Screen:
+        query, expected, fits = query_of(form), number_of(form, "expected"), number_of(form, "fits")
+        try:
+            saved = self._review.accept_all(query, visit.reviewer, expected, fits)
+        except ChangedMeanwhile as error:
+            return self._list(visit, query, message=str(error), kind="problem", status=409)
+        others = f"; {counted(saved.left_out, 'row')} in others' hands left out" if saved.left_out else ""
+        message = f"Saved: {counted(len(saved.verdicts), 'verdict')}{others}"
+        return self._list(visit, query, message=message, kind="saved")
 
     # answers
 
-    def _next(self, visit: Visit, **said: Any) -> Answer:
+    def _next(self, visit: Visit, **said: Any) -> Screen:
         address = link("/", queue=visit.queue)
         shown = self._review.next_row(visit.reviewer, visit.queue)
         if shown is None:
             end = end_view(visit.queue, self._review.progress(visit.reviewer))
-            return Answer(title="Nothing left", main=end, address=address, **said)
+            return Screen(title="Nothing left", main=end, address=address, **said)
         return self._item(shown, visit, address=address, **said)
 
-    def _item(self, shown: Shown, visit: Visit, *, address: str = "", **said: Any) -> Answer:
+    def _item(self, shown: Shown, visit: Visit, *, address: str = "", **said: Any) -> Screen:
         main = tag(
             "div",
             tag(
@@ -229,7 +184,7 @@ class Pages:
             class_="desk",
         )
         address = address or link("/row", id=shown.id, shown_by=shown.queue, queue=visit.queue)
-        return Answer(title=f"Row {shown.id}", main=main, address=address, **said)
+        return Screen(title=f"Row {shown.id}", main=main, address=address, **said)
 
     def _again(self, name: str, visit: Visit) -> Shown:
         """Return a row that a person saw before, as the queue shows it for which they judged it."""
@@ -237,11 +192,11 @@ class Pages:
         own = shown.reviewed.by_reviewer.get(visit.reviewer) if shown.reviewed else None
         return shown if own is None else self._review.show(name, visit.reviewer, own.queue)
 
-    def _list(self, visit: Visit, query: Query, **said: Any) -> Answer:
+    def _list(self, visit: Visit, query: Query, **said: Any) -> Screen:
         people = sorted(self._review.progress(visit.reviewer).reviewers)
         choices = Choices(self._review.labels, self._review.columns, people)
         main = rows_view(self._review.find(query, visit.reviewer), query, choices)
-        return Answer(title="Rows", main=main, address=address_of(query), place="/rows", **said)
+        return Screen(title="Rows", main=main, address=address_of(query), place="/rows", **said)
 
     # sending
 
@@ -249,17 +204,22 @@ class Pages:
         progress = self._review.progress(visit.reviewer)
         return joined(queue_menu(progress, visit.queue), progress_view(progress, visit.queue))
 
-    def _for(self, request: Request, given: Mapping[str, str], make: Callable[[Visit], Answer]) -> Response:
-        """Answer somebody whose name is known, and ask for it otherwise."""
-        visit = visit_of(request, given, self._usual_reviewer)
-        if not visit.reviewer:
-            return RedirectResponse("/reviewer", 303)
-        response = self._sent(request, visit, make(visit))
-        if request.cookies.get(QUEUE) != visit.queue:
-            response.set_cookie(QUEUE, visit.queue, httponly=True, samesite="strict")
-        return response
+    def _page(self, make: Callable[[Visit, Fields], Screen]) -> Callable[[Request], Awaitable[Response]]:
+        """Return the handler that answers somebody whose name is known, and asks for it otherwise."""
 
-    def _sent(self, request: Request, visit: Visit, answer: Answer) -> Response:
+        async def answer(request: Request) -> Response:
+            given = await form_of(request) if request.method == "POST" else request.query_params
+            visit = visit_of(request, {**_fields_in(given.get("here", "")), **given}, self._usual_reviewer)
+            if not visit.reviewer:
+                return RedirectResponse("/reviewer", 303)
+            response = self._sent(request, visit, make(visit, given))
+            if request.cookies.get(QUEUE) != visit.queue:
+                response.set_cookie(QUEUE, visit.queue, httponly=True, samesite="strict")
+            return response
+
+        return answer
+
+    def _sent(self, request: Request, visit: Visit, answer: Screen) -> Response:
         """Return a whole page; its parts for the script; or, after a form without script, where to look."""
         for_script = _for_script(request)
         if request.method == "POST" and answer.status < 400 and not for_script:
@@ -269,15 +229,19 @@ class Pages:
             parts = {"title": f"{answer.title} · {self._name}", "main": answer.main, "progress": strip}
             said = {"message": answer.message, "kind": answer.kind, "address": answer.address, "place": answer.place}
             return JSONResponse(parts | said, answer.status)
-        frame = Frame(name=self._name, reviewer=visit.reviewer, keys=self._keys, progress=strip)
+        frame = PageFrame(name=self._name, reviewer=visit.reviewer, keys=self._keys, progress=strip)
         return _html(whole_page(frame, answer.title, answer.main, answer.place, answer.message), answer.status)
 
     async def _problem(self, request: Request, error: Exception) -> Response:
         status = STATUS.get(type(error), 400)
         if _for_script(request):
             return error_response(status, str(error), request_id_of(request))
-        answer = Answer(title="Problem", main=problem_view(str(error)), address="/", status=status)
+        answer = Screen(title="Problem", main=problem_view(str(error)), address="/", status=status)
         return self._sent(request, visit_of(request, {}, self._usual_reviewer), answer)
+
+
+def _fields_in(address: str) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(address).query))
 
 
 def _for_script(request: Request) -> bool:
@@ -288,8 +252,8 @@ def _html(page: str, status: int = 200) -> Response:
     return Response(page.encode("utf-8", "replace"), status, media_type="text/html")
 
 
-def _undone(ids: Sequence[str]) -> str:
-    return f"Undone: row {ids[0]}" if len(ids) == 1 else f"Undone: {counted(len(ids), 'verdict')}"
+def _undone(found: Sequence[Verdict]) -> str:
+    return f"Undone: row {found[0].id}" if len(found) == 1 else f"Undone: {counted(len(found), 'verdict')}"
 
 
 def _sending(name: str) -> Callable[[Request], Awaitable[Response]]:

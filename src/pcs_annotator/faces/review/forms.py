@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 from starlette.requests import Request
@@ -13,6 +13,7 @@ from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.runs.review.values import Given
 
+T = TypeVar("T", bound=str)
 MOST_FIELDS = 400
 LONGEST_NAME = 60
 LONGEST_NOTE = 2000
@@ -33,7 +34,7 @@ def visit_of(request: Request, given: Mapping[str, str], usual_reviewer: str) ->
     name = unquote(request.cookies.get(REVIEWER, "")).strip()[:LONGEST_NAME]
     before = request.cookies.get(QUEUE)
     usual = next((queue for queue in TO_CHOOSE if queue == before), TO_CHOOSE[0])
-    return Visit(name or usual_reviewer, queue_of(given, QUEUE, TO_CHOOSE, usual))
+    return Visit(name or usual_reviewer, one_of(TO_CHOOSE, given, QUEUE, usual))
 
 
 async def form_of(request: Request) -> dict[str, str]:
@@ -59,20 +60,20 @@ def verdict_of(form: Mapping[str, str], reviewer: str) -> Given:
         id=form.get("id", ""),
         label=None if form.get("skip") else form.get("label", ""),
         reviewer=reviewer,
-        queue=queue_of(form, "shown_by", tuple(QUEUES), "chosen"),
-        lease=form.get("lease", ""),
+        queue=one_of(QUEUES, form, "shown_by", "chosen"),
+        held=bool(form.get("held")),
         version=number_of(form, "version"),
         seconds=_seconds(form),
         note=form.get("note", "")[:LONGEST_NOTE].strip(),
     )
 
 
-def queue_of(given: Mapping[str, str], name: str, known: Sequence[Queue], usual: Queue) -> Queue:
-    """Return the queue in a field."""
+def one_of(known: Iterable[T], given: Mapping[str, str], name: str, usual: T) -> T:
+    """Return the value of a field, which must be a known one."""
     wanted = given.get(name) or usual
-    found = next((queue for queue in known if queue == wanted), None)
+    found = next((one for one in known if one == wanted), None)
     if found is None:
-        raise ConfigError(f"{name}={wanted!r} is no queue: choose one of {', '.join(known)}")
+        raise ConfigError(f"{name}={wanted!r} is not one of {', '.join(filter(None, known))}")
     return found
 
 

@@ -6,13 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.faces.review.layout import link, undo_button
+from pcs_annotator.base.text import capital
+from pcs_annotator.core.variant import ORIGINAL, Variant
+from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
 from pcs_annotator.faces.review.queues import QUEUES
-from pcs_annotator.runs.review.values import Shown, ShownVariant, ShownVote
-from pcs_annotator.showing.report.diff import clipped, marked
-from pcs_annotator.showing.report.formats import DASH, bar, capital, number
-from pcs_annotator.showing.report.markup import Child, Markup, joined, section, sentence, tag, user_text
+from pcs_annotator.runs.review.values import Shown, ShownVote
+from pcs_annotator.showing.diff import clipped, marked
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import DASH, number
+from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, tag, user_text
 
 ROOM = 1500
 """About how many characters of a variant are shown."""
@@ -21,23 +23,22 @@ ROOM_FOR_QUESTION = 200
 MOST_GRADES = 4
 LEAST_GRADE = 0.005
 DECIDED = {"accept": "accepted", "agree": "answers agree", "review": "to review"}
+STEPS = {
+    True: ("back", "←", "Row before", "ArrowLeft", "-1"),
+    False: ("forth", "→", "Row after", "ArrowRight", "1"),
+}
+"""Whether it goes back → the link to the row before or after: its id, sign, name, key and direction."""
 WORD_BREAK = Markup("<wbr>")
 OVERRIDES = {"\u202d": "left-to-right override", "\u202e": "right-to-left override"}
 _OVERRIDE = re.compile("([\u202d\u202e])")
 
 
 class Eyes(NamedTuple):
-    """Who looks at a row, and how.
+    """Who looks at a row, and how."""
 
-    Attributes:
-        reviewer: The person.
-        keys: Label → key.
-        working: The queue from which the next row comes.
-    """
-
-    reviewer: str
-    keys: Mapping[str, str]
-    working: str
+    reviewer: str  # the person
+    keys: Mapping[str, str]  # label → key
+    working: str  # the queue from which the next row comes
 
 
 def item_view(shown: Shown, eyes: Eyes) -> Markup:
@@ -73,51 +74,41 @@ def _override(character: str) -> Markup:
 
 def _head(shown: Shown, eyes: Eyes) -> Markup:
     queue = QUEUES[shown.queue]
-    marks = [tag("span", queue.title, class_="chip", title=queue.purpose)]
+    marks = [chip(queue.title, title=queue.purpose)]
     if not shown.for_estimates:
-        marks.append(tag("span", "not for estimates", class_="chip warn", title=queue.use))
+        marks.append(chip("not for estimates", kind="warn", title=queue.use))
     if shown.held_by:
-        marks.append(tag("span", user_text(shown.held_by), " has this row in hand", class_="chip warn"))
+        marks.append(chip(user_text(shown.held_by), " has this row in hand", kind="warn"))
     return tag(
         "header",
         tag("h1", "Row ", user_text(shown.id), id="item-title"),
         *marks,
-        tag("span", _step(shown, eyes, "back", "←", "-1"), _step(shown, eyes, "forth", "→", "1"), class_="steps"),
+        tag("span", _step(shown, eyes, True), _step(shown, eyes, False), class_="steps"),
         class_="item-head",
     )
 
 
-def _step(shown: Shown, eyes: Eyes, name: str, arrow: str, by: str) -> Markup:
+def _step(shown: Shown, eyes: Eyes, back: bool) -> Markup:
+    name, arrow, said, key, by = STEPS[back]
     where = link("/step", id=shown.id, by=by, queue=eyes.working)
-    said = {"back": "Row before", "forth": "Row after"}[name]
-    shortcut = {"back": "Shift+ArrowLeft", "forth": "Shift+ArrowRight"}[name]
-    return tag(
-        "a",
-        arrow,
-        href=where,
-        id=name,
-        data_go="",
-        title=f"{said} (Shift {arrow})",
-        aria_label=said,
-        aria_keyshortcuts=shortcut,
-        class_="button",
-    )
+    keys = {"title": f"{said} (Shift {arrow})", "aria_label": said, "aria_keyshortcuts": f"Shift+{key}"}
+    return tag("a", arrow, href=where, id=name, data_go="", **keys, class_="button")
 
 
 def _labels(shown: Shown, eyes: Eyes) -> Markup:
     """Return the form with one button per label."""
     carried = {
         "id": shown.id,
-        "lease": shown.lease,
+        "held": "yes" if shown.held else "",
         "version": str(shown.version),
         "shown_by": shown.queue,
         "queue": eyes.working,
     }
     mine = shown.reviewed.by_reviewer.get(eyes.reviewer) if shown.reviewed else None
     given = mine.label if mine else None
-    return tag(
-        "form",
-        *(tag("input", type="hidden", name_=name, value=value) for name, value in carried.items()),
+    return post_form(
+        "verdict",
+        carried,
         tag("ol", *(_label(shown, eyes, label, share, given) for label, share in shown.probabilities), class_="labels"),
         tag(
             "div",
@@ -131,9 +122,6 @@ def _labels(shown: Shown, eyes: Eyes) -> Markup:
             ),
             class_="beside",
         ),
-        method="post",
-        action="/verdict",
-        data_act="verdict",
         aria_label="Verdict",
     )
 
@@ -176,7 +164,7 @@ def _why(shown: Shown) -> Markup:
     else:
         said += ["Proposed: ", tag("b", user_text(outcome.label)), f", confidence {number(outcome.confidence)}. "]
     if outcome.decision:
-        said.append(tag("span", DECIDED[outcome.decision], class_=f"chip {outcome.decision}"))
+        said.append(chip(DECIDED[outcome.decision], kind=outcome.decision))
     reason = tag("span", capital(outcome.reason), dir="auto", class_="reason") if outcome.reason else None
     return sentence(*said, " ", reason, kind="why")
 
@@ -233,16 +221,17 @@ def _breakable(name: str) -> Markup:
     return joined(provider, sign, WORD_BREAK, rest)
 
 
-def _variant(shown: Shown, relation: str, variant: ShownVariant | None) -> Child:
+def _variant(shown: Shown, relation: str, variant: Variant | None) -> Child:
     if relation == ORIGINAL:
         return tag("span", "the text as it is", class_="quiet")
     if variant is None:
         return tag("span", "not shown" if shown.unread else "no variant recorded", class_="quiet")
-    if variant.question is not None:
-        return marked(shown.question, variant.question, ROOM_FOR_QUESTION)
+    if relation in shown.questions:
+        return marked(shown.question, shown.questions[relation], ROOM_FOR_QUESTION)
     if variant.status == "original":
         return tag("span", "same text, question put differently", class_="quiet")
-    changed = marked(shown.text, variant.text, ROOM) if variant.text is not None else None
+    rewritten = variant.refused if variant.text is None else variant.text
+    changed = None if rewritten is None else marked(shown.text, rewritten, ROOM)
     if variant.status == "changed":
         return changed
     why = f"{variant.status.replace('_', ' ')}{f': {variant.reason}' if variant.reason else ''}"

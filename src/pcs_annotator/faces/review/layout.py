@@ -6,27 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from markdown_it import MarkdownIt
+
 from pcs_annotator.faces.review.keys import COMMANDS
-from pcs_annotator.showing.report.markup import Child, Markup, sentence, tag, user_text
+from pcs_annotator.showing.markup import Child, Markup, sentence, tag, user_text
 
 PLACES = (("/", "Review"), ("/rows", "Rows"), ("/people", "People"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """What is around the content of a page.
+class PageFrame:
+    """What is around the content of a page."""
 
-    Attributes:
-        name: The name of the run.
-        reviewer: Who is reviewing; empty if not known yet.
-        keys: Label → key.
-        progress: How the review goes.
-    """
-
-    name: str
-    reviewer: str
-    keys: Mapping[str, str]
-    progress: Markup
+    name: str  # the name of the run
+    reviewer: str  # who is reviewing; empty if not known yet
+    keys: Mapping[str, str]  # label → key
+    progress: Markup  # how the review goes
 
 
 def link(path: str, **values: str) -> str:
@@ -38,7 +33,7 @@ def link(path: str, **values: str) -> str:
     return f"{path}?{urlencode(values, errors='replace')}" if values else path
 
 
-def whole_page(frame: Frame, title: str, main: Markup, place: str = "", message: str = "") -> str:
+def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", message: str = "") -> str:
     """Return a page; `place` is the path of the navigation's entry for it."""
     body = tag(
         "body",
@@ -53,7 +48,7 @@ def whole_page(frame: Frame, title: str, main: Markup, place: str = "", message:
         tag("main", main, id="main", tabindex="-1"),
         _keys(frame.keys),
         _go_to(),
-        tag("form", method="post", action="/undo", id="undo", data_act="undo"),
+        post_form("undo", {}, id="undo"),
         data_labels="|".join(frame.keys),
     )
     return f"<!DOCTYPE html>\n{tag('html', _head(f'{title} · {frame.name}'), body, lang='en')}\n"
@@ -72,7 +67,7 @@ def _head(title: str) -> Markup:
     )
 
 
-def _top(frame: Frame, place: str) -> Markup:
+def _top(frame: PageFrame, place: str) -> Markup:
     if not frame.reviewer:
         return tag("header", tag("span", user_text(frame.name), class_="name"), class_="top")
     places = [tag("a", title, href=path, aria_current="page" if path == place else None) for path, title in PLACES]
@@ -129,12 +124,7 @@ def _caps(name: str) -> list[Child]:
 
 def _go_to() -> Markup:
     field = tag("label", "ID of the row", tag("input", name_="id", required=True, autocomplete="off"))
-    form = tag(
-        "form",
-        field,
-        tag("button", "Go", class_="strong"),
-        action="/row",
-    )
+    form = tag("form", field, tag("button", "Go", class_="strong"), action="/row")
     return _dialog("go-to", "Go to a row", form)
 
 
@@ -142,6 +132,17 @@ def _dialog(name: str, title: str, *children: Child) -> Markup:
     close = tag("form", tag("button", "Close", class_="plain"), method="dialog")
     head = tag("header", tag("h2", title, id=f"{name}-title"), close)
     return tag("dialog", head, *children, id=name, aria_labelledby=f"{name}-title")
+
+
+def chip(*children: Child, kind: str = "", **attributes: str | None) -> Markup:
+    """Return a short mark, such as a label; its kind gives it a colour."""
+    return tag("span", *children, class_=f"chip {kind}".strip(), **attributes)
+
+
+def post_form(act: str, values: Mapping[str, str], *children: Child, **attributes: str) -> Markup:
+    """Return a form that sends these values, and what is filled in, to the address of an act."""
+    hidden = [tag("input", type="hidden", name_=name, value=value) for name, value in values.items()]
+    return tag("form", *hidden, *children, method="post", action=f"/{act}", data_act=act, **attributes)
 
 
 def undo_button() -> Markup:
@@ -174,3 +175,19 @@ def problem_view(message: str) -> Markup:
         sentence(tag("a", "To the review", href="/")),
         class_="card",
     )
+
+
+def guidelines_view(text: str) -> Markup:
+    """Return guidelines in Markdown as HTML, with headings two levels further down, because the page has its own.
+
+    Raw HTML in it is shown as text, and nothing is loaded.
+    """
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    tokens = parser.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"
+        for inner in token.children or ():
+            if inner.type == "link_open":
+                inner.attrs |= {"target": "_blank", "rel": "noopener noreferrer"}
+    return Markup(parser.renderer.render(tokens, parser.options, {}))

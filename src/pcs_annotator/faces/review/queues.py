@@ -9,19 +9,12 @@ from pcs_annotator.core.review import Queue
 
 
 class QueueText(NamedTuple):
-    """A queue in words.
+    """A queue in words."""
 
-    Attributes:
-        title: Its name.
-        purpose: What it is good for.
-        use: What its verdicts may be used for.
-        estimates: Whether anything may be estimated from its verdicts.
-    """
-
-    title: str
-    purpose: str
-    use: str
-    estimates: bool
+    title: str  # its name
+    purpose: str  # what it is good for
+    use: str  # what its verdicts may be used for
+    estimates: bool  # whether anything may be estimated from its verdicts
 
 
 QUEUES: Mapping[Queue, QueueText] = {

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from math import isfinite
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.outcome import Decision
 from pcs_annotator.core.review import Reviewed
+from pcs_annotator.faces.review.forms import one_of
 from pcs_annotator.faces.review.item import readable
-from pcs_annotator.faces.review.layout import link, undo_button
-from pcs_annotator.runs.review.values import Found, FoundRow, Query, Sort
-from pcs_annotator.showing.report.diff import clipped
-from pcs_annotator.showing.report.formats import DASH, bar, count, counted, number
-from pcs_annotator.showing.report.markup import Child, Markup, joined, sentence, tag, user_text
+from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
+from pcs_annotator.runs.review.values import FoundRow, FoundRows, Query, Sort
+from pcs_annotator.showing.diff import clipped
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import DASH, count, number
+from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag, user_text
 
-T = TypeVar("T", bound=str)
 PREVIEW = 240
 SORTS: Mapping[Sort, str] = {
     "row": "as in the data",
@@ -31,6 +34,7 @@ DECISIONS: Mapping[Decision | Literal["none", ""], str] = {
     "review": "to review",
     "none": "none",
 }
+FLAGS = {"": None, "yes": True, "no": False}
 YES_NO = {"": "any", "yes": "yes", "no": "no"}
 COLUMN = "column."
 """Before the name of a user's column in an address."""
@@ -52,35 +56,18 @@ def query_of(given: Mapping[str, str]) -> Query:
     """Return the query in an address or a form.
 
     Raises:
-        ConfigError: A value that is no number, or not one of those to choose from.
+        ConfigError: A value is not a number, or not one of those to choose from.
     """
+    filters: dict[str, Any] = {name: given.get(name, "") for name in ("label", "reviewer", "verdict", "text")}
+    filters |= {name: _number(given, name) for name in ("least", "most")}
+    filters |= {name: FLAGS[one_of(FLAGS, given, name, "")] for name in ("disagreement", "reviewed", "conflict")}
     return Query(
-        label=given.get("label", ""),
-        decision=_one_of(DECISIONS, given, "decision", ""),
-        least=_number(given, "least"),
-        most=_number(given, "most"),
-        disagreement=_flag(given, "disagreement"),
-        reviewer=given.get("reviewer", ""),
-        reviewed=_flag(given, "reviewed"),
-        conflict=_flag(given, "conflict"),
-        verdict=given.get("verdict", ""),
-        text=given.get("text", ""),
+        **filters,
+        decision=one_of(DECISIONS, given, "decision", ""),
         columns={name[len(COLUMN) :]: value for name, value in given.items() if name.startswith(COLUMN) and value},
-        sort=_one_of(SORTS, given, "sort", "row"),
+        sort=one_of(SORTS, given, "sort", "row"),
         page=min(max(int(_number(given, "page") or 0), 0), 10**6),
     )
-
-
-def _one_of(known: Iterable[T], given: Mapping[str, str], name: str, usual: T) -> T:
-    value = given.get(name) or usual
-    found = next((one for one in known if one == value), None)
-    if found is None:
-        raise ConfigError(f"{name}={value!r} is not one of {', '.join(filter(None, known))}")
-    return found
-
-
-def _flag(given: Mapping[str, str], name: str) -> bool | None:
-    return {"": None, "yes": True, "no": False}[_one_of(YES_NO, given, name, "")]
 
 
 def _number(given: Mapping[str, str], name: str) -> float | None:
@@ -100,24 +87,20 @@ def address_of(query: Query, page: int | None = None) -> str:
 
 
 def _values(query: Query, page: int | None = None) -> dict[str, str]:
-    flags = {"disagreement": query.disagreement, "reviewed": query.reviewed, "conflict": query.conflict}
-    numbers = {"least": query.least, "most": query.most}
-    values = {
-        "text": query.text,
-        "label": query.label,
-        "decision": query.decision,
-        **{name: f"{value:g}" for name, value in numbers.items() if value is not None},
-        **{name: "yes" if value else "no" for name, value in flags.items() if value is not None},
-        "reviewer": query.reviewer,
-        "verdict": query.verdict,
-        **{COLUMN + name: value for name, value in query.columns.items()},
-        "sort": query.sort if query.sort != "row" else "",
-        "page": str(query.page if page is None else page),
-    }
-    return {name: value for name, value in values.items() if value not in ("", "0") or name in numbers}
+    """Return the fields that `query_of` reads."""
+    named = {one.name: getattr(query, one.name) for one in fields(query) if one.name not in ("columns", "size")}
+    named |= {"page": query.page if page is None else page, "sort": "" if query.sort == "row" else query.sort}
+    named |= {COLUMN + name: value for name, value in query.columns.items()}
+    return {name: _written(value) for name, value in named.items() if _written(value) and (name, value) != ("page", 0)}
 
 
-def rows_view(found: Found, query: Query, choices: Choices) -> Markup:
+def _written(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "", True: "yes", False: "no"}[value]
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def rows_view(found: FoundRows, query: Query, choices: Choices) -> Markup:
     """Return the filters, the button to accept, and one page of the table."""
     return tag(
         "div",
@@ -131,34 +114,26 @@ def rows_view(found: Found, query: Query, choices: Choices) -> Markup:
 
 
 def _filters(query: Query, choices: Choices) -> Markup:
-    flags = {None: "", True: "yes", False: "no"}
-    of_labels = {"": "any", **{label: label for label in choices.labels}}
-    fields: list[Markup] = [
-        _text("Text contains", "text", query.text),
-        _choice("Proposed label", "label", of_labels, query.label),
-        _choice("Decision", "decision", DECISIONS, query.decision),
-        _range("Confidence", query),
-        _choice("Models disagree", "disagreement", YES_NO, flags[query.disagreement]),
-        _choice("Has a verdict", "reviewed", YES_NO, flags[query.reviewed]),
-        _choice("Verdict", "verdict", of_labels, query.verdict),
-        _choice(
-            "Verdict by", "reviewer", {"": "anybody", **{name: name for name in choices.reviewers}}, query.reviewer
-        ),
-        _choice("Reviewers differ", "conflict", YES_NO, flags[query.conflict]),
-        _choice("Order", "sort", SORTS, query.sort),
-    ]
+    labels = {"": "any", **{label: label for label in choices.labels}}
+    people = {"": "anybody", **{name: name for name in choices.reviewers}}
+    to_choose: Sequence[tuple[str, str, Mapping[Any, str]]] = (
+        ("Proposed label", "label", labels),
+        ("Decision", "decision", DECISIONS),
+        ("Models disagree", "disagreement", YES_NO),
+        ("Has a verdict", "reviewed", YES_NO),
+        ("Verdict", "verdict", labels),
+        ("Verdict by", "reviewer", people),
+        ("Reviewers differ", "conflict", YES_NO),
+        ("Order", "sort", SORTS),
+    )
+    chosen = [_choice(title, name, options, _written(getattr(query, name))) for title, name, options in to_choose]
+    shown = [_text("Text contains", "text", query.text), *chosen[:2], _range("Confidence", query), *chosen[2:]]
     own = [_text(name, COLUMN + name, query.columns.get(name, "")) for name in choices.columns]
+    titled = tag("summary", "Your columns (whole values)"), tag("div", *own, class_="fields")
     return tag(
         "form",
-        tag("div", *fields, class_="fields"),
-        tag(
-            "details",
-            tag("summary", "Your columns (whole values)"),
-            tag("div", *own, class_="fields"),
-            open=bool(query.columns),
-        )
-        if own
-        else None,
+        tag("div", *shown, class_="fields"),
+        tag("details", *titled, open=bool(query.columns)) if own else None,
         tag(
             "div",
             tag("button", "Show", class_="strong"),
@@ -175,7 +150,7 @@ def _text(title: str, name: str, value: str) -> Markup:
     return tag("label", tag("span", title, dir="auto"), tag("input", name_=name, value=value, dir="auto"))
 
 
-def _choice(title: str, name: str, options: Mapping[T, str], value: str) -> Markup:
+def _choice(title: str, name: str, options: Mapping[Any, str], value: str) -> Markup:
     entries = [tag("option", shown, value=key, selected=key == value) for key, shown in options.items()]
     return tag("label", tag("span", title), tag("select", *entries, name_=name))
 
@@ -185,7 +160,7 @@ def _range(title: str, query: Query) -> Markup:
         tag(
             "input",
             name_=name,
-            value="" if value is None else f"{value:g}",
+            value=_written(value),
             inputmode="decimal",
             placeholder=hint,
             aria_label=f"{title}, {said}",
@@ -197,10 +172,10 @@ def _range(title: str, query: Query) -> Markup:
     )
 
 
-def _totals(found: Found, query: Query) -> Markup:
+def _totals(found: FoundRows, query: Query) -> Markup:
     shares = [
         joined(tag("b", count(times)), " ", user_text(name or "no label"))
-        for name, times in sorted(found.counts.get("label", {}).items(), key=lambda pair: -pair[1])[:6]
+        for name, times in sorted(found.labels.items(), key=lambda pair: -pair[1])[:6]
     ]
     return tag(
         "div",
@@ -210,7 +185,7 @@ def _totals(found: Found, query: Query) -> Markup:
     )
 
 
-def _accept(found: Found, query: Query) -> Markup:
+def _accept(found: FoundRows, query: Query) -> Markup:
     """Return the button that accepts all, and the question before it does."""
     many = counted(found.acceptable, "row")
     carried = {**_values(query), "expected": str(found.acceptable), "fits": str(found.fits)}
@@ -222,38 +197,20 @@ def _accept(found: Found, query: Query) -> Markup:
         ),
         tag(
             "div",
-            tag(
-                "form",
-                *(tag("input", type="hidden", name_=name, value=value) for name, value in carried.items()),
-                tag("button", f"Accept {many}", class_="strong"),
-                method="post",
-                action="/accept",
-                data_act="accept",
-            ),
+            post_form("accept", carried, tag("button", f"Accept {many}", class_="strong")),
             tag("form", tag("button", "Cancel"), method="dialog"),
             class_="buttons",
         ),
         id="sure",
         aria_labelledby="sure-title",
     )
-    return joined(
-        tag(
-            "button", f"Accept all {count(found.acceptable)} …", type="button", data_opens="sure", class_="needs-script"
-        ),
-        sure,
-    )
+    opens = {"type": "button", "data_opens": "sure", "class_": "needs-script"}
+    return joined(tag("button", f"Accept all {count(found.acceptable)} …", **opens), sure)
 
 
 def _table(rows: Sequence[FoundRow]) -> Markup:
-    titles = (
-        ("id", ""),
-        ("text", "text-cell"),
-        ("proposed", ""),
-        ("confidence", "sure"),
-        ("decision", ""),
-        ("verdict", ""),
-    )
-    head = [tag("th", title, scope="col", class_=kind or None) for title, kind in titles]
+    titles = {"id": "", "text": "text-cell", "proposed": "", "confidence": "sure", "decision": "", "verdict": ""}
+    head = [tag("th", title, scope="col", class_=kind or None) for title, kind in titles.items()]
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *map(_row, rows)), class_="list")
     return tag("div", whole, class_="scroll card", tabindex="0", role="region", aria_label="Rows")
 
@@ -264,12 +221,7 @@ def _row(row: FoundRow) -> Markup:
         "tr",
         tag("th", tag("a", row.id, href=link("/row", id=row.id), data_go="", dir="auto"), scope="row"),
         tag("td", readable(clipped(row.text, PREVIEW)), dir="auto", class_="text-cell"),
-        tag(
-            "td",
-            tag("span", row.label, class_="chip", dir="auto")
-            if row.label is not None
-            else tag("span", "no label", class_="chip warn"),
-        ),
+        tag("td", chip("no label", kind="warn") if row.label is None else chip(row.label, dir="auto")),
         tag("td", tag("span", sure), class_="sure"),
         tag("td", row.decision or DASH, class_=f"decision {row.decision}"),
         tag("td", _verdict(row.reviewed, row.gold), class_="by-people"),
@@ -282,13 +234,13 @@ def _verdict(reviewed: Reviewed | None, gold: str | None) -> Child:
         return joined("gold: ", user_text(gold)) if gold is not None else DASH
     names = tag("small", ", ".join(reviewed.by_reviewer), dir="auto")
     if reviewed.in_conflict:
-        return joined(tag("span", "reviewers differ", class_="chip warn"), " ", names)
+        return joined(chip("reviewers differ", kind="warn"), " ", names)
     if reviewed.label is None:
         return joined(tag("span", "skipped", class_="quiet"), " ", names)
-    return joined(tag("span", "✓ ", user_text(reviewed.label), class_="chip good"), " ", names)
+    return joined(chip("✓ ", user_text(reviewed.label), kind="good"), " ", names)
 
 
-def _pages(found: Found, query: Query) -> Markup | None:
+def _pages(found: FoundRows, query: Query) -> Markup | None:
     last = max((found.total - 1) // query.size, 0)
     if not last:
         return None

@@ -1,10 +1,12 @@
-"""The routes of the service."""
+"""The routes of the service, from the open run folder to the open port, and back."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -16,15 +18,30 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pcs_annotator.base.removed import removed
-from pcs_annotator.faces.serve import bodies, docs_page, openapi
+from pcs_annotator.faces.serve import bodies, openapi
+from pcs_annotator.faces.serve.bodies import TextQueue
 from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
-from pcs_annotator.faces.serve.queueing import TextQueue
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
-from pcs_annotator.runs import serve
-from pcs_annotator.runs.serve import Classified, Service
+from pcs_annotator.faces.web.server import Listening, serve
+from pcs_annotator.runs.labelling import service as labelling
+from pcs_annotator.runs.labelling.service import Classified, Service
 
+GARBAGE_THRESHOLD = (20_000, 20, 50)
 OPEN_PATHS = frozenset({"/health", "/ready"})
 """What an orchestrator asks, without a token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a service takes on.
+
+    Attributes:
+        max_queue: How many texts may be in progress and waiting.
+        seconds: How long a request may take.
+    """
+
+    max_queue: int = 1024
+    seconds: float = 120.0
 
 
 class Json(Response):
@@ -40,24 +57,25 @@ class Json(Response):
 class App:
     """Answers requests with a service."""
 
-    def __init__(self, service: Service, *, max_queue: int, seconds: float) -> None:
-        self._service, self._seconds = service, seconds
-        self._queue = TextQueue(max_queue)
+    def __init__(self, service: Service, limits: Limits) -> None:
+        self._service, self._seconds = service, limits.seconds
+        self._queue = TextQueue(limits.max_queue)
         self._metrics = Metrics()
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
-        self._page = docs_page.page(openapi.document(service.task.labels))
+        page = openapi.page(openapi.document(service.task.labels))
         routes = [
             Route("/v1/classify", self.classify, methods=["POST"]),
-            Route("/v1/models", self.models),
-            Route("/v1/jobs{rest:path}", self.no_jobs, methods=["GET", "POST", "DELETE"]),
-            Route("/health", self.health),
-            Route("/ready", self.ready),
-            Route("/metrics", self.metrics),
-            Route("/openapi.json", self.openapi),
-            Route("/docs", self.docs),
-            Route("/docs.css", self.style),
-            Route("/favicon.ico", self.icon),
+            Route("/v1/models", _answering(self._models)),
+            Route("/v1/jobs{rest:path}", _answering(_no_jobs), methods=["GET", "POST", "DELETE"]),
+            Route("/health", _answering(self._health)),
+            Route("/ready", _answering(self._ready)),
+            Route("/metrics", _answering(self._metrics_page)),
+            Route("/openapi.json", _answering(lambda: Json(openapi.document(service.task.labels)))),
+            Route("/docs", _answering(lambda: HTMLResponse(page))),
+            Route("/docs.css", _answering(lambda: Response(openapi.STYLE, media_type="text/css"))),
+            # browsers ask for one with every page
+            Route("/favicon.ico", _answering(lambda: Response(status_code=204))),
             Route("/predict", self.predict, methods=["POST"]),
             Route("/setup", self.setup, methods=["POST"]),
         ]
@@ -76,12 +94,11 @@ class App:
 
     async def classify(self, request: Request) -> Response:
         """Label texts."""
-        values = await bodies.read_object(request)
-        asked = bodies.asked(values, self._queue.most)
+        texts, model = bodies.texts_and_model(await bodies.read_object(request), self._queue.most)
         service = self._service
-        if asked.model not in (None, "", service.name, service.version):
-            raise HTTPException(404, f"there is no model {asked.model!r}: this service has {service.name!r}")
-        found = await self._label(asked.texts)
+        if model not in (None, "", service.name, service.version):
+            raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
+        found = await self._label(texts)
         return Json(self._listed(found, request_id_of(request)))
 
     async def _label(self, texts: Sequence[str]) -> list[Classified]:
@@ -135,20 +152,15 @@ class App:
         warning = self._service.about_drift
         return {"warning": warning, **answer} if warning else answer
 
-    async def models(self, request: Request) -> Response:
-        """List the one model there is."""
+    def _models(self) -> Response:
         about = {"id": self._service.name, "object": "model", "owned_by": "pcs", "version": self._service.version}
         return Json({"object": "list", "data": [about]})
 
-    async def no_jobs(self, request: Request) -> Response:
-        """Say what to use instead of the jobs of an earlier version."""
-        raise HTTPException(410, f"/v1/jobs {removed('route', '/v1/jobs')}")
-
-    async def health(self, request: Request) -> Response:
+    def _health(self) -> Response:
         """Say that the process lives."""
         return Json({"status": "UP", "model_class": "pcs", "model_version": self._service.version})
 
-    async def ready(self, request: Request) -> Response:
+    def _ready(self) -> Response:
         """Say whether texts are accepted and get labels, with which model, and whether the run has a newer one."""
         self._service.look_for_changes()
         stopping, reason = self._stopping.is_set(), self._service.trouble
@@ -161,71 +173,52 @@ class App:
         }
         return Json(about, 503 if stopping or reason else 200)
 
-    async def metrics(self, request: Request) -> Response:
-        """Show all counters."""
-        spent, drift = self._service.tracker, self._service.drift
-        gauges = {
+    def _metrics_page(self) -> Response:
+        spent, drift, outdated = self._service.tracker, self._service.drift, bool(self._service.outdated)
+        gauges: dict[str, tuple[str, str, float]] = {
             "pcs_calls_total": ("counter", "Calls to models that were paid for.", spent.calls),
             "pcs_tokens_total": ("counter", "Tokens in and out.", spent.tokens),
             "pcs_cost_usd_total": ("counter", "Cost of calls whose price is known, in dollars.", spent.usd),
             "pcs_queue_texts": ("gauge", "Texts in progress and waiting.", self._queue.texts),
             "pcs_queue_room": ("gauge", "Texts that there is room for.", self._queue.most),
-            "pcs_outdated": (
-                "gauge",
-                "Whether the run has a newer model, which is unreadable.",
-                bool(self._service.outdated),
-            ),
+            "pcs_outdated": ("gauge", "Whether the run has a newer model, which is unreadable.", outdated),
         }
         if drift is not None:
             gauges["pcs_drift"] = ("gauge", "Whether recent texts differ from those of the run.", drift.found)
             gauges["pcs_drift_p_value"] = ("gauge", "Probability of such a difference by chance.", drift.p_value)
         return PlainTextResponse(self._metrics.page(gauges), media_type=MEDIA_TYPE)
 
-    async def openapi(self, request: Request) -> Response:
-        """Show the description of all routes."""
-        return Json(openapi.document(self._service.task.labels))
-
-    async def docs(self, request: Request) -> Response:
-        """Show it for people."""
-        return HTMLResponse(self._page)
-
-    async def style(self, request: Request) -> Response:
-        """Return the style of that page."""
-        return Response(docs_page.STYLE, media_type="text/css")
-
-    async def icon(self, request: Request) -> Response:
-        """Tell browsers, which ask for one with every page, that there is none."""
-        return Response(status_code=204)
-
     async def predict(self, request: Request) -> Response:
         """Label tasks of Label Studio."""
-        tasks, interface = bodies.label_studio_tasks(await bodies.read_object(request), self._queue.most)
-        names = serve.label_studio_interface(interface)
-        texts = [task["data"].get(names.key) for task in tasks]
-        for place, text in enumerate(texts):
-            if not isinstance(text, str) or not text.strip():
-                raise HTTPException(400, f"`tasks[{place}].data` has no text under {names.key!r}")
+        texts, names = bodies.label_studio_texts(await bodies.read_object(request), self._queue.most)
         found = await self._label(texts) if texts else []
-        version = self._service.version
-        return Json(
-            {
-                "results": [serve.label_studio_prediction(one, names) for one in found],
-                "model_version": found[0].version if found else version,
-            }
-        )
+        version = found[0].version if found else self._service.version
+        results = [labelling.label_studio_prediction(one, names) for one in found]
+        return Json({"results": results, "model_version": version})
 
     async def setup(self, request: Request) -> Response:
         """Check that a project of Label Studio can be answered."""
-        schema = bodies.interface_of(await bodies.read_object(request), "schema")
-        serve.label_studio_interface(schema)
+        bodies.interface_of(await bodies.read_object(request), "schema")
         return Json({"model_version": self._service.version})
+
+
+def _answering(answer: Callable[[], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers a route whose requests have nothing to say."""
+
+    async def answered(request: Request) -> Response:
+        return answer()
+
+    return answered
+
+
+def _no_jobs() -> Response:
+    raise HTTPException(410, f"/v1/jobs {removed('route', '/v1/jobs')}")
 
 
 def _item(one: Classified) -> dict[str, Any]:
     outcome = one.outcome
     cost = {"usd": one.spent.usd, "calls": one.spent.calls}
     if outcome is None or one.error is not None:
-        error = one.error and one.error._asdict()
         nothing: dict[str, Any] = {
             "label": None,
             "probs": [],
@@ -233,6 +226,7 @@ def _item(one: Classified) -> dict[str, Any]:
             "confidence": None,
             "decision": "review",
         }
+        error = one.error and one.error._asdict()
         return {**nothing, "reason": one.error.message if one.error else "", "cost": cost, "error": error}
     item = {
         "label": outcome.label,
@@ -244,3 +238,21 @@ def _item(one: Classified) -> dict[str, Any]:
         "cost": cost,
     }
     return {**item, "label_set": outcome.label_set} if outcome.label_set else item
+
+
+async def serve_run(
+    service: Service, door: Listening, limits: Limits, say: Callable[[str], None], *, verbose: bool = False
+) -> None:
+    """Open a run, and answer requests until a signal to stop."""
+    rules = replace(door.rules, open_paths=OPEN_PATHS)
+    async with service:
+        app = App(service, limits)
+        # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GARBAGE_THRESHOLD)
+        try:
+            say(f"{service.version} is ready; {door.url}/docs describes all routes")
+            await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
+        finally:
+            await app.stop()

@@ -1,19 +1,18 @@
-"""What clients send, checked: every error names the field and says what is expected."""
+"""What clients send, checked, and how much of it is taken: every error names the field and says what is expected."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from time import monotonic
+from typing import Any
 
 import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from pcs_annotator.runs.files.label_studio import Interface, read_interface
 
-class Asked(NamedTuple):
-    """A request for labels."""
-
-    texts: list[str]
-    model: str | None
+LONGEST_WAIT = 60
 
 
 async def read_object(request: Request) -> dict[str, Any]:
@@ -27,7 +26,7 @@ async def read_object(request: Request) -> dict[str, Any]:
     return found
 
 
-def asked(values: dict[str, Any], most: int) -> Asked:
+def texts_and_model(values: dict[str, Any], most: int) -> tuple[list[str], str | None]:
     """Return the texts and the model that a body names."""
     model = values.get("model")
     if model is not None and not isinstance(model, str):
@@ -38,48 +37,75 @@ def asked(values: dict[str, Any], most: int) -> Asked:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not texts:
         raise HTTPException(400, "`input` must be a text, or a list of one or more texts")
-    check_number(len(texts), most)
+    _check_number(len(texts), most)
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise HTTPException(400, f"`input[{place}]` must be a text, not {_kind(text)}")
         if not text.strip():
             raise HTTPException(400, f"`input[{place}]` is empty: leave it out")
-    return Asked(texts, model)
+    return texts, model
 
 
-def check_number(texts: int, most: int) -> None:
+def _check_number(texts: int, most: int) -> None:
     """Raise if a request has more texts than the queue can ever hold."""
     if texts > most:
         raise HTTPException(413, f"{texts:,} texts in one request, at most {most:,} are taken: use pcs label")
 
 
-class Tasks(NamedTuple):
-    """Tasks of Label Studio, and the labelling interface of their project; empty if it was not sent."""
-
-    tasks: list[dict[str, Any]]
-    interface: str
-
-
-def label_studio_tasks(values: dict[str, Any], most: int) -> Tasks:
-    """Return the tasks in a request of Label Studio."""
+def label_studio_texts(values: dict[str, Any], most: int) -> tuple[list[str], Interface]:
+    """Return the texts of the tasks in a request of Label Studio, and the labelling interface of their project."""
     tasks = values.get("tasks")
     if not isinstance(tasks, list):
         raise HTTPException(400, "`tasks` must be a list of tasks")
-    check_number(len(tasks), most)
+    _check_number(len(tasks), most)
     for place, task in enumerate(tasks):
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
             raise HTTPException(400, f"`tasks[{place}]` must be an object with an object `data`")
-    return Tasks(tasks, interface_of(values, "label_config"))
+    names = interface_of(values, "label_config")
+    texts = [task["data"].get(names.key) for task in tasks]
+    for place, text in enumerate(texts):
+        if not isinstance(text, str) or not text.strip():
+            raise HTTPException(400, f"`tasks[{place}].data` has no text under {names.key!r}")
+    return texts, names
 
 
-def interface_of(values: dict[str, Any], name: str) -> str:
-    """Return the labelling interface in a request of Label Studio; empty if it has none."""
+def interface_of(values: dict[str, Any], name: str) -> Interface:
+    """Return the names in the labelling interface of a request of Label Studio; the usual ones if it has none."""
     given = values.get(name)
     if given is not None and not isinstance(given, str):
         raise HTTPException(400, f"`{name}` must be the XML of a labelling interface, not {_kind(given)}")
-    return given or ""
+    return read_interface(given) if given else Interface()
 
 
 def _kind(value: object) -> str:
     names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
+
+
+class TextQueue:
+    """Counts the texts in progress and waiting, and refuses more than it has room for.
+
+    Attributes:
+        most: How many texts there is room for.
+        texts: How many there are.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most, self.texts = most, 0
+        self._rate, self._left, self._noted_at = 1.0, 0, monotonic()
+
+    def take(self, texts: int) -> None:
+        """Take the room for some texts; 429 if there is not enough."""
+        if self.texts + texts > self.most:
+            wait = min(LONGEST_WAIT, max(1, math.ceil(self.texts / self._rate)))
+            message = f"{self.texts:,} texts are waiting, and there is room for {self.most:,}: try again in {wait} s"
+            raise HTTPException(429, message, {"Retry-After": str(wait)})
+        self.texts += texts
+
+    def leave(self) -> None:
+        """Give the room of one text back, and note how fast that goes, so that a refusal can say when to come again."""
+        self.texts -= 1
+        self._left += 1
+        now = monotonic()
+        if now > self._noted_at + 1:
+            self._rate, self._left, self._noted_at = self._left / (now - self._noted_at), 0, now

@@ -1,10 +1,12 @@
-"""The description of the service in OpenAPI 3.1."""
+"""The description of the service: in OpenAPI 3.1, and as a page that works offline."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pcs_annotator.showing.markup import Markup, joined, tag
 from pcs_annotator.version import __version__
 
 Schema = Mapping[str, Any]
@@ -20,6 +22,32 @@ ERRORS = {
     "429": "The queue is full; Retry-After says when to come again.",
     "503": "No model answers, the budget is reached, or the time is up.",
 }
+ROUTES = (
+    (
+        "post",
+        "/v1/classify",
+        "Label a text or a list of texts.",
+        "Classified",
+        "400 404 413 429 503",
+        "ClassifyRequest",
+    ),
+    ("get", "/v1/models", "The one model there is.", "Models", "", ""),
+    ("get", "/health", "Whether the process lives; needs no token.", "Health", "", ""),
+    ("get", "/ready", "Whether texts are accepted, and with which model; needs no token.", "Ready", "", ""),
+    ("get", "/metrics", "Counters for Prometheus.", "", "", ""),
+    ("post", "/predict", "Label tasks, as an ML backend of Label Studio.", "Predictions", "400 413 429 503", "Tasks"),
+    ("post", "/setup", "Check the labelling interface of a project.", "Version", "400", "SetupRequest"),
+)
+"""Method, path, summary, schema of the answer (none for plain text), errors, schema of what is sent (if any)."""
+NOT_READY = "The service is stopping, or texts get no label at the moment: `reason` says why."
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+code, pre { font: 14px/1.4 ui-monospace, monospace; }
+pre { overflow-x: auto; padding: .75rem; border: 1px solid #8885; border-radius: .4rem; }
+h2 { font-size: 1.1rem; margin-top: 2rem; }
+h2 b { text-transform: uppercase; }
+"""
 
 
 def document(labels: Sequence[str]) -> dict[str, Any]:
@@ -31,64 +59,25 @@ def document(labels: Sequence[str]) -> dict[str, Any]:
             "version": __version__,
             "description": "Labels for texts, with calibrated confidence. Errors are JSON, with a request id.",
         },
-        "paths": _paths(),
+        "paths": {path: {method: _route(*about)} for method, path, *about in ROUTES},
         "components": {"schemas": _schemas(labels), "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}, {}],
     }
 
 
-def _paths() -> dict[str, Any]:
-    return {
-        "/v1/classify": {
-            "post": _route(
-                "Label a text or a list of texts.", "Classified", "400 404 413 429 503", _takes("ClassifyRequest")
-            )
-        },
-        "/v1/models": {"get": _route("The one model there is.", "Models")},
-        "/health": {"get": _route("Whether the process lives; needs no token.", "Health")},
-        "/ready": {"get": _ready()},
-        "/metrics": {"get": _metrics()},
-        "/predict": {
-            "post": _route(
-                "Label tasks, as an ML backend of Label Studio.", "Predictions", "400 413 429 503", _takes("Tasks")
-            )
-        },
-        "/setup": {
-            "post": _route("Check the labelling interface of a project.", "Version", "400", _takes("SetupRequest"))
-        },
-    }
+def _route(summary: str, answer: str, errors: str, body: str) -> dict[str, Any]:
+    content = _json_of(answer) if answer else {"text/plain": {"schema": TEXT}}
+    statuses = ("401", "403", *errors.split())
+    failed = {status: {"description": ERRORS[status], "content": _json_of("Error")} for status in statuses}
+    answers = {"200": {"description": summary, "content": content}, **failed}
+    if answer == "Ready":
+        answers["503"] = {"description": NOT_READY, "content": content}
+    sent = {"requestBody": {"required": True, "content": _json_of(body)}} if body else {}
+    return {"summary": summary, **sent, "responses": answers}
 
 
-def _route(summary: str, answer: str, errors: str = "", more: Schema | None = None) -> dict[str, Any]:
-    content = {"application/json": {"schema": _reference(answer)}}
-    answers = {"200": {"description": summary, "content": content}, **_errors(errors)}
-    return {"summary": summary, **(more or {}), "responses": answers}
-
-
-def _metrics() -> dict[str, Any]:
-    summary = "Counters for Prometheus."
-    answer = {"description": summary, "content": {"text/plain": {"schema": TEXT}}}
-    return {"summary": summary, "responses": {"200": answer, **_errors("")}}
-
-
-def _ready() -> dict[str, Any]:
-    route = _route("Whether texts are accepted, and with which model; needs no token.", "Ready")
-    why = "The service is stopping, or texts get no label at the moment: `reason` says why."
-    return {**route, "responses": {**route["responses"], "503": {**route["responses"]["200"], "description": why}}}
-
-
-def _takes(body: str) -> dict[str, Any]:
-    content = {"application/json": {"schema": _reference(body)}}
-    return {"requestBody": {"required": True, "content": content}}
-
-
-def _errors(statuses: str) -> dict[str, Any]:
-    content = {"application/json": {"schema": _reference("Error")}}
-    return {status: {"description": ERRORS[status], "content": content} for status in ("401", "403", *statuses.split())}
-
-
-def _reference(name: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{name}"}
+def _json_of(name: str) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
 
 
 def _object(required: Schema, optional: Schema | None = None) -> dict[str, Any]:
@@ -150,3 +139,46 @@ def _classified(labels: Sequence[str]) -> dict[str, Any]:
         },
         {"warning": {**TEXT, "description": "Recent texts differ from those that the model was calibrated on."}},
     )
+
+
+def page(document: Mapping[str, Any]) -> Markup:
+    """Return a page about every route and every kind of value."""
+    about = document["info"]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", about["title"]),
+        tag("link", rel="stylesheet", href="/docs.css"),
+    )
+    body = tag(
+        "body",
+        tag("h1", f"{about['title']} {about['version']}"),
+        tag("p", about["description"], " ", tag("a", "openapi.json", href="/openapi.json")),
+        *_routes(document["paths"]),
+        tag("h1", "Values"),
+        *(
+            joined(tag("h2", name, id=name), tag("pre", json.dumps(schema, indent=1, ensure_ascii=False)))
+            for name, schema in document["components"]["schemas"].items()
+        ),
+    )
+    return joined(Markup("<!doctype html>"), tag("html", head, body, lang="en"))
+
+
+def _routes(paths: Mapping[str, Any]) -> Iterator[Markup]:
+    for path, methods in paths.items():
+        for method, route in methods.items():
+            yield tag("h2", tag("b", method), " ", tag("code", path))
+            yield tag("p", route["summary"])
+            answers = (
+                tag("li", tag("code", status), " ", answer["description"], *_kinds(answer))
+                for status, answer in route["responses"].items()
+            )
+            sent = route.get("requestBody")
+            yield joined(tag("p", "Takes", *_kinds(sent)) if sent else None, tag("ul", *answers))
+
+
+def _kinds(content: Mapping[str, Any]) -> Iterator[Markup]:
+    for kind, value in content.get("content", {}).items():
+        name = value["schema"].get("$ref", "").rpartition("/")[2]
+        yield joined(" ", tag("code", kind), " ", tag("a", name, href=f"#{name}") if name else None)

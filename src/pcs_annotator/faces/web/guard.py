@@ -40,6 +40,7 @@ SECURITY_HEADERS = {
 }
 """Headers of every answer, unless the app has set them."""
 SECONDS_TO_DRAIN = 2.0
+BUG = "a bug in pcs: please report it, with the line in the server's log"
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _KINDS = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
 _KINDS |= {409: "conflict", 413: "too_large", 415: "unsupported_media_type", 422: "unprocessable", 429: "queue_full"}
@@ -48,21 +49,13 @@ _KINDS |= {500: "internal_error", 503: "unavailable"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a guard lets through.
+    """What a guard lets through."""
 
-    Attributes:
-        names: Names by which the server may be addressed, lower case, without port; empty for any name.
-        token: What a client must know; empty if no token is needed.
-        cookie: Name of the cookie that stands for the token.
-        max_body: Maximum number of bytes in the body of a request.
-        open_paths: Paths that need no token, such as those of health checks.
-    """
-
-    names: frozenset[str]
-    token: str = ""
-    cookie: str = "pcs"
-    max_body: int = 16 * 2**20
-    open_paths: frozenset[str] = frozenset()
+    names: frozenset[str]  # names by which the server may be addressed, lower case, without port; empty for any name
+    token: str = ""  # what a client must know; empty if no token is needed
+    cookie: str = "pcs"  # name of the cookie that stands for the token
+    max_body: int = 16 * 2**20  # maximum number of bytes in the body of a request
+    open_paths: frozenset[str] = frozenset()  # paths that need no token, such as those of health checks
 
 
 def error_response(status: int, message: str, request_id: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -76,28 +69,21 @@ async def _as_http_error(request: Request, error: Exception) -> Response:
     return error_response(error.status_code, error.detail, request_id_of(request), error.headers)
 
 
-async def _as_user_error(request: Request, error: Exception) -> Response:
-    return error_response(400, str(error), request_id_of(request))
+def _answering(status: int, message: str = "") -> ExceptionHandler:
+    """Return the handler that answers with this message, or with that of the error."""
 
+    async def answer(request: Request, error: Exception) -> Response:
+        return error_response(status, message or str(error), request_id_of(request))
 
-async def _as_unavailable(request: Request, error: Exception) -> Response:
-    return error_response(503, str(error), request_id_of(request))
-
-
-async def _as_left(request: Request, error: Exception) -> Response:
-    return error_response(400, "the connection was closed before the body was complete", request_id_of(request))
-
-
-async def _as_bug(request: Request, error: Exception) -> Response:
-    return _bug(request_id_of(request))
+    return answer
 
 
 ERROR_HANDLERS: Mapping[Any, ExceptionHandler] = {
     HTTPException: _as_http_error,
-    ClientDisconnect: _as_left,
-    UserError: _as_user_error,
-    PcsError: _as_unavailable,
-    Exception: _as_bug,
+    ClientDisconnect: _answering(400, "the connection was closed before the body was complete"),
+    UserError: _answering(400),
+    PcsError: _answering(503),
+    Exception: _answering(500, BUG),
 }
 """For `Starlette(exception_handlers=...)`: every error as JSON, and what the user can fix with its sentence."""
 
@@ -105,10 +91,6 @@ ERROR_HANDLERS: Mapping[Any, ExceptionHandler] = {
 def request_id_of(request: Request) -> str:
     """Return the id of a request that has passed a guard."""
     return str(getattr(request.state, "request_id", ""))
-
-
-def _bug(request_id: str) -> Response:
-    return error_response(500, "a bug in pcs: please report it, with the line in the server's log", request_id)
 
 
 class Guard:
@@ -151,7 +133,7 @@ class Guard:
             # neither the message nor the traceback, because both may quote a text
             self._say(f"{type(error).__name__} at {_place(error)}, request {request_id}")
             if not status:
-                await _bug(request_id)(scope, receive, send_guarded)
+                await error_response(500, BUG, request_id)(scope, receive, send_guarded)
         finally:
             if self._verbose:
                 path = scope.get("raw_path", b"").partition(b"?")[0].decode("ascii", "replace")

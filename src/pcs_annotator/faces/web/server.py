@@ -27,17 +27,11 @@ NEW_TOKEN = "python -c 'import secrets; print(secrets.token_urlsafe())'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """An open port.
+    """An open port."""
 
-    Attributes:
-        socket: The port.
-        url: Its address, for people.
-        rules: Whom to let in; `replace` it for other limits.
-    """
-
-    socket: socket.socket = field(repr=False)
-    url: str
-    rules: Rules = field(repr=False)
+    socket: socket.socket = field(repr=False)  # the port
+    url: str  # its address, for people
+    rules: Rules = field(repr=False)  # whom to let in; `replace` it for other limits
 
 
 def listen(host: str, port: int, token: str = "", names: Sequence[str] = ()) -> Listening:
@@ -82,7 +76,7 @@ def _open(host: str, port: int) -> tuple[socket.socket, ipaddress.IPv4Address | 
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError, OverflowError) as error:
-        raise ConfigError(f"{host!r} is no name or address of this machine ({error}): correct --host") from None
+        raise ConfigError(f"{host!r} is not a name or an address of this machine ({error}): correct --host") from None
     opened = socket.socket(family, kind, protocol)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -102,7 +96,7 @@ def _open(host: str, port: int) -> tuple[socket.socket, ipaddress.IPv4Address | 
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, which says when it begins to stop, and for which a signal to stop is no error."""
+    """Uvicorn, which says when it begins to stop, and does not treat a signal to stop as an error."""
 
     def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
         super().__init__(config)

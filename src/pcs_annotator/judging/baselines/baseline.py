@@ -23,17 +23,11 @@ from pcs_annotator.judging.weighing.scoring import DECIMALS
 
 
 class Asks(NamedTuple):
-    """What a method pays for on every item.
+    """What a method pays for on every item."""
 
-    Attributes:
-        cells: True for the answers it uses, `[annotator, relation, draw]`.
-        rewrites: Relations whose text a model must write first.
-        graded: Whether it needs the log-probabilities of these answers, not just their labels.
-    """
-
-    cells: Mask
-    rewrites: frozenset[str] = frozenset()
-    graded: bool = False
+    cells: Mask  # true for the answers it uses, `[annotator, relation, draw]`
+    rewrites: frozenset[str] = frozenset()  # relations whose text a model must write first
+    graded: bool = False  # whether it needs the log-probabilities of these answers, not just their labels
 
     def calls(self, annotators: Sequence[str]) -> int:
         """Return the calls per item: one or two for every answer, and one for every rewrite."""

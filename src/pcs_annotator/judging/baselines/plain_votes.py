@@ -1,6 +1,6 @@
-"""Baselines that need plain labels on the unchanged text: zero-shot, majority vote, self-consistency.
+"""Baselines that need answers on the unchanged text: zero-shot, majority vote, self-consistency, log-probabilities.
 
-They are defined on labels, so graded votes count as the label that was answered.
+All but `logprob` are defined on labels, so graded votes count as the label that was answered.
 """
 
 from __future__ import annotations
@@ -25,67 +25,55 @@ class ZeroShot:
     """
 
     name: ClassVar[str] = "zero-shot"
+    graded: ClassVar[bool] = False
+    draws: int | None = 1  # use only the first draws; all of them when None
 
     def scores(self, votes: Votes) -> Floats:
-        """Return the first label as 1, the others as 0."""
-        rows, column = plain_rows(votes, self.name), original_column(votes, self.name)
-        return mean_scores(votes.hard().select(draws=1).shares()[:, rows, column], self.name)
+        """Return the share of draws for every label, averaged over annotators."""
+        rows, column = self.rows(votes), original_column(votes, self.name)
+        shares = (votes if self.graded else votes.hard()).select(draws=self.draws).shares()[:, rows, column]
+        total = shares.sum(axis=2, keepdims=True)  # log-probabilities leave a rest that went to no label
+        return mean_scores(shares / np.where(total > 0, total, 1.0), self.name)
 
     def asks(self, votes: Votes) -> Asks:
-        """Return one call per annotator."""
-        rows, column = plain_rows(votes, self.name), original_column(votes, self.name)
-        return Asks(cells_of(votes, rows, [column], 1))
+        """Return one call per annotator and draw."""
+        cells = cells_of(votes, self.rows(votes), [original_column(votes, self.name)], self.draws)
+        return Asks(cells, graded=self.graded)
+
+    def rows(self, votes: Votes) -> list[int]:
+        """Return the positions of the annotators that it asks."""
+        return plain_rows(votes, self.name)
 
 
 @baseline("majority-vote")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MajorityVote:
+class MajorityVote(ZeroShot):
     """The share of annotators that give a label to the unchanged text, one call each.
 
     RQ3 of Salimian et al. compares PCS with it.
-
-    Attributes:
-        hard: Whether the winner takes all, like a vote that only names a label; tied winners share.
     """
 
     name: ClassVar[str] = "majority-vote"
-    hard: bool = False
 
-    def scores(self, votes: Votes) -> Floats:
-        """Return the share of annotators for every label, or 1 for the winner."""
-        _require_two(votes, self.name)
-        shares = ZeroShot().scores(votes)
-        if not self.hard:
-            return shares
-        best = shares == shares.max(axis=1, keepdims=True)
-        return np.asarray(best / best.sum(axis=1, keepdims=True))
-
-    def asks(self, votes: Votes) -> Asks:
-        """Return one call per annotator."""
-        _require_two(votes, self.name)
-        return ZeroShot().asks(votes)
-
-
-def _require_two(votes: Votes, who: str) -> None:
-    answers = votes.codes[:, plain_rows(votes, who), original_column(votes, who), 0]
-    found = int((answers >= 0).any(axis=0).sum())
-    if found < 2:
-        raise UndefinedMetric(
-            f"{who} needs answers of two annotators or more, and these votes have {found}: record more"
-        )
+    def rows(self, votes: Votes) -> list[int]:
+        """Return the positions of the annotators, of which two or more must have answered."""
+        rows = plain_rows(votes, self.name)
+        found = int((votes.codes[:, rows, original_column(votes, self.name), 0] >= 0).any(axis=0).sum())
+        if found < 2:
+            raise UndefinedMetric(
+                f"{self.name} needs answers of two annotators or more, and these votes have {found}: record more"
+            )
+        return rows
 
 
 @baseline("self-consistency")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelfConsistency:
+class SelfConsistency(ZeroShot):
     """The share of draws on the unchanged text that give a label: the same question asked several times.
 
     Wang et al. 2022, *Self-Consistency Improves Chain of Thought Reasoning in Language Models*, arXiv:2203.11171: of m
     sampled answers a_1 … a_m take arg max_a Σ_i 1[a_i = a]. The score is (1/m) Σ_i 1[a_i = a], which has that arg max.
-
-    Attributes:
-        draws: Use only the first draws; all of them when None. Set it to the number of calls that another method
-            makes, for a fair comparison with that method.
+    Set `draws` to the number of calls that another method makes, for a fair comparison with that method.
     """
 
     name: ClassVar[str] = "self-consistency"
@@ -95,23 +83,45 @@ class SelfConsistency:
         if self.draws is not None and self.draws < 1:
             raise ValueError(f"draws must be 1 or more, or None for all of them, not {self.draws}")
 
-    def scores(self, votes: Votes) -> Floats:
-        """Return the share of draws for every label."""
-        rows, column = self._places(votes)
-        return mean_scores(votes.hard().select(draws=self.draws).shares()[:, rows, column], self.name)
-
-    def asks(self, votes: Votes) -> Asks:
-        """Return one call per annotator and draw."""
-        rows, column = self._places(votes)
-        return Asks(cells_of(votes, rows, [column], self.draws))
-
-    def _places(self, votes: Votes) -> tuple[list[int], int]:
-        rows, column = plain_rows(votes, self.name), original_column(votes, self.name)
-        drawn = (votes.codes[:, rows, column] >= 0).any(axis=0).sum(axis=1)
+    def rows(self, votes: Votes) -> list[int]:
+        """Return the positions of the annotators, all of which must have been asked often enough."""
+        rows = plain_rows(votes, self.name)
+        drawn = (votes.codes[:, rows, original_column(votes, self.name)] >= 0).any(axis=0).sum(axis=1)
         fewest = int(np.argmin(drawn))
         if drawn[fewest] < (self.draws or 2):
             raise UndefinedMetric(
                 f"self-consistency needs {self.draws or 'several'} draws of the original, and "
                 f"{votes.annotators[rows[fewest]]} has {drawn[fewest]}: record them with --draws {self.draws or 5}"
             )
-        return rows, column
+        return rows
+
+
+@baseline("logprob")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogProb(ZeroShot):
+    """The probabilities that the model gives to the labels in its first answer on the unchanged text; no learning.
+
+    What went to no label is left out, so that rows sum to 1. An answer without log-probabilities, from a model that
+    gave them elsewhere, counts as its label.
+    """
+
+    name: ClassVar[str] = "logprob"
+    graded: ClassVar[bool] = True
+
+    def rows(self, votes: Votes) -> list[int]:
+        """Return the positions of the annotators that give log-probabilities."""
+        return graded_rows(votes, self.name)
+
+
+def graded_rows(votes: Votes, who: str) -> list[int]:
+    """Return the positions of the annotators whose first answers on the unchanged text have log-probabilities."""
+    rows, column = plain_rows(votes, who), original_column(votes, who)
+    graded: list[int] = []
+    if votes.grades is not None:
+        graded = [row for row in rows if not np.isnan(votes.grades[:, row, column, 0]).all()]
+    if not graded:
+        raise UndefinedMetric(
+            f"{who} needs the log-probabilities of answers on the unchanged text, and these votes hold none: record "
+            "them with --answers graded, from a model that gives them"
+        )
+    return graded

@@ -44,20 +44,17 @@ class _Places(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spuq:
-    """Confidence in the answer on the original, from the answers on perturbed inputs.
+    """Confidence in the answer on the original, from the answers on perturbed inputs."""
 
-    Attributes:
-        aggregation: `inter`: the share of answers that agree with the original one. `intra`: the stated confidence.
-        perturbations: Relations to use, with all their numbered variants; by default those of the paper that the votes
-            have, or else every relation but the original.
-        similarity: (item id, relation) → similarity of the perturbed input to the original; 1 where none is given.
-        elicitation: The kind of stated confidence for `intra`; by default the alphabetically first kind that was asked
-            about perturbed inputs.
-    """
-
+    # `inter`: the share of answers that agree with the original one. `intra`: the stated confidence
     aggregation: Literal["inter", "intra"] = "inter"
+    # relations to use, with all their numbered variants; by default those of the paper that the votes have, or else
+    # every relation but the original
     perturbations: tuple[str, ...] | None = None
+    # (item id, relation) → similarity of the perturbed input to the original; 1 where none is given
     similarity: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    # the kind of stated confidence for `intra`; by default the alphabetically first kind that was asked about
+    # perturbed inputs
     elicitation: str | None = None
 
     @property
@@ -158,13 +155,7 @@ def _own_confidence(answers: Integers, stated: Floats) -> Floats:
 
 
 def _spread(labels: int, guess: Integers, confidence: Floats) -> Floats:
-    """Return the confidence at the guessed label and the rest spread evenly over the others, `[..., label]`.
-
-    Args:
-        labels: Number of labels.
-        guess: Codes `[...]`; a negative one gives zeros.
-        confidence: Probability of the guess `[...]`.
-    """
+    """Return the confidence at the guessed label and the rest spread evenly over the others; zeros without a guess."""
     if labels == 1:
         confidence = np.ones_like(confidence)  # no other label can take the rest
     hit = guess[..., np.newaxis] == np.arange(labels)

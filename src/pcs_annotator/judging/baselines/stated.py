@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,26 +33,14 @@ def complete(stated: Floats) -> Floats:
 
 
 class Source(NamedTuple):
-    """The annotators that a method uses.
+    """The annotators that a method uses."""
 
-    Attributes:
-        rows: Their positions among the annotators.
-        stated: All stated probabilities, `[item, annotator, relation, draw, label]`.
-    """
-
-    rows: list[int]
-    stated: Floats
+    rows: list[int]  # their positions among the annotators
+    stated: Floats  # all stated probabilities, `[item, annotator, relation, draw, label]`
 
 
 def elicited(votes: Votes, fits: Callable[[str], bool], who: str, record: str) -> Source:
-    """Return the annotators whose kind of elicitation fits.
-
-    Args:
-        votes: Votes with elicited annotators among them.
-        fits: Whether a kind fits.
-        who: The method that needs them, for the error message.
-        record: The elicitation to recommend when none fits.
-    """
+    """Return the annotators whose kind of elicitation fits; else an error names the method and what to record."""
     rows = [row for row, name in enumerate(votes.annotators) if kind_of(name) and fits(kind_of(name))]
     if not rows or votes.stated is None or np.isnan(votes.stated[:, rows]).all():
         raise UndefinedMetric(
@@ -72,19 +59,11 @@ def kinds_on(votes: Votes, columns: list[int]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatedBaseline(ABC):
-    """A method that uses the probabilities stated about the original.
+class StatedBaseline:
+    """A method that uses the probabilities stated about the original."""
 
-    Attributes:
-        draws: Average only the first draws; all of them when None.
-    """
-
-    draws: int | None = 1
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The name for tables, and the kind of elicitation to use unless `source` chooses another."""
+    name: str  # the name for tables, and the kind of elicitation to use
+    draws: int | None = 1  # average only the first draws; all of them when None
 
     def source(self, votes: Votes) -> Source:
         """Return the annotators to use."""
@@ -103,36 +82,24 @@ class StatedBaseline(ABC):
 
 
 @baseline("ling-1s")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinguisticBaseline(StatedBaseline):
-    """Ling 1S: one guess and a phrase for how likely it is; the rest is spread evenly over the other labels.
+def linguistic() -> StatedBaseline:
+    """Return Ling 1S: one guess and a phrase for how likely it is; the rest is spread evenly over the other labels.
 
     Tian et al. 2023, *Just Ask for Calibration*, EMNLP 2023, arXiv:2305.14975 (“Ling. 1S-human”). The phrases and their
     probabilities are `pcs_annotator.core.elicitations.PHRASES`.
     """
-
-    @property
-    def name(self) -> str:
-        """`ling-1s`."""
-        return LING_1S
+    return StatedBaseline(name=LING_1S)
 
 
 @baseline("p-true")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PTrueBaseline(StatedBaseline):
-    """P(True): the model proposes a label, then says whether it is right.
+def p_true(draws: int | None = None) -> StatedBaseline:
+    """Return P(True): the model proposes a label, then says whether it is right.
 
     Kadavath et al. 2022, *Language Models (Mostly) Know What They Know*, arXiv:2207.05221. The paper reads the
     probability of the token for *True*. Most APIs hide tokens, so here it is the share of draws that say *True*: a
     draw gives the proposed label 1 when the model says *True*, else the other labels share the 1 evenly.
     """
-
-    draws: int | None = None
-
-    @property
-    def name(self) -> str:
-        """`p-true`."""
-        return P_TRUE
+    return StatedBaseline(name=P_TRUE, draws=draws)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,21 +109,19 @@ class TopKBaseline(StatedBaseline):
     Tian et al. 2023, *Just Ask for Calibration*, EMNLP 2023, arXiv:2305.14975 (“Verb. 1S top-k”, “Verb. 2S top-k”).
 
     Attributes:
-        steps: 1 when guesses and probabilities come in one reply, 2 when a second question asks for the probabilities.
-        k: Number of guesses; by default the only number that the votes have.
+        name: `1s-top-2` and so on; `1s-top-k` for the only number of guesses that the votes have.
     """
-
-    steps: Literal[1, 2] = 1
-    k: int | None = None
-
-    @property
-    def name(self) -> str:
-        """`1s-top-2` and so on; `1s-top-k` when k is not set."""
-        return f"{self.steps}s-top-{self.k or 'k'}"
 
     def source(self, votes: Votes) -> Source:
         """Return the annotators that gave k guesses."""
-        source = elicited(votes, self._fits, self.name, f"{self.steps}s-top-{self.k or 2}")
+        steps, _, k = self.name.rpartition("-")
+        any_k = k == "k"
+        source = elicited(
+            votes,
+            lambda kind: kind.startswith(f"{steps}-") and (any_k or kind == self.name),
+            self.name,
+            f"{steps}-2" if any_k else self.name,
+        )
         kinds = sorted({kind_of(votes.annotators[row]) for row in source.rows}, key=guesses_of)
         if len(kinds) > 1:
             raise UndefinedMetric(
@@ -164,17 +129,14 @@ class TopKBaseline(StatedBaseline):
             )
         return source
 
-    def _fits(self, kind: str) -> bool:
-        return kind.startswith(f"{self.steps}s-top-") and self.k in (None, guesses_of(kind))
-
 
 @baseline("1s-top-k")
-def one_step() -> TopKBaseline:
-    """Return the method with one prompt, for the k that the votes have."""
-    return TopKBaseline(steps=1)
+def one_step(k: int | str = "k", draws: int = 1) -> TopKBaseline:
+    """Return the method with one prompt, by default for the k that the votes have."""
+    return TopKBaseline(name=f"1s-top-{k}", draws=draws)
 
 
 @baseline("2s-top-k")
-def two_steps() -> TopKBaseline:
-    """Return the method with two prompts, for the k that the votes have."""
-    return TopKBaseline(steps=2)
+def two_steps(k: int | str = "k") -> TopKBaseline:
+    """Return the method with two prompts, by default for the k that the votes have."""
+    return TopKBaseline(name=f"2s-top-{k}")

@@ -32,7 +32,7 @@ With few gold rows, those that show no error would otherwise say that there is n
 """
 
 
-class Estimate(NamedTuple):
+class CoefficientEstimate(NamedTuple):
     """Estimated coefficients, flattened `[column × equation]`.
 
     Attributes:
@@ -49,7 +49,7 @@ class Estimate(NamedTuple):
     tuning: float
     shift: float = 0.0
 
-    def contrast(self, weights: Floats) -> Estimate:
+    def contrast(self, weights: Floats) -> CoefficientEstimate:
         """Return weighted sums of these, such as differences; weights are `[sum, coefficient]`."""
         return self._replace(value=weights @ self.value, covariance=weights @ self.covariance @ weights.T)
 
@@ -75,7 +75,7 @@ class Study:
     apart: bool = False
     clusters: Integers | None = None
 
-    def corrected(self, regression: LabelRegression, tuning: float | None = None) -> Estimate:
+    def corrected(self, regression: LabelRegression, tuning: float | None = None) -> CoefficientEstimate:
         """Return the estimate from machine and gold labels; `tuning` is chosen if it is None."""
         first = None
         if tuning is None:
@@ -84,24 +84,24 @@ class Study:
         found = self._solve(regression, tuning, first)
         inverse = self._inverse_curvature(regression, found, tuning)
         covariance = inverse @ self._error(regression, found, tuning) @ inverse.T
-        return Estimate(found.ravel(), covariance, self._freedom, tuning)
+        return CoefficientEstimate(found.ravel(), covariance, self._freedom, tuning)
 
-    def gold_only(self, regression: LabelRegression) -> Estimate:
+    def gold_only(self, regression: LabelRegression) -> CoefficientEstimate:
         """Return the estimate from gold labels alone."""
         gold, weights = regression.take(self.sample.rows), self._known
         found = gold.solve(weights)
         inverse = inverted(gold.sums(found, weights).curvature)
         covariance = inverse @ self._error(regression, found, 0.0) @ inverse.T
-        return Estimate(found.ravel(), covariance, self._freedom, 0.0)
+        return CoefficientEstimate(found.ravel(), covariance, self._freedom, 0.0)
 
-    def naive(self, regression: LabelRegression) -> Estimate:
+    def naive(self, regression: LabelRegression) -> CoefficientEstimate:
         """Return the estimate from the most probable labels as if they were true, with the usual robust errors."""
         weights = np.zeros_like(self.expected)
         np.put_along_axis(weights, self.expected.argmax(axis=1, keepdims=True), self._shares[:, np.newaxis], axis=1)
         found = regression.solve(weights)
         inverse = inverted(regression.sums(found, weights).curvature)
         covariance = inverse @ self._between(regression, found, weights) @ inverse.T
-        return Estimate(found.ravel(), covariance, float(len(weights) - len(covariance)), 1.0)
+        return CoefficientEstimate(found.ravel(), covariance, float(len(weights) - len(covariance)), 1.0)
 
     @property
     def _freedom(self) -> float:

@@ -6,7 +6,7 @@ precision and recall of a label, which are plain shares, are exact (Clopper–Pe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,29 +18,21 @@ from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
+from pcs_annotator.judging.evaluation.scored import Measured, measure
 from pcs_annotator.judging.metrics.agreement import Weighting, alpha_on, coincidences, kappa_on, pair_tables
-from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_share, resample_counts
+from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_share
 from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of, exact_interval
 
 MODEL, MAJORITY = "model", "majority of the coders"
+TableFigures = Callable[[Floats], dict[str, Floats]]
 KAPPAS: Mapping[str, Weighting] = {"kappa": "equal", "kappa_linear": "linear", "kappa_quadratic": "quadratic"}
-MOST_CELLS = 1 << 21
-"""Cells of tables held at a time, so that memory stays small with many labels and resamples."""
-
-
-Figures = Callable[[Floats], dict[str, Floats]]
-"""Returns figures on every resample, given how often each drew each row, `[row, resample]`."""
 
 
 class Scale(NamedTuple):
-    """What labels are beside names.
+    """What labels are beside names."""
 
-    Attributes:
-        ordered: Whether they are listed from the lowest to the highest.
-        values: The number that each of them is, if all are numbers in rising order; empty otherwise.
-    """
-
-    ordered: bool = False
+    ordered: bool = False  # whether they are listed from the lowest to the highest
+    # the number that each of them is, if all are numbers in rising order; empty otherwise
     values: tuple[float, ...] = ()
 
     @classmethod
@@ -78,20 +70,15 @@ class Resampling(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AgainstGold:
-    """Labels against gold.
+    """Labels against gold."""
 
-    Attributes:
-        labels: The label set; in its order, if it has one.
-        table: Rows by label and gold, `[label, gold]`; the last line counts rows that got no label.
-        figures: Accuracy, kinds of κ and α, precision, recall and F1 as plain means over labels and, with the ending
-            `_weighted`, as means weighted by gold; those that are undefined are absent. A row without a label counts
-            as wrong, except for κ and α, which leave it out.
-        by_label: Label → its precision, recall and F1; those that are undefined are absent.
-    """
-
-    labels: tuple[str, ...]
-    table: Integers
+    labels: tuple[str, ...]  # the label set; in its order, if it has one
+    table: Integers  # rows by label and gold, `[label, gold]`; the last line counts rows that got no label
+    # accuracy, kinds of κ and α, precision, recall and F1 as plain means over labels and, with the ending
+    # `_weighted`, as means weighted by gold; those that are undefined are absent. A row without a label counts as
+    # wrong, except for κ and α, which leave it out
     figures: Mapping[str, Estimate]
+    # label → its precision, recall and F1; those that are undefined are absent
     by_label: Mapping[str, Mapping[str, Estimate]]
 
     @property
@@ -127,7 +114,7 @@ class AgainstGold:
         )
 
 
-class Pair(NamedTuple):
+class CoderPair(NamedTuple):
     """Two who labelled the same rows: the share of equal labels, and kinds of κ."""
 
     first: str
@@ -137,26 +124,18 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmongCoders:
-    """How far several people agree with each other, and the model with each of them.
+    """How far several people agree with each other, and the model with each of them."""
 
-    Attributes:
-        names: The people.
-        rows: How many rows have labels of two people or more.
-        tied: How many of these have no label that more people gave than any other.
-        alpha: Kinds of α among all of them.
-        pairs: Every two people; then, if labels of the model that no gold had a part in are known, the model and each
-            of them, and the model and their majority.
-        replacing: Whether the model may replace them; None if that could not be tested.
-        not_tested: Why not.
-    """
-
-    names: tuple[str, ...]
-    rows: int
-    tied: int
-    alpha: Mapping[str, Estimate]
-    pairs: Sequence[Pair]
+    names: tuple[str, ...]  # the people
+    rows: int  # how many rows have labels of two people or more
+    tied: int  # how many of these have no label that more people gave than any other
+    alpha: Mapping[str, Estimate]  # kinds of α among all of them
+    # every two people; then, if labels of the model that no gold had a part in are known, the model and each of them,
+    # and the model and their majority
+    pairs: Sequence[CoderPair]
+    # whether the model may replace them; None if that could not be tested
     replacing: AlternativeAnnotator | None = None
-    not_tested: str = ""
+    not_tested: str = ""  # why not
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -173,7 +152,7 @@ class AmongCoders:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> AmongCoders:
         """Return what `to_dict` wrote."""
-        pairs = [Pair(one["first"], one["second"], _estimates(one["figures"])) for one in values["pairs"]]
+        pairs = [CoderPair(one["first"], one["second"], _estimates(one["figures"])) for one in values["pairs"]]
         tested = values.get("replacing")
         return cls(
             names=tuple(values["names"]),
@@ -189,14 +168,7 @@ class AmongCoders:
 def against_gold(
     given: Codes, gold: Codes, labels: Sequence[str], scale: Scale, how: Resampling | None = None
 ) -> AgainstGold:
-    """Return labels against gold.
-
-    Args:
-        given: The label of every row, as a position in `labels`; negative where it has none.
-        gold: The gold label of every row.
-        labels: The label set.
-        scale: What labels are beside names.
-        how: How intervals are made.
+    """Return labels against gold, both as positions in `labels`; negative where a row was given none.
 
     Raises:
         UndefinedMetric: All gold rows have the same label, or there are too few.
@@ -207,7 +179,7 @@ def against_gold(
     def tables(counts: Floats) -> Floats:
         return pair_tables(lines, gold, counts, size + 1)[:, :, :size]
 
-    found = _resampled(lambda counts: _figures_on(tables(counts), scale), gold, size + 1, how)
+    found = _measured(lambda counts: _figures_on(tables(counts), scale), gold, size + 1, how)
     table = tables(np.ones((len(gold), 1)))[0].round().astype(np.intp)
     overall = {name: _estimate(name, found[name], table[:size], len(gold), how) for name in found if ":" not in name}
     by_label = {}
@@ -231,12 +203,8 @@ def among_coders(
 ) -> AmongCoders:
     """Return how far people agree, and the model with each of them and with their majority.
 
-    Args:
-        coders: What people said.
-        model: The model's label of every row, negative where the row's own gold had a part in it; None if unknown.
-        labels: The label set.
-        scale: What labels are beside names.
-        how: How intervals are made; those among people are not widened, because nothing is learned there.
+    The model's label of a row is negative where the row's own gold had a part in it. Intervals among people are not
+    widened, because nothing is learned there.
     """
     how = how or Resampling()
     plain = how._replace(widening=1.0)
@@ -246,13 +214,15 @@ def among_coders(
     voices = dict(zip(coders.names, coders.codes, strict=True))
     names = coders.names
     pairs = [
-        Pair(one, other, _pair(voices[one], voices[other], len(labels), scale, plain))
+        CoderPair(one, other, _pair(voices[one], voices[other], len(labels), scale, plain))
         for place, one in enumerate(names)
         for other in names[place + 1 :]
     ]
     if model is not None:
         others = {**voices, **({MAJORITY: majority} if len(names) > 1 else {})}
-        pairs += [Pair(MODEL, name, _pair(model, theirs, len(labels), scale, how)) for name, theirs in others.items()]
+        pairs += [
+            CoderPair(MODEL, name, _pair(model, theirs, len(labels), scale, how)) for name, theirs in others.items()
+        ]
     return AmongCoders(
         names=names,
         rows=int(several.sum()),
@@ -291,37 +261,17 @@ def _alpha(codes: Codes, labels: int, scale: Scale, how: Resampling) -> dict[str
     return _of_people(lambda counts: scale.alphas(coincidences(codes, counts, labels)), codes, table, how)
 
 
-def _of_people(figures: Figures, codes: Codes, table: Floats, how: Resampling) -> dict[str, Estimate]:
+def _of_people(figures: TableFigures, codes: Codes, table: Floats, how: Resampling) -> dict[str, Estimate]:
     """Return figures with their intervals; none without rows, or if all are alike."""
     patterns = np.unique(codes, axis=1, return_inverse=True)[1].ravel() if codes.size else np.zeros(0)
     if (patterns == patterns[:1]).all():
         return {}
-    found = _resampled(figures, patterns, len(table), how)
+    found = _measured(figures, patterns, len(table), how)
     return _known({name: _estimate(name, one, table, codes.shape[1], how) for name, one in found.items()})
 
 
-class _Resampled(NamedTuple):
-    """A figure on the rows at hand, and on every resample."""
-
-    value: float
-    resampled: Floats
-
-
-def _resampled(figures: Figures, patterns: Any, labels: int, how: Resampling) -> dict[str, _Resampled]:
-    """Return figures on the rows and on resamples, each of which has two patterns of labels or more."""
-    observed = figures(np.ones((len(patterns), 1)))
-    parts = [figures(counts) for counts in _resamples(patterns, labels, how)]
-    return {
-        name: _Resampled(float(values[0]), np.concatenate([part[name] for part in parts]))
-        for name, values in observed.items()
-    }
-
-
-def _resamples(patterns: Any, labels: int, how: Resampling) -> Iterator[Floats]:
-    """Yield how often each row was drawn, `[row, resample]`, few enough resamples at a time for a table of each."""
-    for counts in resample_counts(patterns, how.resamples, how.seed):
-        pieces = -(-counts.shape[1] * labels**2 // MOST_CELLS)
-        yield from np.array_split(counts, pieces, axis=1)
+def _measured(figures: TableFigures, patterns: Any, labels: int, how: Resampling) -> dict[str, Measured]:
+    return measure(figures, patterns, how.resamples, how.seed, cells=labels**2)
 
 
 def _figures_on(tables: Floats, scale: Scale) -> dict[str, Floats]:
@@ -349,7 +299,7 @@ def _share(part: Floats, whole: Floats) -> Floats:
     return np.asarray(part / np.where(whole > 0, whole, 1))
 
 
-def _estimate(name: str, found: _Resampled, table: Any, rows: int, how: Resampling) -> Estimate | None:
+def _estimate(name: str, found: Measured, table: Any, rows: int, how: Resampling) -> Estimate | None:
     """Return a figure with its interval; κ and α may be negative, and are as unsure as the share of equal labels."""
     if not name.startswith(("kappa", "alpha")):
         return estimate_of(*found, rows, least_share(max(rows, 1)), widening=how.widening)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from pcs_annotator.core.result_table import Content, Figure, ResultTable
+from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, AmongCoders
+from pcs_annotator.judging.evaluation.figures import cell_of
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.metrics import Estimate
 
@@ -48,7 +47,7 @@ ABOUT_F1 = "F1 is missing for labels of so few rows that resamples often lack th
 
 def agreement_tables(found: AgainstGold) -> list[ResultTable]:
     """Return figures over all labels, figures per label, and the confusion matrix."""
-    figures = [[TITLES[name], _figure(one), one.n] for name, one in found.figures.items()]
+    figures = [[TITLES[name], cell_of(one), one.n] for name, one in found.figures.items()]
     return [
         ResultTable(
             name="agreement",
@@ -72,7 +71,7 @@ def _without_label(found: AgainstGold) -> list[str]:
 def _by_label(found: AgainstGold) -> ResultTable:
     rows: list[list[Content]] = []
     for code, (label, figures) in enumerate(found.by_label.items()):
-        cells = [_figure(figures.get(name)) for name in ("precision", "recall", "f1")]
+        cells = [cell_of(figures.get(name)) for name in ("precision", "recall", "f1")]
         rows.append([label, *cells, int(found.table[code].sum()), int(found.table[:, code].sum())])
     missing = [ABOUT_F1] if any(row[3] is None and row[5] for row in rows) else []
     return ResultTable(
@@ -87,8 +86,10 @@ def _by_label(found: AgainstGold) -> ResultTable:
 def _confusion(found: AgainstGold) -> ResultTable:
     """Return the confusion matrix: counts and, if there is room, their share of the gold label."""
     numbered = len(found.labels) > MOST_NAMED
+
     names = [f"{place} {label}" if numbered else label for place, label in enumerate(found.labels, 1)]
-    heads = [str(place) if numbered else label for place, label in enumerate(found.labels, 1)]
+    # a label named as another column gets a prefix, because headings decide how numbers look
+    heads = [f"gold {label}" if label in ("Label", "all") else label for label in found.labels]
     gold = found.table.sum(axis=0)
     lines = [*zip(names, found.table, strict=False)]
     if found.table[-1].any():
@@ -101,15 +102,10 @@ def _confusion(found: AgainstGold) -> ResultTable:
     return ResultTable(
         name="confusion",
         title=f"Labels (lines) against gold (columns) on {found.n:,} held-out rows",
-        columns=("Label", *_distinct(heads), "all"),
+        columns=("Label", *(map(str, range(1, len(heads) + 1)) if numbered else heads), "all"),
         rows=rows,
         notes=["Counts of rows." if numbered else "Counts, and in brackets their share of the gold label's rows."],
     )
-
-
-def _distinct(heads: Sequence[str]) -> list[str]:
-    """Return headings; a label named as another column gets a prefix, because headings decide how numbers look."""
-    return [f"gold {head}" if head in ("Label", "all") else head for head in heads]
 
 
 def _share(count: int, whole: int) -> str:
@@ -123,7 +119,7 @@ def coders_table(found: AmongCoders) -> ResultTable:
         [
             one.first,
             one.second,
-            *(_figure(one.figures.get(name)) for name in names),
+            *(cell_of(one.figures.get(name)) for name in names),
             max((found.n for found in one.figures.values()), default=0),
         ]
         for one in found.pairs
@@ -180,7 +176,3 @@ def shown(found: Estimate, digits: int = 2) -> str:
     """Return a figure with its interval as text."""
     low, high = found.interval.rounded(digits)
     return f"{found.value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def _figure(found: Estimate | None) -> Figure | None:
-    return None if found is None else Figure(found.value, found.interval)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import Codes, Floats, Mask
 
 LEAST_ROWS = 30
 LEAST_CODERS = 2
@@ -24,37 +24,22 @@ EPSILON = 0.2
 
 
 class LeftOut(NamedTuple):
-    """A coder against whom the model was tested.
+    """A coder against whom the model was tested."""
 
-    Attributes:
-        rows: Rows on which this coder and at least one other gave a label.
-        model: How often the model agrees with the others at least as well as this coder does.
-        coder: How often this coder agrees with the others at least as well as the model does.
-        p_value: Of the hypothesis that the model is worse than this coder by more than ε.
-        may_replace: Whether that is rejected, all coders together.
-    """
-
-    rows: int
-    model: float
-    coder: float
-    p_value: float
-    may_replace: bool
+    rows: int  # rows on which this coder and at least one other gave a label
+    model: float  # how often the model agrees with the others at least as well as this coder does
+    coder: float  # how often this coder agrees with the others at least as well as the model does
+    p_value: float  # of the hypothesis that the model is worse than this coder by more than ε
+    may_replace: bool  # whether that is rejected, all coders together
 
 
 class AlternativeAnnotator(NamedTuple):
-    """The result of the test.
+    """The result of the test."""
 
-    Attributes:
-        coders: For every coder what was found.
-        winning_rate: The share of coders that the model may replace.
-        advantage: How often the model agrees with the others at least as well as the coder left out, on average.
-        epsilon: The benefit of not having to pay a coder.
-    """
-
-    coders: tuple[LeftOut, ...]
-    winning_rate: float
-    advantage: float
-    epsilon: float
+    coders: tuple[LeftOut, ...]  # for every coder what was found
+    winning_rate: float  # the share of coders that the model may replace
+    advantage: float  # how often the model agrees with the others at least as well as the coder left out, on average
+    epsilon: float  # the benefit of not having to pay a coder
 
     @property
     def may_replace(self) -> bool:
@@ -130,20 +115,15 @@ def _wins(machine: Codes, coder: Codes, others: Codes) -> tuple[Codes, Codes]:
 
 def _p_value(values: Floats) -> float:
     """Return how probable a mean this low is if the true mean is 0 or higher (one-sided t-test)."""
-    from scipy.stats import t as student
+    from scipy.stats import ttest_1samp
 
-    error = values.std(ddof=1) / np.sqrt(len(values))
-    if error == 0:
-        return float(values.mean() >= 0)
-    return float(student.cdf(values.mean() / error, len(values) - 1))
+    if (values == values[0]).all():
+        return float(values[0] >= 0)
+    return float(ttest_1samp(values, 0.0, alternative="less").pvalue)
 
 
-def benjamini_yekutieli(p_values: Floats, level: float) -> Codes:
+def benjamini_yekutieli(p_values: Floats, level: float) -> Mask:
     """Return which hypotheses are rejected, so that few of the rejected ones are true, however they depend."""
-    count = len(p_values)
-    order = np.argsort(p_values)
-    ranks = np.arange(1, count + 1)
-    passed = p_values[order] <= level * ranks / (count * (1 / ranks).sum())
-    rejected = np.zeros(count, dtype=np.int8)
-    rejected[order[: (passed * ranks).max(initial=0)]] = 1
-    return rejected
+    from scipy.stats import false_discovery_control
+
+    return np.asarray(false_discovery_control(p_values, method="by") <= level)

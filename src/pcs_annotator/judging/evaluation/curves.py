@@ -10,13 +10,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.fit_model import Trial
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, resample_counts
-from pcs_annotator.judging.metrics.metrics import Estimate, ReliabilityBin, auroc, auroc_on, ends_of_runs, reliability
+from pcs_annotator.judging.metrics.metrics import (
+    Estimate,
+    ReliabilityBin,
+    auroc,
+    auroc_on,
+    ends_of_runs,
+    exact_interval,
+    reliability,
+)
 from pcs_annotator.judging.promising.acceptance import steps_of
 
 MOST_POINTS = 200
@@ -27,19 +34,13 @@ DIGITS = 5
 
 
 class Roc(NamedTuple):
-    """One label against all others.
+    """One label against all others."""
 
-    Attributes:
-        label: Its name.
-        auroc: Area under the curve; `n` counts the rows of this label.
-        false_alarms: Share of other rows that score at or above each threshold, rising; empty for rarer labels.
-        hits: Share of this label's rows that do.
-    """
-
-    label: str
-    auroc: Estimate
+    label: str  # its name
+    auroc: Estimate  # area under the curve; `n` counts the rows of this label
+    # share of other rows that score at or above each threshold, rising; empty for rarer labels
     false_alarms: Sequence[float]
-    hits: Sequence[float]
+    hits: Sequence[float]  # share of this label's rows that do
 
 
 class Risk(NamedTuple):
@@ -53,53 +54,38 @@ class Risk(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curves:
-    """The curves of a report.
+    """The curves of a report."""
 
-    Attributes:
-        rows: Number of gold rows behind them.
-        raw: The reliability diagram of the Perceived Confidence Score.
-        calibrated: The same of the calibrated confidence; empty when nothing is calibrated.
-        roc: Every label that some but not all rows have, most frequent first; the first few with their curve.
-        risk: Error against coverage.
-    """
-
-    rows: int
-    raw: Sequence[ReliabilityBin]
-    calibrated: Sequence[ReliabilityBin]
+    rows: int  # number of gold rows behind them
+    raw: Sequence[ReliabilityBin]  # the reliability diagram of the Perceived Confidence Score
+    calibrated: Sequence[ReliabilityBin]  # the same of the calibrated confidence; empty when nothing is calibrated
+    # every label that some but not all rows have, most frequent first; the first few with their curve
     roc: Sequence[Roc]
-    risk: Risk
+    risk: Risk  # error against coverage
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
+        bins = {"raw": self.raw, "calibrated": self.calibrated}
         return {
             "rows": self.rows,
-            **{name: [_plain_bin(one) for one in getattr(self, name)] for name in ("raw", "calibrated")},
-            "roc": [_plain_roc(one) for one in self.roc],
-            "risk": {name: list(values) for name, values in self.risk._asdict().items()},
+            **{name: [{**one._asdict(), "interval": list(one.interval)} for one in own] for name, own in bins.items()},
+            "roc": [{**one._asdict(), "auroc": one.auroc.to_dict()} for one in self.roc],
+            "risk": self.risk._asdict(),
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Curves:
         """Return the curves that `to_dict` wrote."""
-        raw, calibrated = ([_bin(one) for one in values[name]] for name in ("raw", "calibrated"))
-        return cls(
-            rows=values["rows"],
-            raw=raw,
-            calibrated=calibrated,
-            roc=[_roc(one) for one in values["roc"]],
-            risk=Risk(**values["risk"]),
+        raw, calibrated = (
+            [ReliabilityBin(**{**one, "interval": Interval(*one["interval"])}) for one in values[name]]
+            for name in ("raw", "calibrated")
         )
+        roc = [Roc(**{**one, "auroc": Estimate.from_dict(one["auroc"])}) for one in values["roc"]]
+        return cls(rows=values["rows"], raw=raw, calibrated=calibrated, roc=roc, risk=Risk(**values["risk"]))
 
 
 def curves_of(trial: Trial, *, calibrated: bool = True, resamples: int = 200, seed: int = 0) -> Curves:
-    """Return the curves of gold rows that were judged by fits that did not see them.
-
-    Args:
-        trial: The rows.
-        calibrated: Whether their probabilities are calibrated.
-        resamples: Number of bootstrap resamples for the interval of every AUROC.
-        seed: Random seed.
-    """
+    """Return the curves of gold rows that were judged by fits that did not see them, with resampled intervals."""
     rows = len(trial.gold)
     bins = int(np.clip(rows // ROWS_PER_BIN, 3, MOST_BINS))
     return Curves(
@@ -123,7 +109,7 @@ def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) ->
     both = np.stack([-scores, scores], axis=1)  # either side of a binary question ranks the same
     value = auroc(both, codes)
     found = np.concatenate([auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])
-    interval = Interval(*(round(end, DIGITS) for end in interval_around(value, found, least_auroc(codes), WIDENING)))
+    interval = _ends(interval_around(value, found, least_auroc(codes), WIDENING))
     roc = Roc(trial.labels[label], Estimate(round(value, DIGITS), interval, int(positive.sum())), [], [])
     if not drawn:
         return roc
@@ -139,8 +125,7 @@ def _risk(trial: Trial) -> Risk:
     steps = steps_of(trial.judged)
     kept = _kept(len(steps.rows))
     seen, wrong = steps.rows[kept], steps.wrong[kept]
-    low = np.where(wrong > 0, betaincinv(np.maximum(wrong, 1), seen - wrong + 1, 0.025), 0.0)
-    high = np.where(wrong < seen, betaincinv(wrong + 1, np.maximum(seen - wrong, 1), 0.975), 1.0)
+    low, high = np.array([exact_interval(*pair) for pair in zip(wrong.tolist(), seen.tolist(), strict=True)]).T
     return Risk(*(_rounded(values) for values in (seen / len(trial.gold), wrong / seen, low, high)))
 
 
@@ -153,32 +138,12 @@ def _rounded(values: Floats) -> list[float]:
     return [float(value) for value in np.round(values, DIGITS)]
 
 
+def _ends(interval: Interval) -> Interval:
+    return Interval(*(round(end, DIGITS) for end in interval))
+
+
 def _rounded_bins(bins: Sequence[ReliabilityBin]) -> list[ReliabilityBin]:
     return [
-        ReliabilityBin(
-            round(one.confidence, DIGITS),
-            round(one.accuracy, DIGITS),
-            one.rows,
-            Interval(*(round(end, DIGITS) for end in one.interval)),
-        )
+        ReliabilityBin(round(one.confidence, DIGITS), round(one.accuracy, DIGITS), one.rows, _ends(one.interval))
         for one in bins
     ]
-
-
-def _plain_bin(one: ReliabilityBin) -> dict[str, Any]:
-    return {**one._asdict(), "interval": list(one.interval)}
-
-
-def _bin(values: Mapping[str, Any]) -> ReliabilityBin:
-    return ReliabilityBin(**{**values, "interval": Interval(*values["interval"])})
-
-
-def _plain_roc(roc: Roc) -> dict[str, Any]:
-    auroc = {**roc.auroc._asdict(), "interval": list(roc.auroc.interval)}
-    return {"label": roc.label, "auroc": auroc, "false_alarms": list(roc.false_alarms), "hits": list(roc.hits)}
-
-
-def _roc(values: Mapping[str, Any]) -> Roc:
-    auroc = values["auroc"]
-    estimate = Estimate(auroc["value"], Interval(*auroc["interval"]), auroc["n"])
-    return Roc(values["label"], estimate, values["false_alarms"], values["hits"])

@@ -1,147 +1,91 @@
-"""`evaluate`: all methods on the same votes and the same splits, with intervals and paired tests."""
+"""Methods compared: all of them (`evaluate`), simple ones with a run's own (`cross_validate`), or two sets of votes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.errors import MismatchError, UndefinedMetric, UnknownNameError
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.judging.baselines.plain_votes import LogProb, graded_rows
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling, Scale, against_gold
-from pcs_annotator.judging.evaluation.methods import (
+from pcs_annotator.judging.evaluation.figures import (
     ABOUT_AUROC,
     ABOUT_ECE,
+    HARD_AND_GRADED,
     NO_CONFIDENCE_AUROC,
-    Calls,
-    Entrant,
-    Fits,
-    Method,
+    MethodFigures,
     about_intervals,
-    all_figures,
-    estimates_of,
+    figure_json,
+    side_by_side,
+    test_json,
+)
+from pcs_annotator.judging.evaluation.methods import (
+    MAJORITY,
+    SCALED_LOGPROB,
+    ZERO_SHOT,
+    BestAnnotator,
+    Entrant,
+    Method,
+    OnCells,
     method_name,
+    original_of,
     ready,
     self_consistency,
 )
-from pcs_annotator.judging.metrics.bootstrap import WIDENING
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Scored, check_rows, labelled_rows, one_thread
 from pcs_annotator.judging.metrics.metrics import Estimate
-from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, bootstrap_test, delong, holm
+from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, mcnemar
+from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.scoring import choose
 
-HARD_AND_GRADED = (
-    "Graded class AUROC ranks rows by the score, hard class AUROC by the chosen label alone (1 for it, 0 for the "
-    "others); a label without log-probabilities has no score, so compare hard with hard: a graded figure against a "
-    "hard one flatters the graded one."
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationOptions:
-    """How to compare methods.
-
-    Attributes:
-        folds: Number of folds in every split.
-        repeats: Number of random splits; figures are means over them.
-        seed: Seed of the first split and of the resamples; later splits use the following numbers.
-        resamples: Number of bootstrap resamples of the rows.
-        calibration: Name of the calibration method.
-        rewritten: Relations whose variants a model wrote, so that every variant cost a call.
-        order: The labels from the lowest to the highest; empty if they have no order.
-    """
-
-    folds: int = 5
-    repeats: int = 3
-    seed: int = 0
-    resamples: int = 1000
-    calibration: str = "softmax"
-    rewritten: AbstractSet[str] = frozenset()
-    order: Sequence[str] = ()
-
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """The seed of every split."""
-        return tuple(range(self.seed, self.seed + max(1, self.repeats)))
-
-
-class Against(NamedTuple):
-    """The first method against this one: positive differences favour the first.
-
-    Attributes:
-        auroc: Paired bootstrap on graded AUROC, over all splits.
-        accuracy: The same for accuracy.
-        delong: DeLong's test on the scores of the first split; None where a class has a single row.
-        holm: p-value of `auroc`, adjusted for the number of methods compared with the first.
-        holm_accuracy: The same for `accuracy`.
-        holm_delong: The same for `delong`.
-    """
-
-    auroc: BootstrapTest
-    accuracy: BootstrapTest
-    delong: PairedTest | None
-    holm: float
-    holm_accuracy: float
-    holm_delong: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodFigures:
-    """One method.
-
-    Attributes:
-        method: Its name.
-        calls: Its calls per item.
-        figures: Its figures by name, see `FIGURES`; those that are undefined on these rows are absent.
-        against: Its test against the first method; None for the first itself.
-        graded: Whether it uses the log-probabilities of answers.
-    """
-
-    method: str
-    calls: Calls
-    figures: Mapping[str, Estimate]
-    against: Against | None = None
-    graded: bool = False
+REFERENCES = ("uniform", MAJORITY, ZERO_SHOT)
+LOGPROB = LogProb.name
+FIRST_QUESTION = "first question only"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Methods side by side.
+    """Methods side by side."""
 
-    Attributes:
-        n: Number of gold rows.
-        how: Splits, seeds and resamples.
-        methods: In the order given, self-consistency at equal calls last.
-        missing: Method → why it has no figures.
-        notes: What readers of the figures need to know.
-        against_gold: The labels of the first method against gold.
-    """
+    n: int  # number of gold rows
+    how: EvaluationOptions  # splits, seeds and resamples
+    methods: Sequence[MethodFigures]  # in the order given, self-consistency at equal calls last
+    missing: Mapping[str, str]  # method → why it has no figures
+    notes: Sequence[str]  # what readers of the figures need to know
+    against_gold: AgainstGold  # the labels of the first method against gold
 
-    n: int
-    how: EvaluationOptions
-    methods: Sequence[MethodFigures]
-    missing: Mapping[str, str]
-    notes: Sequence[str]
-    against_gold: AgainstGold
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "n": self.n,
+            "folds": self.how.folds,
+            "seeds": list(self.how.seeds),
+            "resamples": self.how.resamples,
+            "calibration": self.how.calibration,
+            "rewritten": sorted(self.how.rewritten),
+            "methods": [one.as_evaluated() for one in self.methods],
+            "missing": dict(self.missing),
+            "notes": list(self.notes),
+            "against_gold": self.against_gold.to_dict(),
+        }
 
 
 def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: EvaluationOptions | None = None) -> Evaluation:
     """Return figures of every method on gold rows that its fit did not see, all on the same splits.
 
-    A method that needs other votes is listed in `missing` with the reason. The first of the others is tested against
-    each of the rest. If the votes have several draws of the unchanged text, self-consistency with as many calls as the
-    first method is added, by plain vote share and with the first method's own optimiser.
-
-    Args:
-        votes: The votes on all rows.
-        gold: Each item's label as a position in `votes.labels`, or `UNLABELLED`; rows without gold are left out.
-        methods: See `methods.Method`.
-        how: Splits, seeds and resamples.
+    Gold is each item's label as a position in `votes.labels`; rows that are `UNLABELLED` are left out. A method that
+    needs other votes is listed in `missing` with the reason. The first of the others is tested against each of the
+    rest. If the votes have several draws of the unchanged text, self-consistency with as many calls as the first method
+    is added, by plain vote share and with the first method's own optimiser.
 
     Raises:
         UndefinedMetric: Too few gold rows, a single class, or no method that these votes allow.
@@ -153,57 +97,22 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items()) or "no method was named"
         raise UndefinedMetric(f"nothing to evaluate: {reasons}")
     extra, notes = _at_equal_calls(votes, entrants[0])
-    entrants += extra
-    fits = [
-        Fits([one.cross_fit(gold, how.folds, seed, how.calibration) for seed in how.seeds], one.learns)
-        for one in entrants
-    ]
-    found = method_figures(entrants, fits, gold, how)
+    with one_thread():
+        scored = [Scored.of(one, gold, how) for one in (*entrants, *extra)]
+        found = side_by_side(scored)
+        against = _against_gold(scored[0], how.order)
     absent = [] if all("auroc_confidence" in one.figures for one in found) else [NO_CONFIDENCE_AUROC]
     notes = [HARD_AND_GRADED, *_notes(votes, gold, how), *absent, *notes]
-    against = _against_gold(entrants[0], fits[0], gold, how)
     return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes, against_gold=against)
 
 
-def method_figures(
-    entrants: Sequence[Entrant], fits: Sequence[Fits], gold: Codes, how: EvaluationOptions
-) -> list[MethodFigures]:
-    """Return the figures of methods on the same rows and resamples, each with its test against the first."""
-    observed, resampled = all_figures(fits, gold, entrants[0].votes.labels, how.resamples, how.seed)
-    tests = _tests(fits, gold, observed, resampled)
-    return [
-        MethodFigures(
-            method=entrant.name,
-            calls=entrant.calls,
-            figures=estimates_of(observed[place], resampled[place], gold),
-            against=tests[place],
-            graded=entrant.graded,
-        )
-        for place, entrant in enumerate(entrants)
-    ]
-
-
-def _against_gold(entrant: Entrant, fits: Fits, gold: Codes, how: EvaluationOptions) -> AgainstGold:
+def _against_gold(first: Scored, ordered: Sequence[str]) -> AgainstGold:
     """Return a method's held-out labels against gold; where splits differ, the label is that of their mean."""
-    labels = entrant.votes.labels
-    values = np.mean([fit.probabilities if fits.learns else fit.scores for fit in fits.splits], axis=0)
-    order = np.array(positions_of(labels, how.order or labels, "label"), dtype=np.int8)
-    given = np.where(entrant.votes.silent, UNLABELLED, order[choose(values, labels)]).astype(np.int8)
-    scale = Scale.of(how.order, ordered=bool(how.order))
-    return against_gold(given, order[gold], how.order or labels, scale, Resampling(how.resamples, how.seed))
-
-
-def labelled_rows(votes: Votes, gold: Codes, folds: int) -> tuple[Votes, Codes]:
-    """Return the rows that have gold, sorted by id so that splits do not depend on the order of a file."""
-    known = np.flatnonzero(gold != UNLABELLED).tolist()
-    rows = np.array(sorted(known, key=votes.ids.__getitem__), dtype=np.intp)
-    classes = len(np.unique(gold[rows]))
-    if len(rows) < 2 * folds or classes < 2:
-        raise UndefinedMetric(
-            f"{folds}-fold cross-validation needs at least {2 * folds} gold rows and two classes, "
-            f"there are {len(rows)} of {classes}: label more rows"
-        )
-    return votes.take(rows), gold[rows]
+    votes, how = first.entrant.votes, first.how
+    order = np.array(positions_of(votes.labels, ordered or votes.labels, "label"), dtype=np.int8)
+    given = np.where(votes.silent, UNLABELLED, order[choose(first.mean, votes.labels)]).astype(np.int8)
+    scale = Scale.of(ordered, ordered=bool(ordered))
+    return against_gold(given, order[first.gold], ordered or votes.labels, scale, Resampling(how.resamples, how.seed))
 
 
 def _entrants(
@@ -259,43 +168,149 @@ def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
     return notes
 
 
-def _tests(
-    fits: Sequence[Fits],
-    gold: Codes,
-    observed: Sequence[Mapping[str, float]],
-    resampled: Sequence[Mapping[str, Floats]],
-) -> list[Against | None]:
-    """Return the tests of the first method against each of the others, adjusted for their number."""
+def references(votes: Votes) -> tuple[str, ...]:
+    """Return the simpler methods to compare with; for graded votes also what one graded question gives.
 
-    def bootstrap(place: int, name: str) -> BootstrapTest:
-        difference = observed[0][name] - observed[place][name]
-        return bootstrap_test(difference, resampled[0][name] - resampled[place][name], len(gold), WIDENING)
-
-    others = range(1, len(fits))
-    by_auroc = [bootstrap(place, "auroc") for place in others]
-    by_accuracy = [bootstrap(place, "accuracy") for place in others]
-    by_delong = [_delong(fits[0].splits[0].ranks, fits[place].splits[0].ranks, gold) for place in others]
-    adjusted = holm([test.p_value for test in by_auroc])
-    adjusted_accuracy = holm([test.p_value for test in by_accuracy])
-    adjusted_delong = iter(holm([test.p_value for test in by_delong if test]))
-    return [
-        None,
-        *(
-            Against(
-                by_auroc[turn],
-                by_accuracy[turn],
-                test,
-                adjusted[turn],
-                adjusted_accuracy[turn],
-                next(adjusted_delong) if test else None,
-            )
-            for turn, test in enumerate(by_delong)
-        ),
-    ]
-
-
-def _delong(ours: Floats, theirs: Floats, gold: Codes) -> PairedTest | None:
+    A majority of one annotator is `zero-shot`, so it is left out there.
+    """
+    usual = tuple(name for name in REFERENCES if name != MAJORITY or len(votes.annotators) > 1)
     try:
-        return delong(ours, theirs, gold, WIDENING)
+        graded_rows(votes, LOGPROB)
     except UndefinedMetric:
-        return None
+        return usual
+    first = (FIRST_QUESTION,) if len(votes.relations) > 1 else ()
+    return (*usual, LOGPROB, SCALED_LOGPROB, *first)
+
+
+def cross_validate(
+    votes: Votes, gold: Codes, methods: Sequence[str], splits: Splits | None = None, *, resamples: int = 300
+) -> list[MethodFigures]:
+    """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
+
+    The method `zero-shot` is one question to one annotator: for every fold, the most accurate one on the others.
+    `first question only` is the first method on the votes about the unchanged text.
+    """
+    splits = splits or Splits()
+    check_rows(gold, splits.folds)
+    how = EvaluationOptions(folds=splits.folds, seed=splits.seed, resamples=resamples)
+    found = []
+    for place, name in enumerate(methods):
+        entrant = _entrant(name, methods[0], votes, gold)
+        # the first method labels the run, so its label is the most probable one even if its weights are not learned
+        learns = entrant.learns or not place or name == FIRST_QUESTION
+        fits = entrant.cross_fits(gold, splits)
+        found.append(Scored(entrant=entrant, splits=fits, gold=gold, how=how, learns=learns))
+    return side_by_side(found, of_a_run=True)
+
+
+def _entrant(name: str, first: str, votes: Votes, gold: Codes) -> Entrant:
+    """Return the method of this name, ready; `first` is the name of the first one."""
+    if name == ZERO_SHOT:  # chosen on other folds; the name says which is best on all rows
+        entrant = ready(ZERO_SHOT, votes)
+        weights = BestAnnotator().fit(entrant.votes, gold, seed=0).by_annotator
+        return replace(entrant, name=f"{ZERO_SHOT} {max(weights, key=weights.__getitem__)}")
+    if name == first:
+        return _labelling(name, votes)
+    method: Method = LogProb() if name == LOGPROB else name
+    if name == FIRST_QUESTION:
+        method = OnCells(name=name, optimiser=first, relations=[ORIGINAL], draws=1)
+    return ready(method, votes)
+
+
+def _labelling(optimiser: str, votes: Votes) -> Entrant:
+    """Return the method that labels a run; it sees the votes as the run's model does, also with `majority`."""
+    relations = [original_of(votes)] if optimiser == MAJORITY else None
+    return ready(OnCells(name=optimiser, optimiser=optimiser, relations=relations), votes)
+
+
+class Contender(NamedTuple):
+    """Votes, and how labels are learned from them: the names of an optimiser and of a calibration."""
+
+    votes: Votes
+    optimiser: str
+    calibration: str = "softmax"
+
+
+class RightRows(NamedTuple):
+    """How many gold rows both, only one, or neither of two contenders has right.
+
+    Where splits differ, the label is that of their mean.
+    """
+
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairFigures:
+    """Two contenders side by side, on gold rows that their fits did not see; differences are second minus first."""
+
+    n: int  # number of gold rows
+    how: EvaluationOptions  # splits, seeds and resamples, the same for both
+    # the figures of both by name, see `scored.FIGURES`; those that are undefined are absent
+    figures: tuple[Mapping[str, Estimate], Mapping[str, Estimate]]
+    accuracy: BootstrapTest  # the difference in accuracy, by a paired bootstrap over all splits
+    auroc: BootstrapTest  # the same for the class AUROC
+    # DeLong's test of the class AUROC on the first split; None where a class has a single row
+    delong: PairedTest | None
+    right: RightRows  # who is right how often
+    mcnemar: float  # p-value of McNemar's exact test on these
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; the contenders are `a` and `b`."""
+        return {
+            "n": self.n,
+            "folds": self.how.folds,
+            "seeds": list(self.how.seeds),
+            "resamples": self.how.resamples,
+            **{
+                side: {name: figure_json(one) for name, one in figures.items()}
+                for side, figures in zip("ab", self.figures, strict=True)
+            },
+            "difference": {"accuracy": test_json(self.accuracy), "auroc": test_json(self.auroc)},
+            "delong_p": None if self.delong is None else number_of(self.delong.p_value),
+            "right": self.right._asdict(),
+            "mcnemar_p": self.mcnemar,
+        }
+
+
+def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOptions | None = None) -> PairFigures:
+    """Return the figures of two contenders on the same gold rows and the same splits, with paired tests.
+
+    Their votes have the same items and labels, in the same order. Each has a calibration of its own.
+
+    Raises:
+        UndefinedMetric: Too few gold rows, or a single class.
+    """
+    how = how or EvaluationOptions()
+    if len({(tuple(one.votes.ids), tuple(one.votes.labels)) for one in contenders}) > 1:
+        raise MismatchError("the votes have other items or labels: give both the same ones, in the same order")
+    scored = []
+    with one_thread():
+        for one in contenders:
+            votes, truth = labelled_rows(one.votes, gold, how.folds)
+            own = Scored.of(_labelling(one.optimiser, votes), truth, replace(how, calibration=one.calibration))
+            # both label a run, so their labels are the most probable ones even if their weights are not learned
+            scored.append(replace(own, learns=True))
+        second, first = side_by_side(scored[::-1])
+    assert first.behind is not None, "it is tested against the second"
+    assert first.accuracy_behind is not None, "the same"
+    right = _right(scored)
+    return PairFigures(
+        n=len(truth),
+        how=how,
+        figures=(first.figures, second.figures),
+        accuracy=first.accuracy_behind,
+        auroc=first.behind,
+        delong=first.delong,
+        right=right,
+        mcnemar=mcnemar(right.only_first, right.only_second),
+    )
+
+
+def _right(scored: Sequence[Scored]) -> RightRows:
+    first, second = (choose(one.mean, one.entrant.votes.labels) == one.gold for one in scored)
+    parts = (first & second, first & ~second, ~first & second, ~first & ~second)
+    return RightRows(*(int(part.sum()) for part in parts))

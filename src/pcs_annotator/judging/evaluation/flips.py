@@ -13,15 +13,10 @@ from pcs_annotator.core.votes import Votes
 
 
 class Flips(NamedTuple):
-    """Votes on a rewrite compared with votes on the text itself.
+    """Votes on a rewrite compared with votes on the text itself."""
 
-    Attributes:
-        pairs: Pairs of answers: the same annotator, item and draw gave a label to both texts.
-        changed: Number of pairs that differ.
-    """
-
-    pairs: int
-    changed: int
+    pairs: int  # pairs of answers: the same annotator, item and draw gave a label to both texts
+    changed: int  # number of pairs that differ
 
     @property
     def rate(self) -> float | None:
@@ -30,17 +25,11 @@ class Flips(NamedTuple):
 
 
 class FlipMatrix(NamedTuple):
-    """One annotator's answers under one relation.
+    """One annotator's answers under one relation."""
 
-    Attributes:
-        annotator: Name of the annotator.
-        relation: Name of the relation.
-        counts: `[label on the text itself, label on the rewrite]`.
-    """
-
-    annotator: str
-    relation: str
-    counts: Integers
+    annotator: str  # name of the annotator
+    relation: str  # name of the relation
+    counts: Integers  # `[label on the text itself, label on the rewrite]`
 
     @property
     def flips(self) -> Flips:

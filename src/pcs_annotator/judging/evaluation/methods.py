@@ -2,143 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.base.errors import UndefinedMetric, UnknownNameError
 from pcs_annotator.core import elicitations
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.baselines.baseline import Baseline
-from pcs_annotator.judging.baselines.logprob import graded_rows
-from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_auroc, least_share, resample_counts
-from pcs_annotator.judging.metrics.metrics import Estimate, auroc_on, chosen_on, estimate_of
+from pcs_annotator.judging.baselines import Baseline, baselines
+from pcs_annotator.judging.baselines.plain_votes import graded_rows
 from pcs_annotator.judging.weighing import crossfit
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
-from pcs_annotator.judging.weighing.scoring import choose
-
-COVERAGES = (0.5, 0.8)
-TARGETS = (0.9, 0.95)
-FIGURES = (
-    "auroc",
-    "auroc_hard",
-    "auroc_confidence",
-    "accuracy",
-    "macro_f1",
-    "ece_score",
-    "ece_confidence",
-    "brier",
-    "aurc",
-    *(f"accuracy_at_{coverage:.0%}".rstrip("%") for coverage in COVERAGES),
-    *(f"review_share_{target:.0%}".rstrip("%") for target in TARGETS),
-)
-"""Names of the figures.
-
-`auroc`, the class AUROC, and `ece_score` are of the raw score. `auroc_hard`, `accuracy` and `macro_f1` are of the
-label: the most probable one for methods that learn from gold, else the one with the highest score. The others are of
-the calibrated probability, `auroc_confidence` among them: right against wrong labels. It is nan where all labels of a
-split are right, or all wrong.
-"""
-
-ABOUT_AUROC = (
-    "Class AUROC, the paper's, asks whether texts of a label score higher for it than other texts, as a mean over "
-    "labels; confidence AUROC asks whether right labels have a higher confidence than wrong ones. 0.5 is "
-    "chance, 1 is perfect."
-)
-NO_CONFIDENCE_AUROC = "Confidence AUROC is missing where nearly all labels are right, or nearly all wrong."
-ABOUT_ECE = (
-    "ECE is the error above noise: what chance alone would show on these rows, if the confidence were right, is taken "
-    "off; it is never below 0."
-)
-
-
-def about_intervals(resamples: int) -> str:
-    """Return what the intervals are about, for the notes of a table."""
-    return (
-        "95 % intervals are about this way of learning from as many gold rows, judged on new rows like these: from "
-        f"{resamples} resamples of the rows, {WIDENING:g} times as wide because other gold rows would also have "
-        "learned other weights."
-    )
-
-
-Resampled = dict[str, Floats]
-"""Name of a figure → its value on every resample."""
-
-
-class Fits(NamedTuple):
-    """A method's out-of-fold results, one per split, and whether it learns, so that its label is the most probable."""
-
-    splits: Sequence[crossfit.CrossFit]
-    learns: bool
-
-
-def all_figures(
-    methods: Sequence[Fits], gold: Codes, labels: Sequence[str], resamples: int, seed: int
-) -> tuple[list[dict[str, float]], list[Resampled]]:
-    """Return every method's figures, on the rows and on every resample; all methods see the same resamples."""
-    once = np.ones((len(gold), 1))
-    observed = [
-        {name: float(values[0]) for name, values in _figures(fits, gold, labels, once).items()} for fits in methods
-    ]
-    parts: list[list[Resampled]] = [[] for _ in methods]
-    for counts in resample_counts(gold, resamples, seed):
-        for place, fits in enumerate(methods):
-            parts[place].append(_figures(fits, gold, labels, counts))
-    joined = [{name: np.concatenate([part[name] for part in own]) for name in FIGURES} for own in parts]
-    return observed, joined
-
-
-def estimates_of(observed: Mapping[str, float], resampled: Resampled, gold: Codes) -> dict[str, Estimate]:
-    """Return a method's figures with their intervals; those that are undefined are left out."""
-    rows = len(gold)
-    least = dict.fromkeys(FIGURES, least_share(rows)) | dict.fromkeys(("auroc", "auroc_hard"), least_auroc(gold))
-    least["auroc_confidence"] = least_confidence(observed["accuracy"], rows)
-    found = {name: estimate_of(value, resampled[name], rows, least[name]) for name, value in observed.items()}
-    return {name: estimate for name, estimate in found.items() if estimate is not None}
-
-
-def least_confidence(accuracy: float, rows: int) -> float:
-    """Return the lower end of the 95 % interval of a perfect confidence AUROC; see `least_auroc`."""
-    right = np.clip(round(accuracy * rows), 1, rows - 1)
-    return least_auroc((np.arange(rows) < right).astype(np.int8))
-
-
-def _figures(fits: Fits, gold: Codes, labels: Sequence[str], counts: Floats) -> Resampled:
-    """Return the mean over splits of every figure, `[resample]`."""
-    splits = fits.splits
-    distinct = splits[:1] if all(np.array_equal(fit.scores, splits[0].scores) for fit in splits) else splits
-    raw = [chosen_on(fit.scores, gold, counts) for fit in distinct]
-    sure = [chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in splits]
-    deciding = [fit.probabilities for fit in splits] if fits.learns else [fit.scores for fit in distinct]
-    parts = (
-        [(auroc_on(fit.ranks, gold, counts),) for fit in distinct],
-        [(auroc_on(hard_scores(values, labels), gold, counts),) for values in deciding],
-        [(one.auroc,) for one in sure],
-        [(one.accuracy, one.macro_f1) for one in (sure if fits.learns else raw)],
-        [(one.ece,) for one in raw],
-        [(one.ece, one.brier, one.aurc, *one.accuracy_at, *one.review_share) for one in sure],
-    )
-    return dict(zip(FIGURES, (values for part in parts for values in np.mean(part, axis=0)), strict=True))
-
-
-def hard_scores(scores: Floats, labels: Sequence[str]) -> Floats:
-    """Return 1 for the chosen label of every row and 0 for the others; uniform where all labels tie."""
-    hard = np.eye(len(labels))[choose(scores, labels)]
-    hard[scores.max(axis=1) == scores.min(axis=1)] = 1 / len(labels)
-    return hard
-
 
 ZERO_SHOT = "zero-shot"
 MAJORITY = "majority"
 SCALED_LOGPROB = "scaled logprob"
 SCALING = "scaling"
+USUAL = ("lr", "logit", "scaling", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
+OTHERS = (ZERO_SHOT, MAJORITY, SCALED_LOGPROB)
+"""Methods that are neither an optimiser on all votes nor a baseline that learns nothing."""
+DUPLICATES = ("majority-vote", "zero-shot")
+"""Baselines that are the same as the usual methods `majority` and `zero-shot`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,23 +66,14 @@ class Calls(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entrant:
-    """A method prepared for some votes.
+    """A method prepared for some votes."""
 
-    Attributes:
-        name: For tables.
-        votes: The votes it sees.
-        optimiser: How it learns; None for a method with scores.
-        scores: Its scores; None for a method with an optimiser.
-        calls: What it pays for on every item.
-        graded: Whether it uses the log-probabilities of answers.
-    """
-
-    name: str
-    votes: Votes
-    optimiser: Optimiser | None = None
-    scores: Floats | None = None
-    calls: Calls
-    graded: bool = False
+    name: str  # for tables
+    votes: Votes  # the votes it sees
+    optimiser: Optimiser | None = None  # how it learns; None for a method with scores
+    scores: Floats | None = None  # its scores; None for a method with an optimiser
+    calls: Calls  # what it pays for on every item
+    graded: bool = False  # whether it uses the log-probabilities of answers
 
     @property
     def learns(self) -> bool:
@@ -199,23 +81,20 @@ class Entrant:
         chosen = self.optimiser
         return chosen is not None and chosen.needs_gold and not isinstance(chosen, BestAnnotator)
 
-    def cross_fits(self, gold: Codes, splits: crossfit.Splits) -> Fits:
-        """Return the results over several random splits."""
-        if self.optimiser is not None:
-            return Fits(crossfit.cross_fits(self.optimiser, self.votes, gold, splits), self.learns)
-        turns = range(splits.turns(len(gold)))
-        fits = [self.cross_fit(gold, splits.folds, splits.seed + turn, splits.calibration) for turn in turns]
-        return Fits(fits, self.learns)
+    def cross_fits(self, gold: Codes, splits: crossfit.Splits) -> list[crossfit.CrossFit]:
+        """Return scores from fits on other folds, one result per random split.
 
-    def cross_fit(self, gold: Codes, folds: int, seed: int, calibration: str) -> crossfit.CrossFit:
-        """Return scores from fits on other folds; a method that learns nothing is only calibrated on them."""
+        A method that learns nothing is only calibrated on the other folds.
+        """
         if self.optimiser is not None:
-            splits = crossfit.Splits(folds=folds, seed=seed, calibration=calibration, repeats=1)
-            return crossfit.cross_fits(self.optimiser, self.votes, gold, splits)[0]
-        assert self.scores is not None, "a method has an optimiser or scores"
-        fold = crossfit.stratified_folds(gold, min(folds, len(gold)), seed)
-        probabilities = crossfit.calibrated_out_of_fold(self.scores, gold, fold, self.votes.labels, calibration)
-        return crossfit.CrossFit(self.scores, probabilities, ranks=self.scores)
+            return crossfit.cross_fits(self.optimiser, self.votes, gold, splits)
+        scores, labels = self.scores, self.votes.labels
+        assert scores is not None, "a method has an optimiser or scores"
+        folds = [splits.fold_of(gold, turn) for turn in range(splits.turns(len(gold)))]
+        probabilities = (
+            crossfit.calibrated_out_of_fold(scores, gold, fold, labels, splits.calibration) for fold in folds
+        )
+        return [crossfit.CrossFit(scores, one, ranks=scores) for one in probabilities]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +123,28 @@ def method_name(method: Method) -> str:
     return method if isinstance(method, str) else method.name
 
 
+def all_baselines() -> list[Method]:
+    """Return every published baseline, plug-ins included, and `scaled logprob`."""
+    return [*(baselines.create(name) for name in baselines.names()), SCALED_LOGPROB]
+
+
+def methods_named(names: Sequence[str], optimiser: str = "auto") -> list[Method]:
+    """Return the methods with these names; without names, `optimiser`, the usual methods, and every baseline."""
+    if not names:
+        rivals = [name for name in (*baselines.names(), SCALED_LOGPROB) if name not in DUPLICATES]
+        names = [*dict.fromkeys((optimiser, *USUAL)), *rivals]
+    return [_method(name) for name in names]
+
+
+def _method(name: str) -> Method:
+    if name in OTHERS or name in optimisers.names():
+        return name
+    if name in baselines.names():
+        return baselines.create(name)
+    known = dict.fromkeys((*OTHERS, *optimisers.names(), *baselines.names()))
+    raise UnknownNameError(f"no method is called {name!r}; known: {', '.join(known)}")
+
+
 def plain_votes(votes: Votes) -> Votes:
     """Return the votes of the annotators that gave plain labels, without stating a confidence."""
     plain = [name for name in votes.annotators if not elicitations.kind_of(name)]
@@ -251,13 +152,7 @@ def plain_votes(votes: Votes) -> Votes:
 
 
 def ready(method: Method, votes: Votes, rewritten: AbstractSet[str] = frozenset()) -> Entrant:
-    """Return the method prepared for some votes.
-
-    Args:
-        method: See `Method`.
-        votes: All votes on the rows to evaluate.
-        rewritten: Relations whose variants a model wrote, so that every variant cost a call.
-    """
+    """Return the method prepared for some votes; a model wrote the `rewritten` relations, a call for every variant."""
     if isinstance(method, str):
         return _named(method, plain_votes(votes), rewritten)
     if isinstance(method, OnCells):

@@ -1,23 +1,31 @@
-"""What each relation adds: class AUROC with one more question per text beside the original, and without it."""
+"""What each relation adds: class AUROC with one more question per text beside the original, and without it.
+
+As values, as a table, and in plain sentences that say what to keep.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import Codes, Mask
+from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, labelled_rows
+from pcs_annotator.judging.evaluation.figures import about_intervals, adjusted, cell_of, test_json
 from pcs_annotator.judging.evaluation.methods import OnCells, calls_of, original_of, plain_votes, ready
-from pcs_annotator.judging.metrics.bootstrap import WIDENING, resample_counts
-from pcs_annotator.judging.metrics.metrics import auroc_on
-from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test, holm
-from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.evaluation.scored import (
+    EvaluationOptions,
+    Scored,
+    labelled_rows,
+    measure,
+    one_thread,
+    refuse_without_gold,
+)
+from pcs_annotator.judging.metrics.significance import BootstrapTest, rows_to_tell
 from pcs_annotator.judging.weighing.optimiser import any_graded
 
 FOR_HARD_VOTES, FOR_GRADED_VOTES = "naive-bayes", "scaling"
@@ -25,30 +33,27 @@ WORTH = 0.01
 """A gain in class AUROC that is surely smaller than this is not worth another question."""
 SIGNIFICANT = 0.05
 LEAST_COVERED = 10
+TOLD = 0.02
+"""The gain for which the number of gold rows that it takes is named."""
 
 Advice = Literal["keep", "drop", "unknown"]
+ADVICE: dict[Advice, str] = {"keep": "keep", "drop": "drop", "unknown": "cannot tell"}
+POINTS = "points of class AUROC"
+COLUMNS = ("Relation", "Applies to", "Calls per text", "Per question", "Over all texts", "Advice")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationValue:
-    """What one relation adds beside the original; gains are differences in class AUROC.
+    """What one relation adds beside the original; gains are differences in class AUROC."""
 
-    Attributes:
-        relation: Its name.
-        covered: Gold rows with an answer under it.
-        calls: Calls per gold row that it takes: questions to all models, and the rewrite if a model wrote it.
-        gain: What it adds over all gold rows, also those that it does not apply to.
-        per_question: What it adds on covered rows, where the question is asked; None if there are too few of them, or
-            they have a single class.
-        p_holm: p-value of `per_question`, adjusted for the number of relations; None without it.
-    """
-
-    relation: str
-    covered: int
-    calls: float
-    gain: BootstrapTest
+    relation: str  # its name
+    covered: int  # gold rows with an answer under it
+    calls: float  # calls per gold row that it takes: questions to all models, and the rewrite if a model wrote it
+    gain: BootstrapTest  # what it adds over all gold rows, also those that it does not apply to
+    # what it adds on covered rows, where the question is asked; None if there are too few of them, or they have a
+    # single class
     per_question: BootstrapTest | None
-    p_holm: float | None
+    p_holm: float | None  # p-value of `per_question`, adjusted for the number of relations; None without it
 
     @property
     def advice(self) -> Advice:
@@ -59,36 +64,106 @@ class RelationValue:
             return "drop"
         return "keep" if self.p_holm < SIGNIFICANT else "unknown"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        asked = self.per_question
+        return {
+            "relation": self.relation,
+            "covered": self.covered,
+            "calls_per_text": self.calls,
+            "per_question": None if asked is None else {**test_json(asked), "p_holm": self.p_holm},
+            "over_all_texts": test_json(self.gain),
+            "advice": self.advice,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationValues:
-    """What all relations add.
+    """What all relations add."""
 
-    Attributes:
-        n: Number of gold rows.
-        original: The relation that stands for the unchanged text.
-        optimiser: How weights were learned.
-        graded: Whether votes have log-probabilities.
-        auroc: Class AUROC of the original alone.
-        together: What all relations together add to it.
-        relations: The largest gain first.
-        absent: Relations without an answer on any gold row.
-        how: Splits, seeds and resamples.
-    """
+    n: int  # number of gold rows
+    original: str  # the relation that stands for the unchanged text
+    optimiser: str  # how weights were learned
+    graded: bool  # whether votes have log-probabilities
+    auroc: float  # class AUROC of the original alone
+    together: BootstrapTest  # what all relations together add to it
+    relations: Sequence[RelationValue]  # the largest gain first
+    absent: Sequence[str]  # relations without an answer on any gold row
+    how: EvaluationOptions  # splits, seeds and resamples
 
-    n: int
-    original: str
-    optimiser: str
-    graded: bool
-    auroc: float
-    together: BootstrapTest
-    relations: Sequence[RelationValue]
-    absent: Sequence[str]
-    how: EvaluationOptions
+    @property
+    def conclusions(self) -> list[str]:
+        """What to keep, what to drop and what cannot be told, and what all relations add together."""
+        by_advice = {advice: [one for one in self.relations if one.advice == advice] for advice in ADVICE}
+        said = []
+        if keep := by_advice["keep"]:
+            said.append(f"Keep {_named(keep)}: that is more than chance would add.")
+        if drop := by_advice["drop"]:
+            said.append(f"Drop {_named(drop)}: that is less than one point per question.")
+        if unknown := by_advice["unknown"]:
+            said.append(f"{self.n:,} gold rows cannot tell about {_named(unknown)}.{_needed(unknown, self.n)}")
+        if self.absent:
+            said.append(f"Nothing is known about {', '.join(self.absent)}: no gold row has an answer under it.")
+        return [
+            *said,
+            f"All together add {points(self.together)} {POINTS} to the {self.auroc:.3f} of the original alone.",
+        ]
+
+    @property
+    def table(self) -> ResultTable:
+        """A line per relation, the largest gain first; gains are in points of class AUROC."""
+        rows: list[list[Content]] = [
+            [
+                one.relation,
+                f"{100 * one.covered / self.n:.0f} % ({one.covered:,})",
+                one.calls,
+                cell_of(one.per_question, 100),
+                cell_of(one.gain, 100),
+                ADVICE[one.advice],
+            ]
+            for one in self.relations
+        ]
+        return ResultTable(
+            name="relation-value",
+            title=f"What each relation adds beside {self.original!r} on {self.n:,} gold rows ({POINTS})",
+            columns=COLUMNS,
+            rows=rows,
+            notes=self._notes(),
+            digits={"Calls per text": 2, "Per question": 1, "Over all texts": 1},
+        )
+
+    def _notes(self) -> list[str]:
+        """Return how the gains were computed."""
+        votes = "graded votes" if self.graded else "labels only"
+        return [
+            f"Per question: gain on the texts that the relation applies to. Over all texts: gain on all. Both compare "
+            f"{self.original!r} and the relation with {self.original!r} alone, by {self.optimiser} on {votes}; "
+            f"{self.how.folds}-fold cross-validation, seeds {', '.join(map(str, self.how.seeds))}.",
+            "Gains of several relations do not add up. Advice follows the gain per question: drop if its interval ends "
+            "below one point, else keep if it is above 0 after adjustment for the number of relations (Holm).",
+            about_intervals(self.how.resamples),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; gains are differences in class AUROC, not points."""
+        return {
+            "n": self.n,
+            "original": self.original,
+            "optimiser": self.optimiser,
+            "graded": self.graded,
+            "folds": self.how.folds,
+            "seeds": list(self.how.seeds),
+            "resamples": self.how.resamples,
+            "auroc": self.auroc,
+            "together": test_json(self.together),
+            "relations": [one.to_dict() for one in self.relations],
+            "absent": list(self.absent),
+            "conclusions": self.conclusions,
+        }
 
 
 def relation_values(
-    votes: Votes, gold: Codes, how: EvaluationOptions | None = None, optimiser: str = ""
+    votes: Votes, gold: Codes, how: EvaluationOptions | None = None, optimiser: str = "", name: str = "these votes"
 ) -> RelationValues:
     """Return what each relation adds on gold rows that the fits did not see, all on the same splits and resamples.
 
@@ -98,11 +173,14 @@ def relation_values(
         how: Splits, seeds and resamples.
         optimiser: How to learn; by default `naive-bayes` or, if any vote is graded, `scaling`. `auto` would choose anew
             with every relation, and another optimiser would then look like a gain.
+        name: What error messages call the votes.
 
     Raises:
+        GoldError: No row has gold.
         UndefinedMetric: Too few gold rows, a single class, or no relation beside the original.
     """
     how = how or EvaluationOptions()
+    refuse_without_gold(gold, name, "gains")
     votes, gold = labelled_rows(plain_votes(votes), gold, how.folds)
     original = original_of(votes)
     covered = {name: _answered(votes, name) for name in votes.relations if name != original}
@@ -113,16 +191,18 @@ def relation_values(
             "--relations original,order,wording"
         )
     optimiser = optimiser or (FOR_GRADED_VOTES if any_graded(votes) else FOR_HARD_VOTES)
-    alone, together, *added = (
-        _ranks(votes.select(relations=[original, *names]), gold, optimiser, how)
-        for names in ([], others, *([name] for name in others))
-    )
-    all_together, *gains = _gains([together, *added], alone, gold, how)
-    asked = [
-        gain if covered[name].all() else _gain_on(covered[name], ranks, alone, gold, how)
-        for name, ranks, gain in zip(others, added, gains, strict=True)
-    ]
-    p_values = iter(holm([test.p_value for test in asked if test]))
+
+    def scored(*names: str) -> Scored:
+        panel = OnCells(name=optimiser, optimiser=optimiser, relations=[original, *names])
+        return Scored.of(ready(panel, votes), gold, how)
+
+    with one_thread():
+        alone, panels = scored(), {name: scored(name) for name in others}
+        together, *gains = _gains([scored(*others), *panels.values()], alone)
+        asked = [
+            gain if covered[name].all() else _gain_on(covered[name], panels[name], alone)
+            for name, gain in zip(others, gains, strict=True)
+        ]
     found = [
         RelationValue(
             relation=name,
@@ -130,17 +210,17 @@ def relation_values(
             calls=calls_of(votes.select(relations=[name]), how.rewritten).total,
             gain=gain,
             per_question=test,
-            p_holm=next(p_values) if test else None,
+            p_holm=p_holm,
         )
-        for name, gain, test in zip(others, gains, asked, strict=True)
+        for name, gain, test, p_holm in zip(others, gains, asked, adjusted(asked), strict=True)
     ]
     return RelationValues(
         n=len(gold),
         original=original,
         optimiser=optimiser,
         graded=any_graded(votes),
-        auroc=float(_aurocs(alone, gold, np.ones((len(gold), 1)))[0]),
-        together=all_together,
+        auroc=float(alone.aurocs(np.ones((len(gold), 1)))[0]),
+        together=together,
         relations=sorted(found, key=lambda one: -one.gain.difference),
         absent=[name for name in covered if name not in others],
         how=how,
@@ -151,35 +231,50 @@ def _answered(votes: Votes, relation: str) -> Mask:
     return np.asarray((votes.select(relations=[relation]).codes >= 0).any(axis=(1, 2, 3)))
 
 
-def _ranks(votes: Votes, gold: Codes, optimiser: str, how: EvaluationOptions) -> list[Floats]:
-    """Return the ranks of held-out rows, `[row, label]`, one array per split."""
-    splits = Splits(folds=how.folds, seed=how.seed, repeats=len(how.seeds))
-    entrant = ready(OnCells(name=optimiser, optimiser=optimiser), votes)
-    return [split.ranks for split in entrant.cross_fits(gold, splits).splits]
+def _gains(panels: Sequence[Scored], alone: Scored) -> list[BootstrapTest]:
+    """Return by how much the class AUROC of each panel is higher than that of the original alone."""
+    methods, gold = [alone, *panels], alone.gold
+    found = measure(
+        lambda counts: {place: one.aurocs(counts) for place, one in enumerate(methods)},
+        gold,
+        alone.how.resamples,
+        alone.how.seed,
+    )
+    before, *after = found.values()
+    return [one.minus(before, len(gold)) for one in after]
 
 
-def _gains(
-    panels: Sequence[Sequence[Floats]], alone: Sequence[Floats], gold: Codes, how: EvaluationOptions
-) -> list[BootstrapTest]:
-    """Return by how much each panel, given by its ranks, is better than the original alone."""
-    once = np.ones((len(gold), 1))
-    found = [
-        np.array([_aurocs(ranks, gold, counts) for ranks in (alone, *panels)])
-        for counts in chain([once], resample_counts(gold, how.resamples, how.seed))
-    ]
-    before, *after = np.concatenate(found, axis=1)
-    return [bootstrap_test(float((one - before)[0]), (one - before)[1:], len(gold), WIDENING) for one in after]
-
-
-def _gain_on(
-    rows: Mask, ranks: Sequence[Floats], alone: Sequence[Floats], gold: Codes, how: EvaluationOptions
-) -> BootstrapTest | None:
+def _gain_on(rows: Mask, panel: Scored, alone: Scored) -> BootstrapTest | None:
     """Return what a relation adds on the rows that it applies to; None if they cannot show it."""
-    if rows.sum() < LEAST_COVERED or len(np.unique(gold[rows])) < 2:
+    if rows.sum() < LEAST_COVERED or len(np.unique(alone.gold[rows])) < 2:
         return None
-    return _gains([[one[rows] for one in ranks]], [one[rows] for one in alone], gold[rows], how)[0]
+    return _gains([panel.on(rows)], alone.on(rows))[0]
 
 
-def _aurocs(ranks: Sequence[Floats], gold: Codes, counts: Floats) -> Floats:
-    """Return the class AUROC on every resample, the mean over splits."""
-    return np.asarray(np.mean([auroc_on(one, gold, counts) for one in ranks], axis=0))
+def _named(values: Sequence[RelationValue]) -> str:
+    return ", ".join(f"{one.relation} ({points(one.per_question) or f'applies to {one.covered}'})" for one in values)
+
+
+def _needed(values: Sequence[RelationValue], rows: int) -> str:
+    """Return how many gold rows it takes to tell; nothing if there are as many, so that the gain is small if any."""
+    # a relation that applies to one text in ten needs ten times as many gold rows as rows that it applies to
+    needed = {
+        one.relation: rows_to_tell(one.per_question, TOLD) * rows / one.covered for one in values if one.per_question
+    }
+    more = [f"{two_digits(count):,} for {name}" for name, count in needed.items() if count > rows]
+    return f" Gold rows to tell a gain of {100 * TOLD:.0f} points: about {', '.join(more)}." if more else ""
+
+
+def two_digits(rows: float) -> int:
+    """Return a number of rows with two digits, because more would look surer than it is."""
+    step = 10 ** max(len(str(int(rows))) - 2, 0)
+    return int(-(-rows // step) * step)
+
+
+def points(test: BootstrapTest | None) -> str:
+    """Return a gain in points with its interval; nothing if there is none."""
+    if test is None:
+        return ""
+    figures = (test.difference, *test.interval.rounded(3))
+    value, low, high = (f"{round(100 * one, 1) + 0:+.1f}" for one in figures)  # + 0: there is no minus zero
+    return f"{value} [{low.lstrip('+')}, {high.lstrip('+')}]".replace("-", "−")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import expit
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.metrics.special import expit
 
 CHUNK = 1 << 20
 """Counts held at a time, so that memory stays small however many rows there are."""

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, least_share
+from pcs_annotator.judging.metrics.special import betaincinv
 
 Metric = Callable[[Floats, Codes], float]
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.bootstrap import TAIL, least_share
 from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.metrics.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 Stars = Literal["***", "**", "*", "n.s."]
 LEAST_ERROR = 0.75
@@ -108,6 +108,15 @@ def p_value_text(p_value: float) -> str:
     ('<0.001', '0.010')
     """
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
+def p_text(p_value: float) -> str:
+    """Return a p-value as part of a sentence.
+
+    >>> p_text(0.0204), p_text(0.0001)
+    ('p = 0.020', 'p < 0.001')
+    """
+    return f"p = {p_value_text(p_value)}".replace("= <", "< ")
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -18,12 +18,12 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, bdtrin
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.metrics.metrics import ends_of_runs
+from pcs_annotator.judging.metrics.special import bdtr, bdtrin
 
 PromiseKind = Literal["error-among-accepted", "accepted-and-wrong"]
 EVERY_LABEL = ""

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import betaln, xlog1py, xlogy
 
 from pcs_annotator.base.display import html_table
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.metrics.special import betaln, xlog1py, xlogy
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, find_thresholds
 from pcs_annotator.judging.promising.rows_needed import ENOUGH_TO_FORETELL, RowsNeeded, rows_needed
 from pcs_annotator.judging.weighing.fitting import in_canonical_order

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
 
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, frozen
@@ -15,6 +14,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.judging.metrics.significance import holm
+from pcs_annotator.judging.metrics.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
 from pcs_annotator.judging.promising.reasons import short_names, spoken
 
 GRID = 100

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.text import series
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
@@ -268,7 +269,7 @@ class _Words(NamedTuple):
 def _listed(names: Sequence[str], plural: str) -> str:
     if len(names) > MAX_NAMED:
         return f"{len(names)} {plural}"
-    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), names[-1]])
+    return series(names)
 
 
 def _every(count: int) -> str:

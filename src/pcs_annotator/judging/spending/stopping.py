@@ -11,11 +11,10 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Grades, Integers, Mask
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
-from pcs_annotator.core.votes import positions_of
+from pcs_annotator.core.votes import GRADE_TOLERANCE, positions_of
 from pcs_annotator.core.weights import Evidence, Weights
 from pcs_annotator.judging.weighing.calibration import Calibrator, RawScores
 from pcs_annotator.judging.weighing.scoring import read_grades, softmax
-from pcs_annotator.tables.probability_columns import GRADE_TOLERANCE
 
 # Far above the rounding of scores, so that asking never stops on what would end as a tie.
 MARGIN = 1e-9

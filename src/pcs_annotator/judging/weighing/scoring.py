@@ -11,7 +11,7 @@ import numpy as np
 from pcs_annotator.base.errors import MismatchError, UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats, Grades
 from pcs_annotator.core.votes import Votes, check_votes, positions_of
-from pcs_annotator.core.weights import Evidence, Reading, Weights
+from pcs_annotator.core.weights import Evidence, VoteScale, Weights
 
 CHUNK = 1 << 14
 # Rounding keeps ties exact: sums in different orders differ in their last bits.
@@ -48,7 +48,7 @@ def choose(scores: Floats, labels: Sequence[str]) -> Codes:
     return order[np.argmax(scores[:, order], axis=1)].astype(np.int8)
 
 
-def read_votes(votes: Votes, reads: Reading, rows: slice = slice(None)) -> Floats:
+def read_votes(votes: Votes, reads: VoteScale, rows: slice = slice(None)) -> Floats:
     """Return what an optimiser learns from, `[item, annotator, relation, label]`; a cell without votes is all zeros.
 
     A cell is the mean of its draws; for mean log-odds, divided by the number of cells that the annotator answered.
@@ -61,7 +61,7 @@ def read_votes(votes: Votes, reads: Reading, rows: slice = slice(None)) -> Float
     return said
 
 
-def _read_graded(codes: Codes, grades: Grades, reads: Reading) -> Floats:
+def _read_graded(codes: Codes, grades: Grades, reads: VoteScale) -> Floats:
     """Return what votes say, some of them graded. A hard vote reads the same either way: 1 for its label."""
     said = (codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=np.int8)).astype(np.float64)
     graded = ~np.isnan(grades[..., 0])
@@ -71,7 +71,7 @@ def _read_graded(codes: Codes, grades: Grades, reads: Reading) -> Floats:
     return np.asarray(said.sum(axis=3) / np.maximum((codes >= 0).sum(axis=3, keepdims=True), 1))
 
 
-def read_grades(grades: Grades, reads: Reading) -> Floats:
+def read_grades(grades: Grades, reads: VoteScale) -> Floats:
     """Return what graded votes say, `[…, label]`: shares, or their logarithms shifted so that they sum to 1 as well.
 
     Shares are of what went to any label: how much went to none does not matter. A model that would rather have said

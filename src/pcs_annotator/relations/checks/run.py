@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.chat import Message, Request, Sampling
-from pcs_annotator.core.variant import Expectation, Variant, Verdict
+from pcs_annotator.core.variant import CheckResult, Expectation, Variant
 from pcs_annotator.relations.base import AskRewriter, Context, Need, Relation
 from pcs_annotator.relations.checks.names import names
 from pcs_annotator.relations.checks.negation import listed_language, negation
@@ -31,7 +31,7 @@ _ANSWER = re.compile(r"\W*(same|different)\b(?!\s+or\b)\W*(.*)", re.IGNORECASE)
 _LONGEST_REASON = 200
 
 
-async def judge(rewrite: Rewrite, ask: AskRewriter) -> Verdict | None:
+async def judge(rewrite: Rewrite, ask: AskRewriter) -> CheckResult | None:
     """Return the model's verdict; None when its reply cannot be read."""
     reply = await ask(judge_request(rewrite))
     return read_judgement(reply.text)
@@ -46,20 +46,20 @@ def judge_request(rewrite: Rewrite) -> Request:
     )
 
 
-def read_judgement(reply: str) -> Verdict | None:
+def read_judgement(reply: str) -> CheckResult | None:
     """Return the verdict in a reply; None when there is none.
 
     >>> read_judgement("DIFFERENT: the second denies it")
-    Verdict(check='judge', passed=False, detail='a reader finds: the second denies it; keep the meaning')
+    CheckResult(check='judge', passed=False, detail='a reader finds: the second denies it; keep the meaning')
     >>> read_judgement("Well, it depends")
     """
     found = _ANSWER.match(reply)
     if found is None:
         return None
     if found[1].lower() == "same":
-        return Verdict("judge", True)
+        return CheckResult("judge", True)
     reason = found[2].split("\n")[0].strip(" .")[:_LONGEST_REASON] or "another meaning"
-    return Verdict("judge", False, f"a reader finds: {reason}; keep the meaning")
+    return CheckResult("judge", False, f"a reader finds: {reason}; keep the meaning")
 
 
 CHECKS: Mapping[str, Check] = MappingProxyType(
@@ -96,14 +96,14 @@ def left_out(source: str) -> dict[str, str]:
     return why
 
 
-def run_checks(rewrite: Rewrite) -> tuple[Verdict, ...]:
+def run_checks(rewrite: Rewrite) -> tuple[CheckResult, ...]:
     """Return the verdict of every check; the detail of one that was left out says why."""
     meant = replace(rewrite, text=without_typos(rewrite)) if rewrite.expects.misspells else rewrite
     unmade = left_out(rewrite.source)
     verdicts = []
     for name, check in CHECKS.items():
         complaint = "" if name == "roles" and unmade else check(rewrite if name == "unchanged" else meant)
-        verdicts.append(Verdict(name, not complaint, complaint or unmade.get(name, "")))
+        verdicts.append(CheckResult(name, not complaint, complaint or unmade.get(name, "")))
     return tuple(verdicts)
 
 
@@ -114,7 +114,7 @@ def passes(rewrite: Rewrite) -> bool:
 
 async def check_rewrite(
     source: str, text: str, expects: Expectation, parser: Parser | None, ask_judge: AskRewriter | None = None
-) -> tuple[Verdict, ...]:
+) -> tuple[CheckResult, ...]:
     """Return a verdict from every check.
 
     Only a rewrite that passed the cheap checks is parsed, and only one that passed all others goes to the judge.
@@ -132,7 +132,7 @@ async def check_rewrite(
     return verdicts if verdict is None else (*verdicts, verdict)
 
 
-def verdicts(source: str, text: str, expects: Expectation, parser: Parser | None = None) -> tuple[Verdict, ...]:
+def verdicts(source: str, text: str, expects: Expectation, parser: Parser | None = None) -> tuple[CheckResult, ...]:
     """Return the verdict of every check that needs no model, for synchronous code."""
     rewrite = Rewrite(source, text, expects)
     found = run_checks(rewrite)
@@ -142,7 +142,7 @@ def verdicts(source: str, text: str, expects: Expectation, parser: Parser | None
     return _with_roles(found, replace(rewrite, source_doc=source_doc, text_doc=text_doc))
 
 
-def _all_passed(found: Sequence[Verdict]) -> bool:
+def _all_passed(found: Sequence[CheckResult]) -> bool:
     return all(verdict.passed for verdict in found)
 
 
@@ -154,9 +154,9 @@ def _worth_parsing(rewrite: Rewrite, parser: Parser) -> bool:
     return short and not rewrite.expects.misspells and parser.available
 
 
-def _with_roles(found: tuple[Verdict, ...], rewrite: Rewrite) -> tuple[Verdict, ...]:
+def _with_roles(found: tuple[CheckResult, ...], rewrite: Rewrite) -> tuple[CheckResult, ...]:
     complaint = roles(rewrite)
-    return tuple(Verdict(old.check, not complaint, complaint) if old.check == "roles" else old for old in found)
+    return tuple(CheckResult(old.check, not complaint, complaint) if old.check == "roles" else old for old in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,9 @@ class CheckedRelation:
 _OF_THE_WHOLE = {"unchanged": unchanged, "length": length}
 
 
-def _taken_together(checked: Sequence[tuple[Verdict, ...]], whole: Rewrite, *, undone: bool) -> tuple[Verdict, ...]:
+def _taken_together(
+    checked: Sequence[tuple[CheckResult, ...]], whole: Rewrite, *, undone: bool
+) -> tuple[CheckResult, ...]:
     """Return one verdict per check; what failed does not count, but is named, if those sentences were undone."""
     together = []
     for of_sentences in zip(*checked, strict=True):
@@ -248,11 +250,11 @@ def _taken_together(checked: Sequence[tuple[Verdict, ...]], whole: Rewrite, *, u
             failed = sum(not each.passed for each in of_sentences)
             passed, detail = True, f"{failed} of {len(checked)} changed sentences undone: {detail}"
         complaint = _OF_THE_WHOLE[check](whole) if passed and check in _OF_THE_WHOLE else ""
-        together.append(Verdict(check, passed and not complaint, complaint or detail))
+        together.append(CheckResult(check, passed and not complaint, complaint or detail))
     return tuple(together)
 
 
-def _judged(variant: Variant, verdicts: tuple[Verdict, ...]) -> Variant:
+def _judged(variant: Variant, verdicts: tuple[CheckResult, ...]) -> Variant:
     """Return a changed text with the verdicts on it, rejected if one of them is negative."""
     failed = [verdict for verdict in verdicts if not verdict.passed]
     if not failed:

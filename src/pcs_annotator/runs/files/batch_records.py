@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.runs.files.runs import expecting, read_json, write_json
+from pcs_annotator.tables.files import expecting, read_json, write_json
 
 KEY_BYTES = 16
 REMEDY = "remove it, if you can do without the answers of batches that are still open"
@@ -16,39 +16,23 @@ REMEDY = "remove it, if you can do without the answers of batches that are still
 
 @dataclass(slots=True, kw_only=True)
 class BatchRecord:
-    """One batch.
+    """One batch."""
 
-    Attributes:
-        model: The model that is asked, as `provider:model`.
-        purpose: `label` or `rewrite`.
-        logprobs: How many alternatives of each token were requested.
-        choices: Whether the answers are among given ones.
-        requests: Number of requests.
-        submitted_at: When it was submitted, in seconds since 1970.
-        uploaded: ID of the uploaded file; empty where there is none.
-        id: ID of the batch; empty if it is not known whether it was started.
-        keys: Requests that are not answered yet, as long as the batch is open.
-        end: How it ended; empty while it is open.
-        answered: Requests that were answered, and so paid for.
-        expected_usd: What all requests are expected to cost in US dollars; None if a price is unknown.
-        usd: What the answers cost; None if a price is unknown.
-        trouble: What went wrong.
-    """
-
-    model: str
-    purpose: str
-    logprobs: int
-    choices: bool
-    requests: int
-    submitted_at: float
-    uploaded: str = ""
-    id: str = ""
-    keys: set[bytes] = field(default_factory=set)
-    end: str = ""
-    answered: int = 0
+    model: str  # the model that is asked, as `provider:model`
+    purpose: str  # `label` or `rewrite`
+    logprobs: int  # how many alternatives of each token were requested
+    choices: bool  # whether the answers are among given ones
+    requests: int  # number of requests
+    submitted_at: float  # when it was submitted, in seconds since 1970
+    uploaded: str = ""  # ID of the uploaded file; empty where there is none
+    id: str = ""  # ID of the batch; empty if it is not known whether it was started
+    keys: set[bytes] = field(default_factory=set)  # requests that are not answered yet, as long as the batch is open
+    end: str = ""  # how it ended; empty while it is open
+    answered: int = 0  # requests that were answered, and so paid for
+    # what all requests are expected to cost in US dollars; None if a price is unknown
     expected_usd: float | None = None
-    usd: float | None = 0.0
-    trouble: str = ""
+    usd: float | None = 0.0  # what the answers cost; None if a price is unknown
+    trouble: str = ""  # what went wrong
 
 
 def read_batches(path: Path) -> list[BatchRecord]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.core.coders import PREFIX, coder_columns, coder_of, majority_labels
 from pcs_annotator.core.gold import cell_key
-from pcs_annotator.tables.cells import original_cell
-from pcs_annotator.tables.coder_columns import PREFIX, coder_columns, coder_of, majority_labels
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.tables import Columns, write_table
 from pcs_annotator.tables.tabular import as_arrow, columns_of, text_column
+from pcs_annotator.tables.workbook import original_cell
 
 SampleKind = Literal["at random", "with probability", "informative", "for review", "for audit", "by a person"]
 """How a row was chosen for labelling; a promise can be based only on rows drawn at random."""
@@ -24,22 +24,13 @@ WRONG = ("wrong", "no", "n", "false", "0", "incorrect")
 
 
 class GivenGold(NamedTuple):
-    """A gold label that a person gave.
+    """A gold label that a person gave."""
 
-    Attributes:
-        row: Its row in the file, counted from 1.
-        id: The item.
-        label: The label.
-        kind: How the row was chosen.
-        text: The text that was labelled; empty if the file has none.
-        text_hash: Its hash; empty if the file has none.
-    """
-
-    row: int
+    row: int  # in the file, counted from 1
     id: str
     label: str
     kind: SampleKind = "by a person"
-    text: str = ""
+    text: str = ""  # what was labelled; empty if the file does not say
     text_hash: str = ""
 
 
@@ -53,30 +44,29 @@ class AuditedLabel(NamedTuple):
     text: str = ""
 
 
-class Drawn(NamedTuple):
-    """A row that was written out for a person.
-
-    Attributes:
-        id: The row.
-        kind: How it was chosen.
-        text_hash: Hash of its text.
-        probability: How probable its round was to draw it; None if that is the same for all rows, or unknown.
-        stratum: From which part of the rows its round drew it.
-        round: How many rounds with probabilities there were before.
-    """
+class DrawnRow(NamedTuple):
+    """A row that was written out for a person."""
 
     id: str
     kind: SampleKind
     text_hash: str
-    probability: float | None = None
-    stratum: str = ""
-    round: int = 0
+    probability: float | None = None  # of its round to draw it; None if that is the same for all rows, or unknown
+    stratum: str = ""  # from which part of the rows its round drew it
+    round: int = 0  # how many rounds with probabilities there were before
+
+
+class GivenByCoders(NamedTuple):
+    """What several people said about a row: their names and labels, and the text or its hash, where known."""
+
+    id: str
+    labels: Mapping[str, str]
+    text: str = ""
+    text_hash: str = ""
 
 
 def write_to_label(path: Path, rows: Iterable[tuple[str, str, SampleKind]]) -> None:
     """Write rows to label: id, text, an empty column `gold`, and how each was drawn."""
-    listed = [(name, text, "", kind) for name, text, kind in rows]
-    _write(path, ("id", "text", "gold", "drawn"), listed)
+    _write(path, ("id", "text", "gold", "drawn"), [(name, text, "", kind) for name, text, kind in rows])
 
 
 def write_gold(path: Path, gold: Iterable[GivenGold]) -> None:
@@ -93,53 +83,37 @@ def read_gold(path: Path, used: Columns | None = None, reading: Reading = AS_FOU
     most of these people say.
     """
     columns = _columns(path, (), reading)
-    texts = _add_columns_of_data(columns, used or Columns())
+    _add_columns_of_data(columns, used or Columns())
     _require(path, ("id",), columns)
     coders = [columns[name] for name in coder_columns(columns)]
     if "gold" not in columns and coders:
         columns["gold"] = [label or "" for label in majority_labels(coders)]
     _require(path, ("gold",), columns)
-    nothing = [""] * len(columns["id"])
-    rows = zip(
-        columns["id"],
-        columns["gold"],
-        columns.get("drawn") or nothing,
-        texts or nothing,
-        columns.get("text_hash") or nothing,
-        strict=True,
-    )
     found = []
-    for row, (name, label, how, text, text_hash) in enumerate(rows, 1):
-        if not label:
+    for row, one in enumerate(_rows(columns), 1):
+        how = one.get("drawn", "")
+        if not one["gold"]:
             continue
         if how and how not in _KINDS:
             raise TableError(f"{path.name}, row {row}: drawn is {how!r}, must be one of {', '.join(_KINDS)}")
-        found.append(GivenGold(row, name, label, _KINDS.get(how, "by a person"), text, text_hash))
+        given = one.get("text", ""), one.get("text_hash", "")
+        found.append(GivenGold(row, one["id"], one["gold"], _KINDS.get(how, "by a person"), *given))
     if not found:
         raise TableError(f"{path.name}: the column gold is empty: fill in some labels first")
     return found
 
 
-def _add_columns_of_data(columns: dict[str, list[str]], used: Columns) -> list[str] | None:
-    """Add ids and gold from columns that are called as in the data, and return the texts, if there are any."""
+def _add_columns_of_data(columns: dict[str, list[str]], used: Columns) -> None:
+    """Add ids, gold and texts from columns that are called as in the data."""
     text, name, gold = (one and one.strip().casefold() for one in (used.text, used.id, used.gold))
-    texts = columns.get(text or "text") or columns.get("text")
+    if text in columns:
+        columns["text"] = columns[text]
     if gold in columns and "verdict" not in columns:  # in an audit, `label` is what the machine says
         columns.setdefault("gold", columns[gold])
     if name in columns:
         columns.setdefault("id", columns[name])
-    elif used.text and not used.id and texts:
-        columns.setdefault("id", [str(row) for row in range(1, len(texts) + 1)])
-    return texts
-
-
-class GivenByCoders(NamedTuple):
-    """What several people said about a row: their names and labels, and the text or its hash, where known."""
-
-    id: str
-    labels: Mapping[str, str]
-    text: str = ""
-    text_hash: str = ""
+    elif used.text and not used.id and "text" in columns:
+        columns.setdefault("id", [str(row) for row in range(1, len(columns["text"]) + 1)])
 
 
 def write_coders(path: Path, given: Sequence[GivenByCoders]) -> None:
@@ -149,49 +123,53 @@ def write_coders(path: Path, given: Sequence[GivenByCoders]) -> None:
     _write(path, ("id", "text_hash", *(f"{PREFIX}{name}" for name in names)), rows)
 
 
-def read_coders(path: Path, text_column: str = "text", reading: Reading = AS_FOUND) -> list[GivenByCoders]:
+def read_coders(path: Path, used: Columns | None = None, reading: Reading = AS_FOUND) -> list[GivenByCoders]:
     """Return what several people said in the columns `gold_<name>` of a file; nothing without such columns."""
-    columns = _columns(path, ("id",), reading)
-    coders = {coder_of(name): columns[name] for name in coder_columns(columns)}
-    nothing = [""] * len(columns["id"])
-    texts = columns.get(text_column.strip().casefold()) or columns.get("text") or nothing
-    rows = zip(columns["id"], texts, columns.get("text_hash") or nothing, *coders.values(), strict=True)
-    found = [GivenByCoders(name, _filled(coders, given), text, hashed) for name, text, hashed, *given in rows]
+    columns = _columns(path, (), reading)
+    _add_columns_of_data(columns, used or Columns())
+    names = coder_columns(columns)
+    _require(path, ("id",) if names else (), columns)
+    found = [
+        GivenByCoders(
+            one["id"],
+            {coder_of(name): one[name] for name in names if one[name]},
+            one.get("text", ""),
+            one.get("text_hash", ""),
+        )
+        for one in (_rows(columns) if names else ())
+    ]
     return [one for one in found if one.labels]
 
 
-def _filled(names: Iterable[str], given: Iterable[str]) -> dict[str, str]:
-    return {name: label for name, label in zip(names, given, strict=True) if label}
-
-
-def write_drawn(path: Path, drawn: Iterable[Drawn]) -> None:
+def write_drawn(path: Path, drawn: Iterable[DrawnRow]) -> None:
     """Write which rows were written out for people, and how they were chosen."""
-    rows = [(one.id, one.kind, one.text_hash, _number(one.probability), one.stratum, str(one.round)) for one in drawn]
+    rows = [
+        (*one[:3], "" if one.probability is None else repr(one.probability), one.stratum, str(one.round))
+        for one in drawn
+    ]
     _write(path, ("id", "drawn", "text_hash", "probability", "stratum", "round"), rows)
 
 
-def read_drawn(path: Path) -> list[Drawn]:
-    """Return what `write_drawn` wrote."""
-    columns = _columns(path, ("id", "drawn", "text_hash"))
-    nothing = [""] * len(columns["id"])  # an earlier version wrote fewer columns
-    parts = (columns.get(name) or nothing for name in ("id", "drawn", "text_hash", "probability", "stratum", "round"))
+def read_drawn(path: Path) -> list[DrawnRow]:
+    """Return what `write_drawn` wrote; an earlier version wrote fewer columns. Without a file, nothing was drawn."""
     return [
-        Drawn(name, _KINDS[how], text_hash, float(chance) if chance else None, stratum, int(turn or 0))
-        for name, how, text_hash, chance, stratum, turn in zip(*parts, strict=True)
-        if how in _KINDS
+        DrawnRow(
+            one["id"],
+            _KINDS[one["drawn"]],
+            one["text_hash"],
+            float(one["probability"]) if one.get("probability") else None,
+            one.get("stratum", ""),
+            int(one.get("round") or 0),
+        )
+        for one in (_rows(_columns(path, ("id", "drawn", "text_hash"))) if path.exists() else ())
+        if one["drawn"] in _KINDS
     ]
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else repr(value)
 
 
 def filled_rows(path: Path, column: str) -> list[tuple[str, str]]:
     """Return id and value of the rows of a table in which a person has filled in a column; none without the table."""
-    if not path.exists():
-        return []
-    columns = _columns(path, ("id", column))
-    return [(name, value) for name, value in zip(columns["id"], columns[column], strict=True) if value]
+    rows = _rows(_columns(path, ("id", column))) if path.exists() else ()
+    return [(one["id"], one[column]) for one in rows if one[column]]
 
 
 def write_audit(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
@@ -199,18 +177,16 @@ def write_audit(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
     _write(path, ("id", "text", "label", "verdict"), [(name, text, label, "") for name, text, label in rows])
 
 
-def read_verdicts(path: Path, reading: Reading = AS_FOUND) -> list[AuditedLabel]:
+def read_audit(path: Path, reading: Reading = AS_FOUND) -> list[AuditedLabel]:
     """Return the rows that a person checked, without those that have no verdict."""
-    columns = _columns(path, ("id", "label", "verdict"), reading)
-    texts = columns.get("text") or [""] * len(columns["id"])
-    rows = zip(columns["id"], columns["label"], columns["verdict"], texts, strict=True)
     found = []
-    for row, (name, label, given, text) in enumerate(rows, 1):
-        word = cell_key(given)
+    for row, one in enumerate(_rows(_columns(path, ("id", "label", "verdict"), reading)), 1):
+        word = cell_key(one["verdict"])
         if word and word not in RIGHT + WRONG:
+            given = one["verdict"]
             raise TableError(f"{path.name}, row {row}: the verdict is {given!r}, must be right or wrong, or empty")
         if word:
-            found.append(AuditedLabel(row, name, label, word in RIGHT, text))
+            found.append(AuditedLabel(row, one["id"], one["label"], word in RIGHT, one.get("text", "")))
     if not found:
         raise TableError(f"{path.name}: the column verdict is empty: write right or wrong into some rows first")
     return found
@@ -237,3 +213,7 @@ def _columns(path: Path, needed: Sequence[str], reading: Reading = AS_FOUND) -> 
     _require(path, needed, by_name)
     texts = {short: text_column(name, found[name]).to_pylist() for short, name in by_name.items()}
     return {name: [original_cell((value or "").strip()) for value in values] for name, values in texts.items()}
+
+
+def _rows(columns: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
+    return (dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True))

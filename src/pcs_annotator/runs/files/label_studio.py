@@ -6,40 +6,81 @@ annotated tasks", and the export format JSON-MIN as its converter writes it.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.core import result_names
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.result_names import CONFIDENCE, DECISION, LABEL, input_names
+from pcs_annotator.core.review import Queue
 from pcs_annotator.core.task import Task
-from pcs_annotator.runs.files import annotation_tools as tools
-from pcs_annotator.runs.files.annotation_tools import Answer, RowToAnswer
+from pcs_annotator.tables.files import atomic_path
 
+MOST_BYTES = 1_000_000_000
 REMEDY = "export the project as JSON or JSON-MIN, and give that file as it is"
+QUESTION, TEXT = "label", "text"
+"""The names of what people answer and of what they read."""
+ID, QUEUE = "pcs_id", "pcs_queue"
+"""Names of values that travel with a row, so that what comes back says what the person saw."""
+TAKEN = (TEXT, QUESTION, ID, LABEL, CONFIDENCE, DECISION, QUEUE, "data")
+"""Names that the user's columns cannot have."""
 HOTKEYS = "1234567890qwetasdfgzxcvbyiopjklnm"
 """The keys that Label Studio itself gives to choices, in this order."""
 _REFERENCE = re.compile(r"\$(?=[\w\[\].{}])")
 """What Label Studio replaces by a value of the task, in every attribute that it shows."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowToAnswer:
+    """A row for people to answer in Label Studio."""
+
+    text: str
+    outcome: Outcome  # what the run says about it
+    columns: Mapping[str, object] = field(default_factory=dict)  # the user's columns that go with it
+    queue: Queue = "chosen"  # how it was chosen
+
+    def values(self) -> dict[str, object]:
+        """Return what travels with the row: our values, then the user's columns, renamed if the name is taken."""
+        found: dict[str, object] = {ID: self.outcome.id, DECISION: self.outcome.decision, QUEUE: self.queue}
+        if self.outcome.label is not None:
+            found |= {LABEL: self.outcome.label, CONFIDENCE: self.outcome.confidence}
+        names = input_names(self.columns, set(TAKEN))
+        found |= {names[name]: _plain(value) for name, value in self.columns.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudioAnswer:
+    """What a person answered in Label Studio."""
+
+    where: str  # file and task, for messages
+    id: str
+    text: str  # what they read
+    label: str | None  # None if they skipped the row
+    reviewer: str
+    at: str | None = None  # in UTC, ISO 8601; None if the file does not say
+    seconds: float | None = None  # how long it took
+    proposed: str | None = None  # the label that they were shown
+    confidence: float | None = None  # its confidence
+    queue: Queue = "chosen"  # how the row was chosen
 
 
 class Interface(NamedTuple):
-    """The names of a labelling interface that answers need.
+    """The names of a labelling interface that answers need."""
 
-    Attributes:
-        choices: The name of the choices.
-        to_name: The name of the text that they are about.
-        key: Where a task has that text.
-    """
-
-    choices: str = tools.QUESTION
-    to_name: str = tools.TEXT
-    key: str = tools.TEXT
+    choices: str = QUESTION
+    to_name: str = TEXT  # the name of the text that the choices are about
+    key: str = TEXT  # where a task has that text
 
 
 def prediction(outcome: Outcome, version: str, interface: Interface | None = None) -> dict[str, Any] | None:
@@ -50,35 +91,38 @@ def prediction(outcome: Outcome, version: str, interface: Interface | None = Non
     if outcome.label is None:
         return None
     names = interface or Interface()
-    chosen = {
-        "from_name": names.choices,
-        "to_name": names.to_name,
-        "type": "choices",
-        "value": {"choices": [outcome.label]},
-    }
-    return {"model_version": version, "score": tools.score_of(outcome), "result": [chosen]}
+    value = {"choices": [outcome.label]}
+    chosen = {"from_name": names.choices, "to_name": names.to_name, "type": "choices", "value": value}
+    score = outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence
+    return {"model_version": version, "score": score, "result": [chosen]}
+
+
+def write_tasks(path: Path, rows: Iterable[RowToAnswer], version: str) -> None:
+    """Write tasks with predictions, in ASCII: Label Studio reads files in the encoding of its machine."""
+    values = [task_of(row, version) for row in rows]
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(values, indent=1, allow_nan=False) + "\n", encoding="ascii")
 
 
 def task_of(row: RowToAnswer, version: str) -> dict[str, Any]:
     """Return a row as a task."""
     predicted = prediction(row.outcome, version)
-    return {
-        "data": {tools.TEXT: row.text, **row.values(taken=["data"])},
-        "predictions": [predicted] if predicted else [],
-    }
+    return {"data": {TEXT: row.text, **row.values()}, "predictions": [predicted] if predicted else []}
 
 
-def write_tasks(path: Path, rows: Iterable[RowToAnswer], version: str) -> None:
-    """Write tasks with predictions."""
-    tools.write_values(path, [task_of(row, version) for row in rows])
+def _plain(value: object) -> object:
+    """Return a cell as JSON can hold it."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
 
 
 def labelling_interface(task: Task) -> str:
     """Return the XML that a project needs to show tasks: the question, the text and a choice per label."""
     lines = ["<View>"]
     lines += [f"  <Header value={_shown(line)}/>" for line in task.instruction.splitlines() if line.strip()]
-    lines += [f'  <Text name="{tools.TEXT}" value="${tools.TEXT}"/>']
-    lines += [f'  <Choices name="{tools.QUESTION}" toName="{tools.TEXT}" choice="single" required="true">']
+    lines += [f'  <Text name="{TEXT}" value="${TEXT}"/>']
+    lines += [f'  <Choices name="{QUESTION}" toName="{TEXT}" choice="single" required="true">']
     keys = [*HOTKEYS, *[""] * len(task.labels)]
     lines += [_choice(label, key, task.meanings.get(label, "")) for label, key in zip(task.labels, keys, strict=False)]
     return "\n".join([*lines, "  </Choices>", "</View>", ""])
@@ -124,34 +168,34 @@ def read_interface(config: str) -> Interface:
     return Interface(choices[0].get("name", ""), to_name, texts[to_name].get("value", "").removeprefix("$"))
 
 
-def read_answers(path: Path) -> list[Answer]:
+def read_answers(path: Path) -> list[StudioAnswer]:
     """Return the answers in a project's export, JSON or JSON-MIN; of one person on one task, the oldest first."""
-    found: list[Answer] = []
-    for number, one in enumerate(tools.read_list(path, REMEDY), 1):
-        task = tools.mapping(one, f"{path.name}, number {number} in the list", REMEDY)
+    found: list[StudioAnswer] = []
+    for number, one in enumerate(_read_list(path), 1):
+        task = _mapping(one, f"{path.name}, number {number} in the list")
         where = f"{path.name}, task {task.get('id', number)}"
-        data = tools.mapping(task.get("data", task), f"{where}, data", REMEDY)
-        if not isinstance(data.get(tools.ID), str) or not isinstance(data.get(tools.TEXT), str):
-            missing = f"has no {tools.ID} and {tools.TEXT}, so `pcs exchange export` did not write it"
+        data = _mapping(task.get("data", task), f"{where}, data")
+        if not isinstance(data.get(ID), str) or not isinstance(data.get(TEXT), str):
+            missing = f"has no {ID} and {TEXT}, so `pcs exchange export` did not write it"
             raise TableError(f"{where} {missing}: export the project into which you imported the tasks of this run")
         answers = _of_short_task(task, where) if data is task else _of_task(task, data, where)
         found += sorted(answers, key=lambda answer: answer.at or "")
     return found
 
 
-def _of_task(task: Mapping[str, Any], data: Mapping[str, Any], where: str) -> Iterator[Answer]:
-    for number, one in enumerate(tools.sequence(task.get("annotations"), f"{where}, annotations", REMEDY), 1):
-        given = tools.mapping(one, f"{where}, annotation {number}", REMEDY)
+def _of_task(task: Mapping[str, Any], data: Mapping[str, Any], where: str) -> Iterator[StudioAnswer]:
+    for number, one in enumerate(_sequence(task.get("annotations"), f"{where}, annotations"), 1):
+        given = _mapping(one, f"{where}, annotation {number}")
         here = f"{where}, annotation {given.get('id', number)}"
-        results = tools.sequence(given.get("result"), f"{here}, result", REMEDY)
+        results = _sequence(given.get("result"), f"{here}, result")
         label = None if given.get("was_cancelled") is True else _label(results, here)
         yield _answer(data, given, here, label, given.get("completed_by"))
 
 
-def _of_short_task(task: Mapping[str, Any], where: str) -> Iterator[Answer]:
+def _of_short_task(task: Mapping[str, Any], where: str) -> Iterator[StudioAnswer]:
     """Yield the answer of a task in JSON-MIN, which has each annotation as a task of its own, without skipped ones."""
-    if tools.QUESTION in task:
-        value = task[tools.QUESTION]
+    if QUESTION in task:
+        value = task[QUESTION]
         choices = value.get("choices") if isinstance(value, dict) else value
         label = _only_choice(choices if isinstance(choices, list) else [choices], where)
         yield _answer(task, task, where, label, task.get("annotator"))
@@ -159,16 +203,14 @@ def _of_short_task(task: Mapping[str, Any], where: str) -> Iterator[Answer]:
 
 def _label(results: Sequence[Any], where: str) -> str | None:
     """Return the label that an annotation gives; None if it gives none."""
-    given = [tools.mapping(one, f"{where}, result", REMEDY) for one in results]
+    given = [_mapping(one, f"{where}, result") for one in results]
     choices = [one for one in given if one.get("type") == "choices"]
-    ours = [one for one in choices if one.get("from_name") == tools.QUESTION] or choices
+    ours = [one for one in choices if one.get("from_name") == QUESTION] or choices
     if len({str(one.get("from_name")) for one in ours}) > 1:
         names = ", ".join(sorted({repr(one.get("from_name")) for one in ours}))
-        raise TableError(f"{where} answers several questions ({names}): name the one to import {tools.QUESTION!r}")
-    values = [tools.mapping(one.get("value"), f"{where}, value", REMEDY).get("choices") for one in ours]
-    return _only_choice(
-        [choice for value in values for choice in tools.sequence(value, f"{where}, choices", REMEDY)], where
-    )
+        raise TableError(f"{where} answers several questions ({names}): name the one to import {QUESTION!r}")
+    values = [_mapping(one.get("value"), f"{where}, value").get("choices") for one in ours]
+    return _only_choice([choice for value in values for choice in _sequence(value, f"{where}, choices")], where)
 
 
 def _only_choice(choices: Sequence[Any], where: str) -> str | None:
@@ -176,7 +218,7 @@ def _only_choice(choices: Sequence[Any], where: str) -> str | None:
     flat = [one[-1] if isinstance(one, list) and one else one for one in choices]
     if not flat:
         return None
-    label = tools.text_of(flat[0])
+    label = _text(flat[0])
     if len(flat) > 1 or label is None:
         raise TableError(f"{where} has the labels {flat!r}: a row has one label; let people choose only one")
     return label
@@ -184,22 +226,78 @@ def _only_choice(choices: Sequence[Any], where: str) -> str | None:
 
 def _answer(
     data: Mapping[str, Any], given: Mapping[str, Any], where: str, label: str | None, annotator: object
-) -> Answer:
-    return Answer(
+) -> StudioAnswer:
+    return StudioAnswer(
         where=where,
-        id=data[tools.ID],
-        text=data[tools.TEXT],
+        id=data[ID],
+        text=data[TEXT],
         label=label,
         reviewer=_reviewer(annotator),
-        at=tools.moment_of(given.get("updated_at")) or tools.moment_of(given.get("created_at")),
-        seconds=tools.number_of(given.get("lead_time")),
-        proposed=tools.text_of(data.get(result_names.LABEL)),
-        confidence=tools.number_of(data.get(result_names.CONFIDENCE)),
-        queue=tools.queue_of(data.get(tools.QUEUE)),
+        at=_moment(given.get("updated_at")) or _moment(given.get("created_at")),
+        seconds=_number(given.get("lead_time")),
+        proposed=_text(data.get(LABEL)),
+        confidence=_number(data.get(CONFIDENCE)),
+        queue=next((queue for queue in get_args(Queue) if queue == data.get(QUEUE)), "chosen"),
     )
 
 
 def _reviewer(annotator: object) -> str:
     """Return who annotated: the email if the export has it, else the number that the person has in Label Studio."""
     known = annotator if isinstance(annotator, dict) else {"email" if isinstance(annotator, str) else "id": annotator}
-    return tools.text_of(known.get("email")) or f"label-studio:{known.get('id') or 'unknown'}"
+    return _text(known.get("email")) or f"label-studio:{known.get('id') or 'unknown'}"
+
+
+def _read_list(path: Path) -> list[Any]:
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise TableError(f"{path} has {size / 1e9:.1f} GB, at most {MOST_BYTES / 1e9:.0f} GB are read: split it")
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise TableError(f"{path} cannot be read ({error.strerror}): check its name and permissions") from error
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{path} is not valid JSON ({error}): {REMEDY}") from error
+    if not isinstance(found, list):
+        raise TableError(f"{path} has no list of tasks or records, but {_kind(found)}: {REMEDY}")
+    return found
+
+
+def _mapping(value: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise TableError(f"{where} must be an object, not {_kind(value)}: {REMEDY}")
+    return value
+
+
+def _sequence(value: object, where: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise TableError(f"{where} must be a list, not {_kind(value)}: {REMEDY}")
+    return value
+
+
+def _kind(value: object) -> str:
+    return _KINDS.get(type(value), "a number")
+
+
+def _text(value: object) -> str | None:
+    """Return a text without what cannot be written as UTF-8; None for anything else."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+
+
+def _number(value: object) -> float | None:
+    """Return a number that is not negative; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
+        return None
+    return float(value)
+
+
+def _moment(value: object) -> str | None:
+    """Return a time in UTC, ISO 8601; None for anything else."""
+    if not isinstance(value, str):
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
+        return None

@@ -1,30 +1,23 @@
-"""The files of a run folder: written whole or not at all, and marked with a schema number."""
+"""The files of a run folder."""
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import json
-import os
-import re
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import count
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pcs_annotator.base.errors import ConfigError, TableError
-from pcs_annotator.tables.remote import remote_version, rename_remote
-from pcs_annotator.tables.table_files import split_name
+from pcs_annotator.tables.files import read_json, set_aside
 from pcs_annotator.version import __version__
 
-SCHEMA = 1
-CANNOT_WRITE = (errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ENOSPC, errno.ENOTEMPTY, errno.EPERM, errno.EROFS)
-# Earlier versions did not put the number of the process into the name.
-_TEMPORARY = re.compile(r"\.[\w.-]+\.(?P<ending>\w+)\.((?P<process>\d+)-)?\w{8}\.(?P=ending)")
+
+class _File:
+    """The path of a file in a run folder."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, folder: RunFolder, _: type) -> Path:
+        return folder.path / self._name
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,116 +30,33 @@ class RunFolder:
 
     path: Path
 
-    @property
-    def settings(self) -> Path:
-        """Settings, annotators and version of the run."""
-        return self.path / "run.json"
-
-    @property
-    def items(self) -> Path:
-        """Texts and gold labels."""
-        return self.path / "items.parquet"
-
-    @property
-    def gold(self) -> Path:
-        """Gold labels that people added after the run."""
-        return self.path / "gold.csv"
-
-    @property
-    def coders(self) -> Path:
-        """Labels that several people gave after the run, a column for each of them."""
-        return self.path / "coders.csv"
-
-    @property
-    def to_label(self) -> Path:
-        """Rows that a person should label next."""
-        return self.path / "to_label.csv"
-
-    @property
-    def drawn(self) -> Path:
-        """Which rows were written out for people so far, and how they were chosen."""
-        return self.path / "drawn.csv"
-
-    @property
-    def audit(self) -> Path:
-        """Accepted rows for a person to check."""
-        return self.path / "audit.csv"
-
-    @property
-    def ledger(self) -> Path:
-        """Every paid call."""
-        return self.path / "ledger.db"
-
-    @property
-    def paid(self) -> Path:
-        """What commands in this folder paid for, if it shares a ledger with others."""
-        return self.path / "paid.json"
-
-    @property
-    def batches(self) -> Path:
-        """Batches at their providers, open and ended."""
-        return self.path / "batches.json"
-
-    @property
-    def variants(self) -> Path:
-        """Every rewrite, or the reason why there is none."""
-        return self.path / "variants.parquet"
-
-    @property
-    def votes(self) -> Path:
-        """Every vote."""
-        return self.path / "votes.parquet"
-
-    @property
-    def model(self) -> Path:
-        """The fitted model."""
-        return self.path / "model.json"
-
-    @property
-    def evaluation(self) -> Path:
-        """How good the labels are, on rows that the fit did not see."""
-        return self.path / "evaluation.json"
-
-    @property
-    def methods(self) -> Path:
-        """How good other methods are on the same votes."""
-        return self.path / "evaluation-methods.json"
+    settings = _File("run.json")  # settings, annotators and version of the run
+    items = _File("items.parquet")  # texts and gold labels
+    gold = _File("gold.csv")  # gold labels that people added after the run
+    coders = _File("coders.csv")  # labels that several people gave after the run, a column for each of them
+    to_label = _File("to_label.csv")  # rows that a person should label next
+    drawn = _File("drawn.csv")  # which rows were written out for people so far, and how they were chosen
+    audit = _File("audit.csv")  # accepted rows for a person to check
+    ledger = _File("ledger.db")  # every paid call
+    paid = _File("paid.json")  # what commands in this folder paid for, if it shares a ledger with others
+    batches = _File("batches.json")  # batches at their providers, open and ended
+    variants = _File("variants.parquet")  # every rewrite, or the reason why there is none
+    votes = _File("votes.parquet")  # every vote
+    model = _File("model.json")  # the fitted model
+    evaluation = _File("evaluation.json")  # how good the labels are, on rows that the fit did not see
+    methods = _File("evaluation-methods.json")  # how good other methods are on the same votes
+    whole = _File("whole.json")  # exact counts of a large table, of which the other files have a sample
+    all_votes = _File("all-votes.parquet")  # every vote on a large table; `votes` has those on a sample
+    report = _File("report.html")  # the report page
+    labelled = _File("labelled.json")  # files of labels for new texts that this run made
+    looks = _File("looks.json")  # looks at the gold labels, each of which may have shown a promise
+    review = _File("review.jsonl")  # draws and verdicts of a review, in the order in which they happened
 
     @property
     def labels(self) -> Path:
         """The user's rows with their labels; those of a large Parquet table are Parquet too."""
         packed = self.path / "labels.parquet"
         return packed if packed.exists() else self.path / "labels.csv"
-
-    @property
-    def whole(self) -> Path:
-        """Exact counts of a large table, of which the other files have a sample."""
-        return self.path / "whole.json"
-
-    @property
-    def all_votes(self) -> Path:
-        """Every vote on a large table; `votes` has those on a sample."""
-        return self.path / "all-votes.parquet"
-
-    @property
-    def report(self) -> Path:
-        """The report page."""
-        return self.path / "report.html"
-
-    @property
-    def labelled(self) -> Path:
-        """Files of labels for new texts that this run made."""
-        return self.path / "labelled.json"
-
-    @property
-    def looks(self) -> Path:
-        """Looks at the gold labels, each of which may have shown a promise."""
-        return self.path / "looks.json"
-
-    @property
-    def review(self) -> Path:
-        """Draws and verdicts of a review, in the order in which they happened."""
-        return self.path / "review.jsonl"
 
     @property
     def has_results(self) -> bool:
@@ -162,170 +72,17 @@ class RunFolder:
             set_aside(place)
         place.mkdir()
         # What says that there are results, and of what data, moves last: an interruption must not look like no results.
-        # an earlier version made workbooks, too
-        workbooks = [path.with_suffix(".xlsx") for path in (self.to_label, self.audit, self.labels)]
-        for path in (*results, *shown, *workbooks, self.review, self.coders, self.gold, self.labels, self.settings):
+        for path in (*results, *shown, self.review, self.coders, self.gold, self.labels, self.settings):
             if path.exists():
                 path.rename(place / path.name)
         return set_aside(place)
 
 
-@contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path next to `path`, and rename it to `path` at the end if there was no error."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        prefix = f".{path.name}.{os.getpid()}-"
-        handle, name = tempfile.mkstemp(prefix=prefix, suffix=path.suffix, dir=path.parent)
-    except OSError as error:
-        raise TableError(f"cannot write {path}: {error.strerror}; choose another place with --out") from error
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes private files, but these are results to share
-        os.replace(temporary, path)
-    except OSError as error:
-        if error.errno not in CANNOT_WRITE:
-            raise
-        raise TableError(f"cannot write {path}: {error.strerror}; make room, or choose another place") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def check_ending(place: Path | str, endings: Sequence[str]) -> None:
-    """Raise if a file to be written, here or at an address, has an extension that we do not write, or is a folder."""
-    if isinstance(place, Path) and place.is_dir():
-        raise TableError(f"{place} is a folder: name a file to write")
-    ending = split_name(PurePath(place)).ending
-    if ending and ending.lower() not in endings:
-        raise TableError(f"{place} cannot be written: use {' or '.join(endings)} instead of {ending}")
-
-
-def signature(place: Path | str, base: Path) -> dict[str, str]:
-    """Return the path of a file, relative to a folder → a hash of its contents; nothing if there is no file.
-
-    For a file at an address, it is the address → what its server reports about it.
-    """
-    if isinstance(place, str):
-        version = remote_version(place)
-        return {} if version is None else {place: version}
-    if not place.exists():
-        return {}
-    with place.open("rb") as file:
-        return {os.path.relpath(place.resolve(), base.resolve()): hashlib.file_digest(file, "sha256").hexdigest()}
-
-
-def refuse_inputs(out: Path, *inputs: Path | None) -> None:
-    """Raise if a file to be written is one that was read."""
-    for path in inputs:
-        if path is not None and out.exists() and path.exists() and out.samefile(path):
-            raise TableError(f"{out} is what is read here, and would be overwritten: name another file to write")
-
-
-def refuse_existing(out: Path, *, replace: bool) -> None:
-    """Raise if a file to be written exists, unless `make_way` may keep it under another name."""
-    if out.exists() and not replace:
-        raise TableError(f"{out} exists: name another file, or add --replace, which keeps it under a dated name")
-
-
-def make_way(out: Path) -> None:
-    """Keep a file in the way of one to be written under a dated name."""
-    if out.exists():
-        set_aside(out)
-
-
-def clear_leftovers(folder: Path) -> None:
-    """Delete the temporary files of processes that were killed while they wrote to a folder."""
-    for path in folder.glob(".*"):
-        found = _TEMPORARY.fullmatch(path.name)
-        if found and not _is_running(found["process"]):
-            with suppress(OSError):
-                path.unlink()
-
-
-def _is_running(process: str | None) -> bool:
-    # On Windows, os.kill would end the process; but there, a file in use cannot be deleted.
-    if process is None or os.name != "posix":
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
-
-
-def keep_earlier(place: Path | str) -> Path | str:
-    """Rename a file, here or at an address, so that its name has today's date and time; return where it is now."""
-    if isinstance(place, Path):
-        return set_aside(place)
-    return rename_remote(place, next(_dated(PurePath(place))))
-
-
-def _dated(path: PurePath) -> Iterator[str]:
-    """Yield names with today's date and time."""
-    moment = datetime.now().strftime("%Y-%m-%d-%H%M%S")
-    stem, ending = split_name(path)
-    return (f"{stem}-{moment}{f'-{number}' if number else ''}{ending}" for number in count())
-
-
-def set_aside(path: Path) -> Path:
-    """Rename a file or folder so that its name has today's date and time, and return its new path."""
-    kept = next(place for name in _dated(path) if not (place := path.with_name(name)).exists())
-    try:
-        return path.rename(kept)
-    except OSError as error:
-        raise TableError(f"{path} cannot be renamed to {kept.name}: {error.strerror}; rename it yourself") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write values as readable JSON, with the schema number first."""
-    text = json.dumps({"schema": SCHEMA, **values}, indent=2, ensure_ascii=False, allow_nan=False)
-    with atomic_path(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
-
-
-def read_json(path: Path, remedy: str = "make it again with the command that wrote it") -> dict[str, Any]:
-    """Read what `write_json` wrote; a newer schema is an error."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise TableError(f"there is no file {path}: fit first, or check the name") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise TableError(f"{path} cannot be read ({error}): {remedy}") from error
-    with expecting(path, remedy):
-        if values.get("schema", 0) > SCHEMA:
-            raise TableError(f"{path} was written by a newer version (schema {values['schema']}): upgrade it")
-    return dict(values)
-
-
-@contextmanager
-def expecting(path: Path, remedy: str) -> Iterator[None]:
-    """Turn what goes wrong with values of another shape into an error that names the file and the remedy."""
-    try:
-        yield
-    except (AttributeError, ConfigError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise TableError(f"{path} is damaged ({type(error).__name__}: {error}): {remedy}") from error
-
-
 class Origin(NamedTuple):
-    """Where a run comes from.
+    """Where a run comes from."""
 
-    Attributes:
-        version: Version of the package that made it.
-        data: Name of the user's file; empty if unknown.
-    """
-
-    version: str
-    data: str
+    version: str  # version of the package that made it
+    data: str  # name of the user's file; empty if unknown
 
 
 def read_origin(folder: RunFolder) -> Origin:
@@ -334,9 +91,3 @@ def read_origin(folder: RunFolder) -> Origin:
         return Origin(__version__, "")
     start = read_json(folder.settings)
     return Origin(start.get("version", __version__), PurePath(start.get("data", "")).name)
-
-
-def write_page(path: Path, text: str) -> None:
-    """Write a page completely or not at all; characters that UTF-8 cannot encode become question marks."""
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(text.encode("utf-8", "replace"))

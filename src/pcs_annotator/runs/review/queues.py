@@ -2,100 +2,78 @@
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
-from pcs_annotator.base.errors import TableError
+from pcs_annotator.asking.ledger.lock import lock_or_refuse
+from pcs_annotator.base.errors import ConfigError, PcsError, TableError
 from pcs_annotator.core.arrays import Array, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import SEQUENCE, Draw, Queue, fixed_places, frame_hash
 from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
-from pcs_annotator.runs.review.record import Record, now
-from pcs_annotator.runs.review.rows import NO_LABEL, Rows
+from pcs_annotator.runs.review.rows import Rows
 from pcs_annotator.runs.review.values import QueueProgress, ReviewOptions
+from pcs_annotator.runs.review_state import ReviewState, now
 
 QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "conflicts")
 
 
-@dataclass(slots=True)
-class Lease:
-    """A row in somebody's hands."""
+def lock_review(path: Path) -> AbstractContextManager[None]:
+    """Return a context in which nobody else adds to the review in a run folder; an error if somebody else may."""
 
-    reviewer: str
-    token: str
-    until: float
+    def refuse(holder: str) -> PcsError:
+        return ConfigError(f"{path} is being reviewed already, by {holder}: use that page, or stop it first")
+
+    return lock_or_refuse(path / "review", refuse)
 
 
 @dataclass
 class Leases:
-    """Which rows are in whose hands, for some minutes; kept in memory only.
+    """Which rows are in whose hands, for some minutes; kept in memory only."""
 
-    Attributes:
-        seconds: How long a row is kept.
-        clock: Seconds that never run backwards.
-    """
-
-    seconds: float
+    seconds: float  # how long a row is kept
     clock: Callable[[], float] = time.monotonic
-    _held: dict[int, list[Lease]] = field(default_factory=dict)
+    _until: dict[int, dict[str, float]] = field(default_factory=dict)  # row → person → when their lease ends
 
-    def others(self, place: int, reviewer: str) -> list[Lease]:
-        """Return the leases of other people on a row."""
-        return [one for one in self._live(place) if one.reviewer != reviewer]
+    def others(self, place: int, reviewer: str) -> list[str]:
+        """Return the other people who have a row in hand."""
+        moment = self.clock()
+        return [name for name, until in self._until.get(place, {}).items() if name != reviewer and until > moment]
 
-    def take(self, place: int, reviewer: str) -> Lease:
-        """Return this person's lease on a row, new or renewed; their tabs share it."""
-        live = self._live(place)
-        lease = next((one for one in live if one.reviewer == reviewer), None)
-        if lease is None:
-            lease = Lease(reviewer, secrets.token_urlsafe(9), 0.0)
-            live.append(lease)
-        lease.until = self.clock() + self.seconds
-        self._held[place] = live
-        return lease
+    def take(self, place: int, reviewer: str) -> None:
+        """Give a row into this person's hands, or renew their lease; their tabs share it."""
+        self._until.setdefault(place, {})[reviewer] = self.clock() + self.seconds
 
     def drop(self, place: int, reviewer: str) -> None:
         """End this person's lease on a row."""
-        self._held[place] = self.others(place, reviewer)
-
-    def _live(self, place: int) -> list[Lease]:
-        moment = self.clock()
-        return [one for one in self._held.get(place, ()) if one.until > moment]
+        self._until.get(place, {}).pop(reviewer, None)
 
 
 @dataclass
 class _Sequence:
-    """The one sequence of draws from a frame: all rows without gold in the data.
+    """The one sequence of draws from a frame: all rows without gold in the data."""
 
-    Attributes:
-        order: The rows of the frame in their fixed random order.
-        frame: Its hash.
-        reached: How far the order has been walked.
-        outside: Which rows of the run are not in the frame.
-        closed: Which may not be drawn: those, and those that were drawn.
-    """
-
-    order: Integers
-    frame: str
-    reached: int
-    outside: Mask
-    closed: Mask
+    order: Integers  # the rows of the frame in their fixed random order
+    frame: str  # its hash
+    reached: int  # how far the order has been walked
+    outside: Mask  # which rows of the run are not in the frame
+    closed: Mask  # which may not be drawn: those outside, and those that were drawn
 
     @classmethod
-    def of(cls, rows: Rows, order: Integers, draws: Iterable[Draw]) -> _Sequence:
-        outside, names, places = rows.data_gold != UNLABELLED, rows.ids, rows.places
+    def of(cls, rows: Rows, order: Integers, state: ReviewState) -> _Sequence:
+        outside, names = rows.data_gold != UNLABELLED, rows.ids
         ids = [names[place] for place in np.flatnonzero(~outside).tolist()]
         found = cls(order[~outside[order]], frame_hash(ids), 0, outside, outside.copy())
-        for draw in draws:
-            if draw.queue in SEQUENCE and draw.frame == found.frame:
-                found.closed[places[draw.id]] = True
-                found.reached = draw.reached
+        for draw in state.sequence(ids):
+            found.closed[state.places[draw.id]] = True
+            found.reached = draw.reached
         return found
 
     @property
@@ -127,12 +105,12 @@ class _Sequence:
 class Queues:
     """The queues of a review."""
 
-    def __init__(self, rows: Rows, record: Record, options: ReviewOptions) -> None:
-        self.record = record
+    def __init__(self, rows: Rows, state: ReviewState, options: ReviewOptions) -> None:
+        self.state = state
         self.leases = Leases(options.lease_seconds)
         self._rng = np.random.default_rng(options.seed)
         self._order = fixed_places(rows.ids)
-        self._sequence = _Sequence.of(rows, self._order, record.draws)
+        self._sequence = _Sequence.of(rows, self._order, state)
         self.wanted = _wanted(rows, options.double)
         self.take_rows(rows)
 
@@ -143,7 +121,7 @@ class Queues:
         self._audit_frame = ""
         self._doubtful = np.argsort(rows.judgement.certainty, kind="stable")
         self._by_queue: dict[Queue, dict[int, Draw]] = {queue: {} for queue in QUEUES}
-        for draw in self.record.draws:
+        for draw in self.state.draws:
             if draw.queue in ("audit", "doubtful") or draw.frame == self._sequence.frame:
                 self._by_queue[draw.queue][rows.places[draw.id]] = draw
 
@@ -151,7 +129,7 @@ class Queues:
     def auditable(self) -> Mask:
         """Which rows an audit is about: accepted ones without gold, also from people, unless that is the audit's."""
         audited = self._places("audit")
-        taught = self.record.decided != NO_LABEL
+        taught = self.state.decided != UNLABELLED
         taught[audited] = self._sequence.drawn(audited)
         return self.rows.judgement.accepted & self._no_gold & ~taught
 
@@ -181,17 +159,17 @@ class Queues:
     def free(self, place: int, reviewer: str) -> bool:
         """Return whether a person may have a row: fewer people have it or have judged it than are wanted."""
         others = len(self.leases.others(place, reviewer))
-        return others < max(1, int(self.wanted[place]) - int(self.record.coders[place]))
+        return others < max(1, int(self.wanted[place]) - int(self.state.coders[place]))
 
     def blind(self, place: int, reviewer: str) -> bool:
         """Return whether a person must not see what others said: two people code the row, and they come second."""
-        return bool(self.record.coders[place] < self.wanted[place] > 1 and not self.record.by(reviewer)[place])
+        return bool(self.state.coders[place] < self.wanted[place] > 1 and not self.state.by(reviewer)[place])
 
     def progress(self) -> dict[Queue, QueueProgress]:
         """Return how far every queue is."""
-        done, sequence = self.record.coders > 0, self._sequence
+        done, sequence = self.state.coders > 0, self._sequence
         settled = sum(
-            any(one.queue == "conflicts" for one in given) for given in self.record.verdicts.values() if len(given) > 1
+            any(one.queue == "conflicts" for one in given) for given in self.state.verdicts.values() if len(given) > 1
         )
         at_random, learned = int(done[sequence.at_random].sum()), done[self._places("learn")]
         return {
@@ -199,7 +177,7 @@ class Queues:
             "learn": QueueProgress(int(learned.sum()), sequence.left + int((~learned).sum())),
             "audit": QueueProgress(int(done[self._places("audit")].sum()), int((self.auditable & ~done).sum())),
             "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), int((self._no_gold & ~done).sum())),
-            "conflicts": QueueProgress(settled, int(self.record.conflict.sum())),
+            "conflicts": QueueProgress(settled, int(self.state.conflict.sum())),
         }
 
     def _places(self, queue: Queue) -> Integers:
@@ -208,7 +186,7 @@ class Queues:
     def _started(self, reviewer: str, queue: Queue) -> Iterator[int]:
         """Yield rows of a queue that were drawn and still need this person's verdict, in the order of drawing."""
         if queue == "conflicts":
-            places: Array = np.flatnonzero(self.record.conflict)
+            places: Array = np.flatnonzero(self.state.conflict)
             yield from places.tolist()
             return
         places = self._places(queue)
@@ -217,13 +195,15 @@ class Queues:
         yield from dict.fromkeys(places[self._needed(reviewer)[places]].tolist())
 
     def _needed(self, reviewer: str) -> Mask:
-        return np.asarray((self.record.coders < self.wanted) & ~self.record.by(reviewer))
+        return np.asarray((self.state.coders < self.wanted) & ~self.state.by(reviewer))
 
     def _draw(self, reviewer: str, queue: Queue) -> int | None:
         draws: list[Draw] = []
         needed = self._needed(reviewer)
         found = None
-        for draw in self._draws(queue) if self._any_left(queue, needed) else ():
+        # without a row that a person needs, all others would be drawn in vain
+        any_left = queue not in SEQUENCE or bool((needed & ~self._sequence.closed).any())
+        while any_left and (draw := self._next_draw(queue, self.state.last + len(draws) + 1)) is not None:
             place = self.rows.places[draw.id]
             draws.append(draw)
             self._by_queue[queue][place] = draw
@@ -232,32 +212,19 @@ class Queues:
                 break
         if draws:
             try:
-                self.record.add(draws)
+                self.state.add(draws)
             except TableError:  # then these draws did not happen
-                self._sequence = _Sequence.of(self.rows, self._order, self.record.draws)
+                self._sequence = _Sequence.of(self.rows, self._order, self.state)
                 self.take_rows(self.rows)
                 raise
         return found
 
-    def _any_left(self, queue: Queue, needed: Mask) -> bool:
-        """Return whether drawing can end with a row that a person needs; else all rows would be drawn in vain."""
-        return queue not in SEQUENCE or bool((needed & ~self._sequence.closed).any())
-
-    def _draws(self, queue: Queue) -> Iterator[Draw]:
-        """Yield new draws of a queue, until it has no rows left."""
-        number = self.record.last
-        while True:
-            number += 1
-            draw = self._next_draw(queue, number)
-            if draw is None:
-                return
-            yield draw
-
     def _next_draw(self, queue: Queue, number: int) -> Draw | None:
+        """Return a new draw of a queue; None if it has no rows left."""
         if queue in SEQUENCE:
             drawn = self._sequence.draw(queue, self._doubtful, self._rng)
             return drawn and self._noted(drawn, queue, number, self._sequence.frame)
-        among = self.auditable if queue == "audit" else self._no_gold & (self.record.coders == 0)
+        among = self.auditable if queue == "audit" else self._no_gold & (self.state.coders == 0)
         among[self._places(queue)] = False
         if not among.any():
             return None

@@ -8,8 +8,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.review.rows import DECISIONS, Judgement, Rows
@@ -21,21 +22,13 @@ LOWER_PRIORITY = 10
 SECONDS_TO_STOP = 5.0
 
 
-@dataclass(frozen=True)
-class _Ended:
-    """A fit that ended: the rows with its model, or why there are none."""
-
-    rows: Rows | None
-    failed: str = ""
-
-
 class Refits:
     """Learns from verdicts in the background.
 
     Attributes:
         every: Verdicts between two fits; 0 for no fits.
         waiting: Verdicts that the model in force has not learned from.
-        command: What is run.
+        command: The command line of a fit.
 
     `since` tells how many rows people have changed since an event of the review.
     """
@@ -43,11 +36,11 @@ class Refits:
     def __init__(self, rows: Rows, every: int, since: Callable[[int], int]) -> None:
         self.every, self._since = every, since
         self.waiting = since(rows.judgement.learned_until)
-        self.command: Sequence[str] = (sys.executable, "-m", "pcs_annotator", "fit", str(rows.folder.path))
+        self.command: Sequence[str] = (sys.executable, "-m", "pcs_annotator", "fit", str(rows.run.folder.path))
         self._rows = rows
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
-        self._ended: _Ended | None = None
+        self._ended: Rows | str | None = None  # the rows with a new model, or why a fit failed
         self._tried = 0  # how many of those waiting the last fit learns from
         self._closed = False
         self._news = FitNews()
@@ -73,16 +66,16 @@ class Refits:
         self._thread.join()
         ended, self._thread, self._ended = self._ended, None, None
         fits = self._news.fits + 1
-        if ended.rows is None:
+        if isinstance(ended, str):
             # verdicts wait for the next fit, which starts when as many have come again: it may fail likewise
-            self._news = replace(self._news, fits=fits, failed=ended.failed, changed=())
+            self._news = replace(self._news, fits=fits, failed=ended, changed=())
             return None
-        self.waiting, self._tried = self._since(ended.rows.judgement.learned_until), 0
-        changed = tuple(changes_between(self._rows.judgement, ended.rows.judgement))
-        self._rows = ended.rows
+        self.waiting, self._tried = self._since(ended.judgement.learned_until), 0
+        changed = tuple(changes_between(self._rows.judgement, ended.judgement))
+        self._rows = ended
         self._news = FitNews(fits=fits, changed=changed)
         self._start_if_due()
-        return ended.rows
+        return ended
 
     def news(self) -> FitNews:
         """Return what the last fit found, and what is promised now."""
@@ -91,10 +84,7 @@ class Refits:
         if certificate is None:
             return found
         return replace(
-            found,
-            holds=certificate.holds,
-            promise=promised(certificate).headline,
-            rows_to_go=rows_to_go(certificate),
+            found, holds=certificate.holds, promise=promised(certificate).headline, rows_to_go=rows_to_go(certificate)
         )
 
     def wait(self, seconds: float = 60.0) -> None:
@@ -122,10 +112,9 @@ class Refits:
 
     def _fit(self, rows: Rows) -> None:
         try:
-            failed = self._run()
-            self._ended = _Ended(None, failed) if failed else _Ended(rows.refitted())
+            self._ended = self._run() or rows.refitted()
         except Exception as error:  # else a thread would end in silence, and the page would wait for it
-            self._ended = _Ended(None, f"the fit in the background failed: {error}")
+            self._ended = f"the fit in the background failed: {error}"
 
     def _run(self) -> str:
         """Run the fit, and return why it failed; empty if it did not."""
@@ -175,5 +164,4 @@ def rows_to_go(certificate: Certificate) -> tuple[int, int] | None:
 
 
 def _rows(count: int, more: str = "") -> str:
-    which = f"{more} " if more else ""
-    return f"{count:,} {which}row{'' if count == 1 else 's'}"
+    return counted(count, f"{more} row" if more else "row")

@@ -1,79 +1,72 @@
-"""All rows of a run as arrays, what the model in force says about them, and everything about one row."""
+"""All rows of a run as arrays, what the model in force says about them, everything about one row, and queries.
+
+Every filter of a query is one pass over an array or an Arrow column.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pcs_annotator.asking.annotators.prompt import task_prompt
-from pcs_annotator.base.errors import PcsError, PcsWarning, TableError, UnknownRow
-from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.gold import gold_codes, text_hash
+from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning, TableError, UnknownRow
+from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.task import Phrasing, Task, label_lookup, unknown_label
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
-from pcs_annotator.runs import human_review, run_folder
-from pcs_annotator.runs.files.config import Config
-from pcs_annotator.runs.files.runs import RunFolder, read_json
+from pcs_annotator.runs.gold import labels_by_people
+from pcs_annotator.runs.relation_options import relation_options_of
 from pcs_annotator.runs.resolve_config import task_of
-from pcs_annotator.runs.review.values import ShownVariant, ShownVote
+from pcs_annotator.runs.review.values import Query, ShownVote
+from pcs_annotator.runs.review_state import ReviewState
+from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
-from pcs_annotator.tables.tables import Dataset
+from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.tabular import text_column
-from pcs_annotator.verbs.relations import relation_options_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 DECISIONS = ("none", "accept", "agree", "review")
-NO_LABEL = -1
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the model in force says about every row.
+    """What the model in force says about every row."""
 
-    Attributes:
-        model: The model; weights are equal before the first fit.
-        fitted: Whether it was learned.
-        judged: Scores and probabilities.
-        label: Position of the label, `NO_LABEL` where there is no vote.
-        certainty: Confidence of the label, or its score where there is no confidence; -1 without a label.
-        decision: Position in `DECISIONS`.
-        learned_until: Number of the last event of a review that it knows.
-    """
-
-    model: Model
-    fitted: bool
+    model: Model  # weights are equal before the first fit
+    fitted: bool  # whether it was learned
     judged: Verdicts
-    label: Codes
-    certainty: Floats
-    decision: Codes
-    learned_until: int = 0
+    label: Codes  # position of the label, `UNLABELLED` where there is no vote
+    certainty: Floats  # confidence of the label, or its score where there is no confidence; -1 without a label
+    decision: Codes  # position in `DECISIONS`
+    learned_until: int = 0  # number of the last event of a review that it knows
 
     @classmethod
-    def of(cls, folder: RunFolder, votes: Votes) -> Judgement:
-        """Judge votes by the model of a folder; before the first fit, all weights are equal."""
-        fitted = folder.model.exists()
+    def of(cls, run: Run) -> Judgement:
+        """Judge the votes of a run by its model; before the first fit, all weights are equal."""
+        votes, fitted = run.votes, run.folder.model.exists()
         uniform = Model(weights=Weights.uniform(votes), calibrator=None, by_agreement=True)
-        model = run_folder.model_in_force(folder, votes, None) if fitted else uniform
+        model = run.model_in_force(with_gold=False) if fitted else uniform
         judged, silent = model.judged(votes), votes.silent
-        label = np.where(silent, NO_LABEL, judged.best).astype(np.int8)
+        label = np.where(silent, UNLABELLED, judged.best).astype(np.int8)
         certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
         codes = {name: code for code, name in enumerate(DECISIONS)}
         decision = np.array([codes[one or "none"] for one in model.decisions(votes, judged)], dtype=np.int8)
         decision[silent] = codes["review"]
-        until = read_json(folder.model).get("verdicts_until", 0) if fitted else 0
+        until = read_json(run.folder.model).get("verdicts_until", 0) if fitted else 0
         return cls(model, fitted, judged, label, certainty, decision, until)
 
     @property
@@ -84,64 +77,39 @@ class Judgement:
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """All rows of a run.
+    """All rows of a run."""
 
-    Attributes:
-        folder: The run folder.
-        config: The settings of the run.
-        dataset: The rows, with the gold labels of the data.
-        own: The user's columns that hold neither IDs nor texts nor gold: whoever sees gold does not judge the text.
-        texts: The texts, as an Arrow array.
-        answers: All votes, also of annotators that state a confidence.
-        votes: Those of them that scores are computed from.
-        gold: Position of the gold label, from the data or a person's file; `UNLABELLED` where there is none.
-        data_gold: The same, from the data alone.
-        places: ID → position.
-        rewrites: The variants of every row.
-        questions: Relation that changes the question → what was asked.
-        judgement: What the model in force says.
-    """
-
-    folder: RunFolder
-    config: Config
-    dataset: Dataset
-    own: pa.Table
+    run: Run
+    own: pa.Table  # the user's columns without IDs, texts and gold: whoever sees gold does not judge the text
     texts: pa.Array
-    answers: Votes
-    votes: Votes
-    gold: Codes
-    data_gold: Codes
-    places: Mapping[str, int]
+    gold: Codes  # position of the gold label, from the data or a person's file; `UNLABELLED` where there is none
+    data_gold: Codes  # the same, from the data alone
+    places: Mapping[str, int]  # ID → position
     rewrites: vote_files.VariantsByItem
-    questions: Mapping[str, str]
+    questions: Mapping[str, str]  # relation that changes the question → what was asked
     judgement: Judgement
 
     @classmethod
-    def read(cls, folder: RunFolder) -> Rows:
+    def read(cls, path: Path) -> Rows:
         """Read a run folder.
 
         Raises:
             ConfigError: It is not a run folder.
             TableError: A file is missing or damaged, or the model was fitted with other labels.
         """
-        config, start = run_folder.started(folder)
-        dataset, answers = run_folder.recorded_rows(folder, config, start)
-        table, used, votes = dataset.table, dataset.columns, answers.plain()
-        data_gold = gold_codes(votes, dataset.gold or [None] * len(votes))
+        run = Run.open(path)
+        table, used, ids = run.dataset.table, run.dataset.columns, run.answers.ids
+        data_gold = gold_codes(run.votes, run.dataset.gold or [None] * len(ids))
         rows = cls(
-            folder=folder,
-            config=config,
-            dataset=dataset,
+            run=run,
             own=table.drop_columns([name for name in (used.text, used.id, used.gold, *used.coders) if name]),
             texts=text_column(used.text or "", table[used.text]).fill_null(""),
-            answers=answers,
-            votes=votes,
             gold=data_gold,
             data_gold=data_gold,
-            places={name: place for place, name in enumerate(answers.ids)},
-            rewrites=vote_files.VariantsByItem(folder.variants, answers.ids),
-            questions=asked_questions(config),
-            judgement=Judgement.of(folder, votes),
+            places={name: place for place, name in enumerate(ids)},
+            rewrites=vote_files.VariantsByItem(run.folder.variants, ids),
+            questions=asked_questions(run.config),
+            judgement=Judgement.of(run),
         )
         try:
             rows.rewrites.index()
@@ -150,12 +118,12 @@ class Rows:
         return replace(rows, gold=rows.known_gold())
 
     def __len__(self) -> int:
-        return len(self.answers)
+        return len(self.ids)
 
     @property
     def task(self) -> Task:
         """What was asked."""
-        return task_of(self.config)
+        return task_of(self.run.config)
 
     @property
     def own_columns(self) -> Sequence[str]:
@@ -165,17 +133,17 @@ class Rows:
     @property
     def labels(self) -> Sequence[str]:
         """The labels."""
-        return self.answers.labels
+        return self.run.answers.labels
 
     @property
     def ids(self) -> Sequence[str]:
         """The ID of every row."""
-        return self.answers.ids
+        return self.run.answers.ids
 
     @cached_property
     def disagreement(self) -> Mask:
         """Where two models give different labels most often."""
-        shares = self.votes.hard().shares().sum(axis=2)
+        shares = self.run.votes.hard().shares().sum(axis=2)
         top = shares.argmax(axis=2)
         spoken = shares.max(axis=2) > 0
         highest = np.where(spoken, top, -1).max(axis=1)
@@ -184,14 +152,15 @@ class Rows:
 
     def refitted(self) -> Rows:
         """Return the rows with the model and the gold that are in the folder now; texts and votes stay."""
-        return replace(self, judgement=Judgement.of(self.folder, self.votes), gold=self.known_gold())
+        return replace(self, judgement=Judgement.of(self.run), gold=self.known_gold())
 
     def known_gold(self) -> Codes:
         """Return the gold of the data, overridden by what people gave in files, where the text is still the same."""
-        labels = list(self.dataset.gold) or [None] * len(self)
-        for place, one in human_review.labels_by_people(self.folder, self.dataset.items).items():
+        run = self.run
+        labels = list(run.dataset.gold) or [None] * len(self)
+        for place, one in labels_by_people(run.folder, run.dataset.items).items():
             labels[place] = one.label
-        return gold_codes(self.votes, labels)
+        return gold_codes(run.votes, labels)
 
     def place(self, name: str) -> int:
         """Return the position of a row."""
@@ -199,9 +168,34 @@ class Rows:
             raise UnknownRow(f"the run has no row {name!r}: check the ID, or search for a word of its text")
         return self.places[name]
 
+    def code(self, label: str, where: str) -> int:
+        """Return the position of a label; one that the run does not have is an error, said to be found somewhere."""
+        code = label_lookup(self.labels).get(label.casefold())
+        if code is None:
+            raise unknown_label(label, self.labels, where)
+        return code
+
+    def count_labels(self, places: Integers) -> dict[str, int]:
+        """Return label → for how many of these rows the models propose it."""
+        codes = self.judgement.label[places]
+        times = np.bincount(codes[codes >= 0], minlength=len(self.labels)).tolist()
+        return {label: count for label, count in zip(self.labels, times, strict=True) if count}
+
+    def gold_label(self, place: int) -> str | None:
+        """Return the gold label of a row, if it has one."""
+        code = int(self.gold[place])
+        return None if code == UNLABELLED else self.labels[code]
+
+    def proposal(self, place: int) -> tuple[str | None, float | None]:
+        """Return the label that the models propose for a row, and its confidence, as far as there are any."""
+        code, calibrated = int(self.judgement.label[place]), self.judgement.judged.probabilities is not None
+        if code == UNLABELLED:
+            return None, None
+        return self.labels[code], float(self.judgement.certainty[place]) if calibrated else None
+
     def text(self, place: int) -> str:
         """Return the text of a row."""
-        return self.dataset.items[place].text
+        return self.run.dataset.items[place].text
 
     def text_hash(self, place: int) -> str:
         """Return the hash of a row's text."""
@@ -209,7 +203,7 @@ class Rows:
 
     def outcome(self, place: int) -> Outcome:
         """Return what the models say about a row."""
-        return next(self.judgement.model.judge(self.votes.take(np.array([place]))))
+        return next(self.judgement.model.judge(self.run.votes.take(np.array([place]))))
 
     def probabilities(self, place: int) -> list[tuple[str, float]]:
         """Return every label with its probability, or score, the highest first."""
@@ -219,7 +213,8 @@ class Rows:
 
     def votes_on(self, place: int) -> list[ShownVote]:
         """Return all answers about a row."""
-        answers, codes = self.answers, self.answers.codes[place]
+        answers = self.run.answers
+        codes = answers.codes[place]
         found = []
         for annotator, relation, draw in np.argwhere(codes != NOT_ASKED).tolist():
             code = int(codes[annotator, relation, draw])
@@ -236,23 +231,10 @@ class Rows:
             )
         return found
 
-    def variants(self, place: int) -> list[ShownVariant]:
-        """Return what relations made of a row."""
-        return [
-            ShownVariant(
-                one.relation,
-                one.status,
-                one.refused if one.text is None else None if one.status == "original" else one.text,
-                self.questions.get(one.relation),
-                one.reason,
-            )
-            for one in self.rewrites.of(place)
-        ]
-
     @property
     def question(self) -> str:
         """What was asked about the original texts."""
-        return asked(Phrasing(task=self.task), letters=self.config.ask.letters)
+        return asked(Phrasing(task=self.task), letters=self.run.config.ask.letters)
 
     def columns(self, place: int) -> dict[str, str]:
         """Return the user's other columns of a row; empty cells are left out."""
@@ -281,3 +263,68 @@ def asked(phrasing: Phrasing, *, letters: bool) -> str:
     """Return what is asked, without the text: who gets to read it, then the words."""
     where = "One message, with the text at its end" if phrasing.one_message else "System message; the text comes alone"
     return f"{where}\n\n{task_prompt(phrasing.task, 'letter tag' if letters else 'tag')}"
+
+
+FILTERS: Mapping[str, Callable[[Rows, ReviewState, Any], Mask]] = {
+    "label": lambda rows, _, label: rows.judgement.label == rows.code(label, "query"),
+    "decision": lambda rows, _, name: rows.judgement.decision == _decision(name),
+    "least": lambda rows, _, least: rows.judgement.certainty >= least,
+    "most": lambda rows, _, most: rows.judgement.certainty <= most,
+    "disagreement": lambda rows, _, wanted: rows.disagreement == wanted,
+    "reviewer": lambda _, state, reviewer: state.by(reviewer),
+    "reviewed": lambda _, state, wanted: (state.coders > 0) == wanted,
+    "conflict": lambda _, state, wanted: state.conflict == wanted,
+    "verdict": lambda rows, state, label: state.decided == rows.code(label, "query"),
+    "text": lambda rows, _, words: _contains(rows.texts, words),
+}
+"""Field of a query → which rows have the value that it asks for."""
+
+
+def matching(rows: Rows, state: ReviewState, query: Query) -> Integers:
+    """Return the positions of all rows of a query, in its order."""
+    found = np.ones(len(rows), dtype=np.bool_)
+    for name, having in FILTERS.items():
+        value = getattr(query, name)
+        if value is not None and value != "":
+            found &= having(rows, state, value)
+    for name, value in query.columns.items():
+        found &= _equals(rows, name, value)
+    places = np.flatnonzero(found)
+    return places[_order(rows, state, places, query)]
+
+
+def _decision(name: str) -> int:
+    if name not in DECISIONS:
+        raise ConfigError(f"no decision is called {name!r}: there are {', '.join(DECISIONS)}")
+    return DECISIONS.index(name)
+
+
+def _contains(column: Array, words: str) -> Mask:
+    """Return where a column of texts contains some words, whatever the case."""
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.match_substring(column, words, ignore_case=True).fill_null(False))
+
+
+def _equals(rows: Rows, name: str, value: str) -> Mask:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if name not in rows.own_columns:
+        raise ConfigError(f"the data has no column {name!r} to filter by: there are {', '.join(rows.own_columns)}")
+    column = rows.own[name]
+    texts = column if pa.types.is_string(column.type) else column.cast(pa.string())
+    same = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), value.strip().lower())
+    return np.asarray(same.fill_null(False))
+
+
+def _order(rows: Rows, state: ReviewState, places: Integers, query: Query) -> Integers:
+    certainty = rows.judgement.certainty[places]
+    if query.sort == "doubtful":
+        return np.argsort(certainty, kind="stable")
+    if query.sort == "certain":
+        return np.argsort(-certainty, kind="stable")
+    if query.sort == "recent":
+        latest = np.array([state.changes.get(place, UNLABELLED) for place in places.tolist()], dtype=np.intp)
+        return np.argsort(-latest, kind="stable")
+    return np.arange(len(places))

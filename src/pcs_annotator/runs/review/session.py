@@ -16,30 +16,26 @@ import numpy as np
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, TableError, UserError
 from pcs_annotator.core.arrays import Integers
-from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
-from pcs_annotator.core.task import Task, label_lookup, unknown_label
+from pcs_annotator.core.task import Task, label_code
+from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.review import search
-from pcs_annotator.runs.review.queues import QUEUES, Queues
-from pcs_annotator.runs.review.record import Record, lock_review, now
+from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
-from pcs_annotator.runs.review.rows import DECISIONS, Rows
+from pcs_annotator.runs.review.rows import DECISIONS, Rows, matching
 from pcs_annotator.runs.review.values import (
-    Agreement,
-    Found,
+    AcceptedRows,
     FoundRow,
+    FoundRows,
     Given,
-    Pair,
     Progress,
     Query,
+    ReviewerAgreement,
+    ReviewerPair,
     ReviewOptions,
-    Saved,
     Shown,
-    ShownVariant,
-    Undone,
 )
+from pcs_annotator.runs.review_state import ReviewState, now
 
 NOT_FITTED = "this run was not fitted yet: all models count the same, and labels have no confidence, until a fit"
 LONGEST_PAUSE = 600.0
@@ -52,24 +48,22 @@ class Review:
     """A review of one run: rows to see, verdicts to store, and how far it is.
 
     Attributes:
-        task: What is to be decided.
         labels: The labels.
         columns: The user's own columns, besides ID and text.
         guidelines: For the people who review, in Markdown.
         notes: What a person should know at the start, in sentences.
     """
 
-    def __init__(self, rows: Rows, record: Record, options: ReviewOptions) -> None:
-        self._rows, self._record, self._lock = rows, record, ExitStack()
-        self._queues = Queues(rows, record, options)
-        self._refits = Refits(rows, options.refit_every, record.since)
+    def __init__(self, rows: Rows, state: ReviewState, options: ReviewOptions) -> None:
+        self._rows, self._state, self._lock = rows, state, ExitStack()
+        self._queues = Queues(rows, state, options)
+        self._refits = Refits(rows, options.refit_every, state.since)
         self._trails: dict[str, dict[str, None]] = {}
-        self.task: Task = rows.task
         self.labels: Sequence[str] = rows.labels
         self.columns: Sequence[str] = rows.own_columns
         self.guidelines = _guidelines(rows.task, options.guidelines)
-        self.notes: Sequence[str] = record.notes if rows.judgement.fitted else [NOT_FITTED, *record.notes]
-        for reviewer, given in record.given_by.items():
+        self.notes: Sequence[str] = state.notes if rows.judgement.fitted else [NOT_FITTED, *state.notes]
+        for reviewer, given in state.given_by.items():
             self._trails[reviewer] = dict.fromkeys(one.id for one in given.values())
 
     @classmethod
@@ -80,15 +74,14 @@ class Review:
             ConfigError: There is no run folder, or somebody else reviews it.
             TableError: A file of it cannot be read.
         """
-        folder, options = RunFolder(path), options or ReviewOptions()
         if not path.is_dir():
             raise ConfigError(f"there is no run folder {path}: check the name, or make one with pcs run")
         with ExitStack() as stack:
             stack.enter_context(lock_review(path))
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", PcsWarning)
-                rows = Rows.read(folder)
-            review = cls(rows, Record.read(rows), options)
+                rows = Rows.read(path)
+            review = cls(rows, rows.run.review(), options or ReviewOptions())
             review.notes = [*(str(one.message) for one in caught), *review.notes]
             review._lock = stack.pop_all()
             return review
@@ -108,7 +101,7 @@ class Review:
         """Go on with a new model if a fit in the background has ended."""
         fitted = self._refits.take()
         if fitted is not None:
-            self._rows = self._record.rows = fitted
+            self._rows = fitted
             self._queues.take_rows(fitted)
 
     # ── rows ──
@@ -138,12 +131,12 @@ class Review:
         rows = self._rows
         holders = self._queues.leases.others(place, reviewer)
         free = self._queues.free(place, reviewer)
-        lease = self._queues.leases.take(place, reviewer).token if free else ""
+        if free:
+            self._queues.leases.take(place, reviewer)
         self._trails.setdefault(reviewer, {}).setdefault(rows.ids[place])
-        gold = int(rows.gold[place])
-        variants, unread = list[ShownVariant](), ""
+        variants, unread = list[Variant](), ""
         try:
-            variants = rows.variants(place)
+            variants = rows.rewrites.of(place)
         except TableError as error:  # the row can be judged without them
             unread = str(error)
         return Shown(
@@ -154,29 +147,30 @@ class Review:
             variants=variants,
             unread=unread,
             question=rows.question,
+            questions=rows.questions,
             votes=rows.votes_on(place),
-            gold=None if gold == UNLABELLED else rows.labels[gold],
+            gold=rows.gold_label(place),
             reviewed=self._visible(place, reviewer),
             columns=rows.columns(place),
             queue=queue,
-            lease=lease,
-            held_by="" if free else holders[0].reviewer,
+            held=free,
+            held_by="" if free else holders[0],
             version=self._version(place, reviewer),
             draw=self._queues.draw_of(place, queue),
         )
 
     def _visible(self, place: int, reviewer: str) -> Reviewed | None:
-        return None if self._queues.blind(place, reviewer) else self._record.reviewed(place)
+        return None if self._queues.blind(place, reviewer) else self._state.reviewed(place)
 
     def _version(self, place: int, reviewer: str) -> int:
         # whoever must not see what others said is not stopped by it either
         blind = self._queues.wanted[place] > 1
-        return self._record.changes.get((place, reviewer) if blind else place, 0)
+        return self._state.changes.get((place, reviewer) if blind else place, 0)
 
     # ── verdicts ──
 
-    def submit(self, given: Given) -> Saved:
-        """Store a verdict; it is on disk when this returns.
+    def submit(self, given: Given) -> Verdict:
+        """Store a verdict, and return it as it is on disk now.
 
         Raises:
             UnknownRow: The run has no such row.
@@ -185,21 +179,16 @@ class Review:
             ChangedMeanwhile: The row was judged since it was shown.
         """
         place, reviewer = self._rows.place(given.id), _name(given.reviewer)
-        label = self._label(given.label)
+        label = None if given.label is None else self.labels[self._rows.code(given.label, "verdict")]
         self._check_lease(place, replace(given, reviewer=reviewer))
-        verdict = self._verdict(place, label, replace(given, reviewer=reviewer), self._record.last + 1)
-        self._record.add([verdict])
+        verdict = self._verdict(place, label, replace(given, reviewer=reviewer), self._state.last + 1)
+        self._state.add([verdict])
         self._queues.leases.drop(place, reviewer)
         self._refits.saw(1)
-        return Saved([given.id], [verdict.number])
+        return verdict
 
     def _label(self, label: str | None) -> str | None:
-        if label is None:
-            return None
-        code = label_lookup(self.labels).get(label.casefold())
-        if code is None:
-            raise unknown_label(label, self.labels, "verdict")
-        return self.labels[code]
+        return None if label is None else self.labels[label_code(label, self.labels, "verdict")]
 
     def _check_lease(self, place: int, given: Given) -> None:
         if self._version(place, given.reviewer) != given.version:
@@ -207,97 +196,87 @@ class Review:
                 f"row {given.id!r} was judged since it was shown to you: look at it again, then decide"
             )
         if not self._queues.free(place, given.reviewer):
-            holder = self._queues.leases.others(place, given.reviewer)[0].reviewer
+            holder = self._queues.leases.others(place, given.reviewer)[0]
             raise LeaseExpired(f"row {given.id!r} is in the hands of {holder} now: take the next one")
-        if not given.lease:
+        if not given.held:
             raise LeaseExpired(f"row {given.id!r} was in somebody else's hands when it was shown: open it again")
 
     def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
-        rows = self._rows
-        code, certainty = int(rows.judgement.label[place]), float(rows.judgement.certainty[place])
-        calibrated = rows.judgement.judged.probabilities is not None
+        proposed, confidence = self._rows.proposal(place)
         return Verdict(
             number=number,
-            id=rows.ids[place],
-            text_hash=rows.text_hash(place),
+            id=self._rows.ids[place],
+            text_hash=self._rows.text_hash(place),
             label=label,
             reviewer=given.reviewer,
             at=now(),
             queue=self._queue_of(place, given),
             seconds=given.seconds,
-            proposed=rows.labels[code] if code >= 0 else None,
-            confidence=certainty if code >= 0 and calibrated else None,
+            proposed=proposed,
+            confidence=confidence,
             note=given.note,
             group=group,
         )
 
     def _queue_of(self, place: int, given: Given) -> Queue:
         """Return the queue if it really showed the row: what a verdict may be used for depends on it."""
-        reviewed = self._record.reviewed(place)
+        reviewed = self._state.reviewed(place)
         earlier = reviewed and reviewed.by_reviewer.get(given.reviewer)
         if earlier and earlier.queue == "conflicts":  # who settled a conflict and corrects that still settles it
             return "conflicts"
         if given.queue == "conflicts":
-            return given.queue if self._record.conflict[place] else "chosen"
+            return given.queue if self._state.conflict[place] else "chosen"
         return given.queue if self._queues.draw_of(place, given.queue) else "chosen"
 
-    def undo(self, reviewer: str) -> Undone | None:
-        """Take back a person's last verdict, or all of a group; None if there is none."""
-        verdicts = self._record.latest_of(_name(reviewer))
-        if not verdicts:
-            return None
-        numbers = tuple(one.number for one in verdicts)
-        self._record.add([Undo(number=self._record.last + 1, verdicts=numbers, reviewer=_name(reviewer), at=now())])
-        self._refits.saw_undone(len(verdicts))
-        return Undone([one.id for one in verdicts], verdicts[0].queue)
+    def undo(self, reviewer: str) -> list[Verdict]:
+        """Take back a person's last verdict, or all of a group, and return what was taken back; empty if nothing is."""
+        verdicts = self._state.latest_of(_name(reviewer))
+        if verdicts:
+            numbers = tuple(one.number for one in verdicts)
+            self._state.add([Undo(number=self._state.last + 1, verdicts=numbers, reviewer=_name(reviewer), at=now())])
+            self._refits.saw_undone(len(verdicts))
+        return verdicts
 
     # ── lists ──
 
-    def find(self, query: Query, reviewer: str = "") -> Found:
+    def find(self, query: Query, reviewer: str = "") -> FoundRows:
         """Return the rows of a query, as the person may see them who asks."""
         self._take_new_model()
-        places = search.matching(self._rows, self._record, query)
+        places = matching(self._rows, self._state, query)
         start = query.page * query.size
         shown = places[start : start + query.size].tolist()
-        return Found(
+        return FoundRows(
             total=len(places),
             rows=[self._found(place, reviewer) for place in shown],
             acceptable=len(self._acceptable(places, reviewer)),
-            counts=search.counts(self._rows, self._record, places),
+            labels=self._rows.count_labels(places),
             fits=self._refits.news().fits,
         )
 
     def _found(self, place: int, reviewer: str) -> FoundRow:
-        rows, judgement = self._rows, self._rows.judgement
-        code, gold = int(judgement.label[place]), int(rows.gold[place])
-        calibrated = judgement.judged.probabilities is not None
+        rows = self._rows
+        decision, seen = DECISIONS[rows.judgement.decision[place]], self._visible(place, reviewer)
         return FoundRow(
-            rows.ids[place],
-            rows.text(place),
-            rows.labels[code] if code >= 0 else None,
-            float(judgement.certainty[place]) if code >= 0 and calibrated else None,
-            DECISIONS[judgement.decision[place]],
-            None if gold == UNLABELLED else rows.labels[gold],
-            self._visible(place, reviewer),
+            rows.ids[place], rows.text(place), *rows.proposal(place), decision, rows.gold_label(place), seen
         )
 
     def _acceptable(self, places: Integers, reviewer: str) -> Integers:
-        return places[(self._rows.judgement.label[places] >= 0) & ~self._record.by(reviewer)[places]]
+        return places[(self._rows.judgement.label[places] >= 0) & ~self._state.by(reviewer)[places]]
 
-    def accept_all(self, query: Query, reviewer: str, expected: int, fits: int | None = None) -> Saved:
+    def accept_all(self, query: Query, reviewer: str, expected: int, fits: int | None = None) -> AcceptedRows:
         """Accept the models' labels of all rows of a query that this person has not judged; `undo` takes all back.
 
         Args:
             query: The rows, on all pages.
             reviewer: Who accepts.
-            expected: `Found.acceptable`, as the person saw it.
-            fits: `Found.fits`, as well; None not to compare it.
+            expected: `FoundRows.acceptable`, as the person saw it.
+            fits: `FoundRows.fits`, as well; None not to compare it.
 
         Raises:
             ChangedMeanwhile: There are more or fewer such rows by now, or a fit has changed their labels.
         """
         reviewer = _name(reviewer)
-        places = self._acceptable(search.matching(self._rows, self._record, query), reviewer)
+        places = self._acceptable(matching(self._rows, self._state, query), reviewer)
         if fits is not None and fits != self._refits.news().fits:
             raise ChangedMeanwhile("a fit has changed labels since the list was shown: look at it again")
         if len(places) != expected:
@@ -306,52 +285,50 @@ class Review:
             )
         free = [place for place in places.tolist() if self._queues.free(place, reviewer)]
         group = secrets.token_hex(6)
-        given = Given(id="", label=None, reviewer=reviewer, queue="chosen", lease="", version=0)
+        given = Given(id="", label=None, reviewer=reviewer, queue="chosen", held=False, version=0)
         verdicts = [
             self._verdict(place, self.labels[self._rows.judgement.label[place]], given, number, group)
-            for number, place in enumerate(free, self._record.last + 1)
+            for number, place in enumerate(free, self._state.last + 1)
         ]
         if verdicts:
-            self._record.add(verdicts)
+            self._state.add(verdicts)
             self._refits.saw(len(verdicts))
-        return Saved([one.id for one in verdicts], [one.number for one in verdicts], len(places) - len(free))
+        return AcceptedRows(verdicts, len(places) - len(free))
 
     # ── how far ──
 
     def progress(self, reviewer: str) -> Progress:
         """Return how far the review is, and the pace of one person."""
         self._take_new_model()
-        record = self._record
-        own = [] if not reviewer else list(record.given_by.get(_name(reviewer), {}).values())
+        state = self._state
+        own = [] if not reviewer else list(state.given_by.get(_name(reviewer), {}).values())
         taken = [one.seconds for one in own if one.seconds is not None and one.seconds <= LONGEST_PAUSE][-LATEST:]
         return Progress(
             rows=len(self._rows),
-            reviewed=int((record.coders > 0).sum()),
+            reviewed=int((state.coders > 0).sum()),
             verdicts=sum(one.label is not None for one in own),
-            skipped=sum(one.label is None for one in own),
             seconds=statistics.median(taken) if taken else None,
             per_hour=3600 * len(taken) / sum(taken) if sum(taken) else None,
             queues=self._queues.progress(),
-            reviewers={name: int(mask.sum()) for name, mask in record.judged_by.items() if mask.any()},
+            reviewers={name: int(mask.sum()) for name, mask in state.judged_by.items() if mask.any()},
             fit=self._refits.news(),
         )
 
-    def agreement(self) -> Agreement:
+    def agreement(self) -> ReviewerAgreement:
         """Return how well reviewers agree on the rows that several have judged by themselves."""
-        places = np.flatnonzero(self._record.coders > 1)
-        labels = self._record.labels_of(places)
+        places = np.flatnonzero(self._state.coders > 1)
+        labels = self._state.labels_of(places)
         pairs = []
         for (first, ours), (second, theirs) in combinations(labels.items(), 2):
             kappa = cohens_kappa(ours, theirs)
             alike = int(((ours == theirs) & (ours >= 0)).sum())
             if kappa.rows:
-                pairs.append(Pair(first, second, kappa.rows, alike, kappa.value))
+                pairs.append(ReviewerPair(first, second, kappa.rows, alike, kappa.value))
         alpha = krippendorffs_alpha(np.array(list(labels.values()))) if pairs else None
-        return Agreement(
+        return ReviewerAgreement(
             pairs=pairs,
             alpha=alpha and alpha.value,
             rows=alpha.rows if alpha else 0,
-            conflicts=int(self._record.conflict.sum()),
         )
 
 

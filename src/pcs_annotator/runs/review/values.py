@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pcs_annotator.core.outcome import Decision, Outcome
-from pcs_annotator.core.review import Draw, Queue, Reviewed
-from pcs_annotator.core.variant import Status
+from pcs_annotator.core.review import Draw, Queue, Reviewed, Verdict
+from pcs_annotator.core.variant import Variant
 
 Sort = Literal["row", "doubtful", "certain", "recent"]
 """The order of found rows: as in the data, least certain first, most certain first, latest verdict first."""
@@ -17,39 +17,14 @@ Sort = Literal["row", "doubtful", "certain", "recent"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewOptions:
-    """How to review.
+    """How to review."""
 
-    Attributes:
-        double: Share of rows that a second reviewer sees too, without the first one's verdict.
-        refit_every: Verdicts between two fits in the background; 0 for no fits.
-        lease_seconds: How long a shown row is kept for the person who sees it.
-        guidelines: A Markdown file for the people who review; None for the task's instruction and meanings.
-        seed: Makes draws repeatable, for tests; None for real randomness.
-    """
-
-    double: float = 0.0
-    refit_every: int = 10
-    lease_seconds: float = 300.0
+    double: float = 0.0  # share of rows that a second reviewer sees too, without the first one's verdict
+    refit_every: int = 10  # verdicts between two fits in the background; 0 for no fits
+    lease_seconds: float = 300.0  # how long a shown row is kept for the person who sees it
+    # a Markdown file for the people who review; None for the task's instruction and meanings
     guidelines: Path | None = None
-    seed: int | None = None
-
-
-class ShownVariant(NamedTuple):
-    """What a relation made of the text or of the question.
-
-    Attributes:
-        relation: The relation.
-        status: What became of it; `original` if it changes the question only.
-        text: The rewritten text, or the rejected one; None if there is none.
-        question: What was asked instead of `Shown.question`; None if the relation leaves the question as it is.
-        reason: Why there is no rewrite, or why it was rejected.
-    """
-
-    relation: str
-    status: Status
-    text: str | None
-    question: str | None
-    reason: str
+    seed: int | None = None  # makes draws repeatable, for tests; None for real randomness
 
 
 class ShownVote(NamedTuple):
@@ -64,43 +39,27 @@ class ShownVote(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One row for a person to decide.
-
-    Attributes:
-        id: The row.
-        text: Its text.
-        outcome: What the models say: label, confidence, decision and reason.
-        probabilities: Label and probability, the most probable first; scores where there is no confidence.
-        variants: What relations made of it.
-        unread: Why variants cannot be shown; empty if they can.
-        question: What was asked about the original text.
-        votes: All answers; questions that were not asked are left out.
-        gold: The gold label of the data or of an earlier file; verdicts are in `reviewed`.
-        reviewed: What people said; None if nobody did, or if this person is to judge first (double coding).
-        columns: The user's other columns.
-        queue: The queue that shows it.
-        lease: Give it back with the verdict; empty if the row is in somebody else's hands.
-        held_by: Who has it in hands, if that is somebody else.
-        version: Give it back with the verdict: it tells whether the row was judged meanwhile.
-        draw: How it was drawn; None if the person chose it.
-    """
+    """One row for a person to decide."""
 
     id: str
     text: str
-    outcome: Outcome
+    outcome: Outcome  # what the models say: label, confidence, decision and reason
+    # label and probability, the most probable first; scores where there is no confidence
     probabilities: Sequence[tuple[str, float]]
-    variants: Sequence[ShownVariant]
-    question: str
-    votes: Sequence[ShownVote]
-    gold: str | None
+    variants: Sequence[Variant]  # what relations made of it
+    question: str  # what was asked about the original text
+    questions: Mapping[str, str]  # relation → what was asked instead, if it changes the question
+    votes: Sequence[ShownVote]  # all answers; questions that were not asked are left out
+    gold: str | None  # the gold label of the data or of an earlier file; verdicts are in `reviewed`
+    # what people said; None if nobody did, or if this person is to judge first (double coding)
     reviewed: Reviewed | None
-    columns: Mapping[str, str]
-    queue: Queue
-    lease: str
-    version: int
-    unread: str = ""
-    held_by: str = ""
-    draw: Draw | None = None
+    columns: Mapping[str, str]  # the user's other columns
+    queue: Queue  # the queue that shows it
+    held: bool  # whether it is in this person's hands now; give it back with the verdict
+    version: int  # give it back with the verdict: it tells whether the row was judged meanwhile
+    unread: str = ""  # why variants cannot be shown; empty if they can
+    held_by: str = ""  # who is looking at it, if that is somebody else
+    draw: Draw | None = None  # how it was drawn; None if the person chose it
 
     @property
     def for_estimates(self) -> bool:
@@ -116,68 +75,37 @@ class Given:
     label: str | None
     reviewer: str
     queue: Queue
-    lease: str
+    held: bool  # whether the row was in this person's hands when it was shown
     version: int
     seconds: float | None = None
     note: str = ""
 
 
-class Saved(NamedTuple):
-    """What is on disk now.
+class AcceptedRows(NamedTuple):
+    """New verdicts on the rows of a list, and how many rows were left out because somebody else has them in hand."""
 
-    Attributes:
-        ids: Rows with a new verdict.
-        numbers: The events' numbers.
-        left_out: Rows of a list that were left out, because they are in somebody else's hands.
-    """
-
-    ids: Sequence[str]
-    numbers: Sequence[int]
-    left_out: int = 0
-
-
-class Undone(NamedTuple):
-    """Rows whose last verdict was taken back, and the queue that had shown them."""
-
-    ids: Sequence[str]
-    queue: Queue
+    verdicts: Sequence[Verdict]
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """Which rows to list; None, empty texts and empty mappings leave a filter out.
+    """Which rows to list; None, empty texts and empty mappings leave a filter out."""
 
-    Attributes:
-        label: The models' label; `""` for no filter.
-        decision: The decision; `none` for rows without one.
-        least: Least confidence, or score where there is no confidence.
-        most: Most confidence.
-        disagreement: Whether models disagree about the original text.
-        reviewer: Who has given a verdict.
-        reviewed: Whether anybody has given a verdict.
-        conflict: Whether reviewers differ.
-        verdict: The label that people gave.
-        text: What the text contains, whatever the case.
-        columns: Column → value that a row has there, whatever the case.
-        sort: The order.
-        page: Which page, from 0 on.
-        size: Rows on a page.
-    """
-
-    label: str = ""
-    decision: Decision | Literal["none", ""] = ""
-    least: float | None = None
-    most: float | None = None
-    disagreement: bool | None = None
-    reviewer: str = ""
-    reviewed: bool | None = None
-    conflict: bool | None = None
-    verdict: str = ""
-    text: str = ""
-    columns: Mapping[str, str] = field(default_factory=dict)
-    sort: Sort = "row"
-    page: int = 0
-    size: int = 50
+    label: str = ""  # the models' label; `""` for no filter
+    decision: Decision | Literal["none", ""] = ""  # the decision; `none` for rows without one
+    least: float | None = None  # least confidence, or score where there is no confidence
+    most: float | None = None  # most confidence
+    disagreement: bool | None = None  # whether models disagree about the original text
+    reviewer: str = ""  # who has given a verdict
+    reviewed: bool | None = None  # whether anybody has given a verdict
+    conflict: bool | None = None  # whether reviewers differ
+    verdict: str = ""  # the label that people gave
+    text: str = ""  # what the text contains, whatever the case
+    columns: Mapping[str, str] = field(default_factory=dict)  # column → value that a row has there, whatever the case
+    sort: Sort = "row"  # the order
+    page: int = 0  # which page, from 0 on
+    size: int = 50  # rows on a page
 
 
 class FoundRow(NamedTuple):
@@ -193,22 +121,14 @@ class FoundRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """The rows of a query.
+class FoundRows:
+    """The rows of a query."""
 
-    Attributes:
-        total: How many rows it has in all.
-        rows: Those of the page.
-        acceptable: How many of all have a label that `accept_all` would accept for the person who asked.
-        counts: `label`, `decision` and `reviewed` → value → how many of all.
-        fits: Which model gave the labels, as a number; give it to `accept_all`.
-    """
-
-    total: int
-    rows: Sequence[FoundRow]
-    acceptable: int
-    fits: int
-    counts: Mapping[str, Mapping[str, int]]
+    total: int  # how many rows it has in all
+    rows: Sequence[FoundRow]  # those of the page
+    acceptable: int  # how many of all have a label that `accept_all` would accept for the person who asked
+    fits: int  # which model gave the labels, as a number; give it to `accept_all`
+    labels: Mapping[str, int]  # proposed label → how many of all have it
 
 
 class QueueProgress(NamedTuple):
@@ -220,57 +140,34 @@ class QueueProgress(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitNews:
-    """What the last fit in the background found.
+    """What the last fit in the background found."""
 
-    Attributes:
-        running: Whether a fit is under way.
-        fits: How many have ended.
-        waiting: Verdicts that the model in force has not learned from.
-        changed: What the last fit changed, in sentences.
-        failed: Why the last fit failed, in a sentence; empty if it did not.
-        holds: Whether there is a promise.
-        promise: The promise, or why there is none, in a sentence.
-        rows_to_go: About how many more random rows the promise needs; None if it holds, or that is unknown.
-    """
-
-    running: bool = False
-    fits: int = 0
-    waiting: int = 0
-    changed: Sequence[str] = ()
-    failed: str = ""
-    holds: bool = False
-    promise: str = ""
+    running: bool = False  # whether a fit is under way
+    fits: int = 0  # how many have ended
+    waiting: int = 0  # verdicts that the model in force has not learned from
+    changed: Sequence[str] = ()  # what the last fit changed, in sentences
+    failed: str = ""  # why the last fit failed, in a sentence; empty if it did not
+    holds: bool = False  # whether there is a promise
+    promise: str = ""  # the promise, or why there is none, in a sentence
+    # about how many more random rows the promise needs; None if it holds, or that is unknown
     rows_to_go: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a review is.
+    """How far a review is."""
 
-    Attributes:
-        rows: Rows of the run.
-        reviewed: Rows with a verdict of anybody.
-        verdicts: Verdicts of this person that count.
-        skipped: Rows that this person skipped.
-        seconds: Median seconds per row of this person's latest verdicts; None before the first.
-        per_hour: Their pace while they worked; None before the first.
-        queues: Queue → progress.
-        reviewers: Who has reviewed, and how many rows each.
-        fit: What was learned meanwhile.
-    """
-
-    rows: int
-    reviewed: int
-    verdicts: int
-    skipped: int
-    seconds: float | None
-    per_hour: float | None
-    queues: Mapping[Queue, QueueProgress]
-    reviewers: Mapping[str, int]
-    fit: FitNews
+    rows: int  # rows of the run
+    reviewed: int  # rows with a verdict of anybody
+    verdicts: int  # verdicts of this person that count
+    seconds: float | None  # median seconds per row of this person's latest verdicts; None before the first
+    per_hour: float | None  # their pace while they worked; None before the first
+    queues: Mapping[Queue, QueueProgress]  # queue → progress
+    reviewers: Mapping[str, int]  # who has reviewed, and how many rows each
+    fit: FitNews  # what was learned meanwhile
 
 
-class Pair(NamedTuple):
+class ReviewerPair(NamedTuple):
     """Two reviewers: rows that both judged, how many alike, and κ; None where it is not defined."""
 
     first: str
@@ -281,17 +178,9 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """How well reviewers agree.
+class ReviewerAgreement:
+    """How well reviewers agree."""
 
-    Attributes:
-        pairs: Every two who have judged the same rows.
-        alpha: Krippendorff's α over all; None where it is not defined.
-        rows: Rows with verdicts of two or more.
-        conflicts: Rows on which they differ and nobody has settled it.
-    """
-
-    pairs: Sequence[Pair]
-    alpha: float | None
-    rows: int
-    conflicts: int
+    pairs: Sequence[ReviewerPair]  # every two who have judged the same rows
+    alpha: float | None  # krippendorff's α over all; None where it is not defined
+    rows: int  # rows with verdicts of two or more

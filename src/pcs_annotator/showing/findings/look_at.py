@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pcs_annotator.core.weights import Flag, FlagKind
+from pcs_annotator.runs.facts import Facts
 from pcs_annotator.showing.findings import answers, labels
-from pcs_annotator.showing.findings.facts import Facts
 
 IMPORTANCE: tuple[FlagKind, ...] = (
     "promise fell away",

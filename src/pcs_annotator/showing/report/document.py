@@ -7,27 +7,32 @@ import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 
-from pcs_annotator.showing.report.markup import Markup, joined, tag
+from pcs_annotator.showing.blocks import Block, Section, Words
+from pcs_annotator.showing.markup import Markup, joined, tag
+from pcs_annotator.showing.to_html import html_of, inline
 
 STYLES = ("colours.css", "style.css", "charts.css")
 SCRIPT = "explore.js"
 
 
-def document(
-    name: str, header: Markup, sections: Sequence[tuple[str, str, Markup]], styles: Sequence[str] = STYLES
-) -> str:
-    """Return a whole page; each section has a name, a title for the navigation, and its contents."""
-    links = [tag("a", title, href=f"#{anchor}") for anchor, title, _ in sections]
-    anchors = [anchor for anchor, _, _ in sections]
-    skip = ("rows", "#rows") if "rows" in anchors else ("contents", f"#{anchors[0]}")
-    # the script is for a list of rows; user texts have no bare quotes
-    script = [_asset(SCRIPT)] if any('id="list"' in shown for _, _, shown in sections) else []
+def header(title: Words, *shown: Block, overline: str = "") -> Markup:
+    """Return the top of a page."""
+    above = tag("p", overline, class_="overline") if overline else None
+    return tag("header", above, tag("h1", inline(title)), html_of(*shown))
+
+
+def document(name: str, header: Markup, sections: Sequence[Section], styles: Sequence[str] = STYLES) -> str:
+    """Return a whole page."""
+    links = [tag("a", one.menu or one.title, href=f"#{one.name}") for one in sections]
+    has_rows = any(one.name == "rows" for one in sections)
+    skip = ("rows", "#rows") if has_rows else ("contents", f"#{sections[0].name}")
+    script = [_asset(SCRIPT)] if has_rows else []  # it finds and orders rows
     body = tag(
         "body",
         tag("a", f"Skip to the {skip[0]}", href=skip[1], class_="skip"),
         header,
         tag("nav", *links, aria_label="Sections"),
-        tag("main", *(shown for _, _, shown in sections)),
+        tag("main", html_of(*sections)),
         *(tag("script", one) for one in script),
     )
     return f"<!DOCTYPE html>\n{tag('html', _head(name, styles, script), body, lang='en')}\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcs_annotator.runs.files.runs import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing.blocks import Section
 from pcs_annotator.showing.report.document import document, title_of
 from pcs_annotator.showing.report.sections.agreement import agreement
 from pcs_annotator.showing.report.sections.answers import distribution, flips, silences
@@ -16,24 +16,8 @@ from pcs_annotator.showing.report.sections.relations import relations
 from pcs_annotator.showing.report.sections.rows import rows
 from pcs_annotator.showing.report.sections.settings import settings
 from pcs_annotator.showing.report.sections.summary import headline, look_at, promise
-from pcs_annotator.showing.report.view import view_of
-
-SECTIONS = (
-    ("look-at", "What to look at", look_at),
-    ("promise", "Promise", promise),
-    ("quality", "Quality", quality),
-    ("agreement", "Agreement", agreement),
-    ("curves", "Curves", curves),
-    ("labels", "Labels", distribution),
-    ("weights", "Weights", weights),
-    ("relations", "Relations", relations),
-    ("flips", "Flips", flips),
-    ("silences", "Missing answers", silences),
-    ("saved", "Calls saved", saved),
-    ("cost", "Cost", cost),
-    ("settings", "Settings", settings),
-    ("rows", "Rows", rows),  # the longest by far
-)
+from pcs_annotator.showing.report.view import View, view_of
+from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 
 
 def write_report(result: RunResult, path: Path | None = None, *, replace: bool = False) -> Path:
@@ -68,4 +52,26 @@ def write_figures(result: RunResult, folder: Path) -> list[Path]:
 def render(result: RunResult) -> str:
     """Return the page of a run; the same run gives the same page."""
     view = view_of(result)
-    return document(view.data_name, headline(view), [(name, title, show(view)) for name, title, show in SECTIONS])
+    return document(view.data_name, headline(view), sections(view))
+
+
+def sections(view: View) -> list[Section]:
+    """Return the sections of the page, in their order; the rows, by far the longest, come last."""
+    result, learned = view.result, view.result.learned
+    unit = "questions" if result.config.relations.rewriter else "calls"
+    return [
+        look_at(result.facts),
+        promise(learned.model, learned.drift, result.counts),
+        quality(learned, result.config.learn.folds, unit),
+        agreement(view),
+        curves(view),
+        distribution(view),
+        weights(learned.model.weights, result.votes),
+        relations(view),
+        flips(view),
+        silences(view),
+        saved(learned.spending),
+        cost(result),
+        settings(view),
+        rows(view),
+    ]

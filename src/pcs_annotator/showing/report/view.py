@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -70,26 +69,9 @@ class View:
         return dict(zip(votes.annotators, given.tolist(), strict=True))
 
     @property
-    def decided(self) -> bool:
-        """Whether there are decisions at all."""
-        return bool(self.result.learned.model.decided_by)
-
-    @property
-    def decisions(self) -> Counter[str]:
-        """How many rows have each decision (`accept`, `agree`, `review`), or no label (`none`)."""
-        counts = self.result.counts
-        # a row without a label is always for review
-        return Counter(counts.decisions) - Counter(review=counts.unlabelled) + Counter(none=counts.unlabelled)
-
-    @property
     def confident(self) -> bool:
         """Whether labels have a confidence, not just a score."""
         return any(outcome.confidence is not None for outcome in self.result.outcomes)
-
-
-def decision_on(outcome: Outcome) -> str:
-    """Return the decision or, for a row without a label, `none`; empty if no decisions were requested."""
-    return "none" if outcome.label is None else outcome.decision or ""
 
 
 def view_of(result: RunResult) -> View:
@@ -112,14 +94,10 @@ class Row:
     """One listed row.
 
     Attributes:
-        item: Its text.
-        outcome: Its label, confidence and decision.
-        gold: Its gold label, if known.
         reviewed: What people said about it in a review; None if nobody has.
         codes: Its votes, `[annotator, relation, draw]`.
         grades: The probability that each model gave to each label, `[annotator, relation, label]`, mean over draws; nan
             where votes are hard, None if all are.
-        variants: Relation → variant.
         certainty: Confidence, or the score if there is none; -1 without a label.
         marks: The filters that it matches.
     """
@@ -162,7 +140,7 @@ def rows_at(view: View, chosen: Sequence[int]) -> Selection:
     """Return the rows at these positions, with their variants and votes."""
     result = view.result
     variants = read_variants(result.folder.variants, [result.dataset.items[at].id for at in chosen])
-    rows = tuple(_row(view, at, certainty(result.outcomes[at]), variants) for at in chosen)
+    rows = tuple(_row(view, at, variants) for at in chosen)
     return Selection(rows=rows, room=_room(rows, texts=len(rows) * (len(result.votes.relations) + 1)))
 
 
@@ -189,26 +167,27 @@ def certainty(outcome: Outcome) -> float:
     return outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence
 
 
-def _row(view: View, at: int, sure: float, variants: Mapping[tuple[str, str], Variant]) -> Row:
+def _row(view: View, at: int, variants: Mapping[tuple[str, str], Variant]) -> Row:
     result = view.result
-    item, outcome, gold = result.dataset.items[at], result.outcomes[at], view.gold[at]
-    own = {name: variants[item.id, name] for name in result.votes.relations if (item.id, name) in variants}
+    item, outcome, gold, verdicts = result.dataset.items[at], result.outcomes[at], view.gold[at], result.verdicts.by_row
+    sure = certainty(outcome)
+    marks = {
+        "wrong": gold is not None and outcome.label not in (None, gold),
+        "low": outcome.label is not None and sure < LOW,
+        "none" if outcome.label is None else outcome.decision or "": True,
+        "reviewed" if at in verdicts else "models": bool(verdicts),
+    }
     return Row(
         item=item,
         outcome=outcome,
         gold=gold,
-        reviewed=result.verdicts.by_row.get(at),
+        reviewed=verdicts.get(at),
         codes=result.votes.codes[at],
         grades=_grades(result.votes, at),
-        variants=own,
+        variants={name: variants[item.id, name] for name in result.votes.relations if (item.id, name) in variants},
         certainty=sure,
-        marks=(*_marks(outcome, gold, sure), *_reviewed(result, at)),
+        marks=tuple(name for name, applies in marks.items() if name and applies),
     )
-
-
-def _reviewed(result: RunResult, at: int) -> list[str]:
-    """Return whether people or only models have labelled a row; nothing if nobody has reviewed the run."""
-    return ["reviewed" if at in result.verdicts.by_row else "models"] if result.verdicts.by_row else []
 
 
 def _grades(votes: Votes, at: int) -> Floats | None:
@@ -218,12 +197,3 @@ def _grades(votes: Votes, at: int) -> Floats | None:
     graded = (~np.isnan(given)).sum(axis=2)
     total = np.nansum(given, axis=2, dtype=np.float64)
     return np.where(graded > 0, total / np.maximum(graded, 1), np.nan)
-
-
-def _marks(outcome: Outcome, gold: str | None, sure: float) -> tuple[str, ...]:
-    found = {
-        "wrong": gold is not None and outcome.label is not None and outcome.label != gold,
-        "low": outcome.label is not None and sure < LOW,
-    }
-    decision = decision_on(outcome)
-    return (*(name for name, applies in found.items() if applies), *([decision] if decision else ()))

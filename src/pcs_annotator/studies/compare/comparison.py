@@ -9,38 +9,33 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Codes, Integers
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.result_table import number_of
-from pcs_annotator.judging.evaluation.pair import Contender, PairFigures, compare_pair
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.evaluation.evaluate import Contender, PairFigures, compare_pair
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
 from pcs_annotator.judging.metrics.agreement import Agreement, cohens_kappa
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 from pcs_annotator.runs.files.config import config_to_dict
-from pcs_annotator.runs.learn import about_copies, counted_once, one_thread
+from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.sections.settings import flat_settings, setting_text
 from pcs_annotator.showing.report.view import certainty
 from pcs_annotator.studies.compare.costs import SideCost, cost_of
-from pcs_annotator.studies.compare.sides import Matched, Side, open_sides
-from pcs_annotator.verbs.evaluate import Splitting, figure_json, test_json
+from pcs_annotator.studies.compare.sides import Matched, Side
 
 SURE = 0.8
 NOT_COMPARED = ("ask · ledger", "task · written wording")
 
 
 class Example(NamedTuple):
-    """A row on which two sides differ.
+    """A row on which two sides differ."""
 
-    Attributes:
-        rows: Its position in each run.
-        outcomes: What each side says.
-        gold: Its gold label; None if unknown.
-    """
-
-    rows: tuple[int, int]
-    outcomes: tuple[Outcome, Outcome]
-    gold: str | None
+    rows: tuple[int, int]  # its position in each run
+    outcomes: tuple[Outcome, Outcome]  # what each side says
+    gold: str | None  # its gold label; None if unknown
 
     @property
     def certainty(self) -> float:
@@ -67,40 +62,25 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two runs, or parts of runs, on the same rows.
+    """Two runs, or parts of runs, on the same rows."""
 
-    Attributes:
-        a: The first.
-        b: The second.
-        matched: Which rows are in both, and the IDs of the others.
-        labels: The labels; those of the two sides have the same names.
-        table: Number of rows by the label of A and of B, `[label of A, label of B]`; the last row and column are rows
-            without a label.
-        kappa: Cohen's κ between the two, on rows that both have labelled.
-        examples: The rows on which they differ, those first on which both are sure.
-        gold_rows: How many rows have gold, in either folder.
-        contradictory: IDs of rows that have different gold labels in the two folders; these are not counted.
-        figures: Held-out figures of both, and paired tests; None with too little gold.
-        no_figures: Why there are none.
-        costs: What each side costs per 1,000 rows.
-        settings: The settings that differ.
-        notes: What readers need to know.
-    """
-
-    a: Side
-    b: Side
-    matched: Matched
-    labels: Sequence[str]
+    a: Side  # the first
+    b: Side  # the second
+    matched: Matched  # which rows are in both, and the IDs of the others
+    labels: Sequence[str]  # the labels; those of the two sides have the same names
+    # number of rows by the label of A and of B, `[label of A, label of B]`; the last row and column are rows without
+    # a label
     table: Integers
-    kappa: Agreement
-    examples: Sequence[Example]
-    gold_rows: int
+    kappa: Agreement  # Cohen's κ between the two, on rows that both have labelled
+    examples: Sequence[Example]  # the rows on which they differ, those first on which both are sure
+    gold_rows: int  # how many rows have gold, in either folder
+    # IDs of rows that have different gold labels in the two folders; these are not counted
     contradictory: Sequence[str]
-    figures: PairFigures | None
-    no_figures: str
-    costs: tuple[SideCost, SideCost]
-    settings: Sequence[Setting]
-    notes: Sequence[str]
+    figures: PairFigures | None  # held-out figures of both, and paired tests; None with too little gold
+    no_figures: str  # why there are none
+    costs: tuple[SideCost, SideCost]  # what each side costs per 1,000 rows
+    settings: Sequence[Setting]  # the settings that differ
+    notes: Sequence[str]  # what readers need to know
 
     @property
     def rows(self) -> int:
@@ -123,88 +103,63 @@ class Comparison:
         return sum(side.result.outcomes[row].decision == "accept" for row in rows)
 
 
-def compare(first: str, second: str, splitting: Splitting | None = None) -> Comparison:
-    """Compare two runs, or parts of runs, on the rows that they have in common; no model is called.
-
-    Args:
-        first: A run folder, or a part of its votes such as `runs/news:model=openai:gpt-4o`; see `Selection`.
-        second: The same; without a folder, as in `:model=NAME`, a part of the first one.
-        splitting: How gold rows are split and resampled.
-    """
-    a, b = open_sides(first, second)
+def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
+    """Compare two runs, or parts of runs, on the rows that they have in common."""
     matched = Matched.of(a, b)
-    votes, known = [], []
-    for side, rows in ((a, matched.first), (b, matched.second)):
-        part = side.result.votes.take(np.array(rows, dtype=np.intp))
-        ours, gold = in_canonical_order(part, _gold(side.result)[rows])
-        votes.append(ours)
-        known.append(gold)
-    gold, wrong = _united(*known)
-    places = {name: place for place, name in enumerate(votes[0].ids)}
-    order = [places[a.ids[row]] for row in matched.first]
-    notes, labels = _notes(a, b, matched), votes[0].labels
-    ids = [votes[0].ids[place] for place in np.flatnonzero(wrong).tolist()]
-    if ids:
-        named = listed(map(repr, ids), len(ids))
-        notes.append(f"{len(ids):,} rows have other gold labels in the two folders and count for neither: {named}.")
+    (votes, ours), (others, theirs) = (_votes_and_gold(*one) for one in ((a, matched.first), (b, matched.second)))
+    wrong = (ours != UNLABELLED) & (theirs != UNLABELLED) & (ours != theirs)
+    gold = np.where(wrong, UNLABELLED, np.where(ours != UNLABELLED, ours, theirs)).astype(np.int8)
+    ids, labels = votes.ids, votes.labels
+    contradictory = [ids[place] for place in np.flatnonzero(wrong).tolist()]
     codes = [_codes(side, rows, labels) for side, rows in ((a, matched.first), (b, matched.second))]
-    texts = dict(zip(a.ids, (item.text for item in a.result.dataset.items), strict=True))
-    once = counted_once(votes[0], gold, [texts[name] for name in votes[0].ids])
-    notes += [f"{flag.detail}." for flag in about_copies(once, votes[0])]
+    table = np.zeros((len(labels) + 1, len(labels) + 1), dtype=np.intp)
+    np.add.at(table, tuple(codes), 1)  # -1, for no label, is the last place
+    texts = {item.id: item.text for item in a.result.dataset.items}
+    once = counted_once(votes, gold, [texts[name] for name in ids])
+    copies = [f"{flag.detail}." for flag in about_copies(once, votes)]
     judged = np.where(once.distinct, gold, UNLABELLED).astype(np.int8)
-    figures, why = _figures([a, b], votes, judged, splitting or Splitting())
+    figures, why = _figures([a, b], [votes, others], judged, splitting)
+    truth_of = {name: None if code < 0 else labels[code] for name, code in zip(ids, gold.tolist(), strict=True)}
     return Comparison(
         a=a,
         b=b,
         matched=matched,
         labels=labels,
-        table=_table(codes, len(labels)),
+        table=table,
         kappa=cohens_kappa(codes[0], codes[1]),
-        examples=_examples(a, b, matched, [None if code < 0 else labels[code] for code in gold[order].tolist()]),
+        examples=_examples(a, b, matched, [truth_of[a.ids[row]] for row in matched.first]),
         gold_rows=int((gold != UNLABELLED).sum()),
-        contradictory=ids,
+        contradictory=contradictory,
         figures=figures,
         no_figures=why,
-        costs=(cost_of(a.run, votes[0]), cost_of(b.run, votes[1])),
+        costs=(cost_of(a.run, votes), cost_of(b.run, others)),
         settings=_settings(a.result, b.result),
-        notes=notes,
+        notes=[*_notes(a, b, matched, contradictory), *copies],
     )
 
 
-def _gold(result: RunResult) -> Codes:
-    return gold_codes(result.votes, result.dataset.gold or [None] * len(result.votes))
-
-
-def _united(ours: Codes, theirs: Codes) -> tuple[Codes, np.ndarray]:
-    """Return the gold of either folder, and where the two contradict each other."""
-    wrong = (ours != UNLABELLED) & (theirs != UNLABELLED) & (ours != theirs)
-    either = np.where(ours != UNLABELLED, ours, theirs)
-    return np.where(wrong, UNLABELLED, either).astype(np.int8), wrong
+def _votes_and_gold(side: Side, rows: Sequence[int]) -> tuple[Votes, Codes]:
+    """Return the votes on some rows of a side, and their gold, in an order that does not depend on its table."""
+    result = side.result
+    gold = gold_codes(result.votes, result.dataset.gold or [None] * len(result.votes))
+    return in_canonical_order(result.votes.take(np.array(rows, dtype=np.intp)), gold[rows])
 
 
 def _codes(side: Side, rows: Sequence[int], labels: Sequence[str]) -> Codes:
     """Return the label of every compared row as a position; `UNLABELLED` if it has none."""
-    codes = {label: code for code, label in enumerate(labels)}
-    given = (side.result.outcomes[row].label for row in rows)
-    return np.array([UNLABELLED if label is None else codes[label] for label in given], dtype=np.int8)
-
-
-def _table(codes: Sequence[Codes], labels: int) -> Integers:
-    table = np.zeros((labels + 1, labels + 1), dtype=np.intp)
-    np.add.at(table, tuple(codes), 1)  # -1, for no label, is the last place
-    return table
+    codes: dict[str | None, int] = {None: UNLABELLED, **{label: code for code, label in enumerate(labels)}}
+    return np.array([codes[side.result.outcomes[row].label] for row in rows], dtype=np.int8)
 
 
 def _figures(
-    sides: Sequence[Side], votes: Sequence[Any], gold: Codes, splitting: Splitting
+    sides: Sequence[Side], votes: Sequence[Votes], gold: Codes, splitting: Splitting
 ) -> tuple[PairFigures | None, str]:
     learn = [side.result.config.learn for side in sides]
     contenders = [Contender(one, how.optimiser, how.calibration) for one, how in zip(votes, learn, strict=True)]
     if (gold == UNLABELLED).all():
         return None, "no compared row has a gold label"
     try:
-        with one_thread():
-            return compare_pair(contenders, gold, splitting.how(frozenset())), ""
+        return compare_pair(contenders, gold, EvaluationOptions(**asdict(splitting))), ""
     except UndefinedMetric as error:
         return None, str(error)
 
@@ -212,12 +167,8 @@ def _figures(
 def _examples(a: Side, b: Side, matched: Matched, gold: Sequence[str | None]) -> list[Example]:
     rows = zip(matched.first, matched.second, gold, strict=True)
     found = [Example((i, j), (a.result.outcomes[i], b.result.outcomes[j]), truth) for i, j, truth in rows]
-    return sorted((one for one in found if _differ(one)), key=lambda one: -one.certainty)
-
-
-def _differ(one: Example) -> bool:
-    first, second = one.outcomes
-    return first.label != second.label
+    differing = [one for one in found if one.outcomes[0].label != one.outcomes[1].label]
+    return sorted(differing, key=lambda one: -one.certainty)
 
 
 def _settings(ours: RunResult, theirs: RunResult) -> list[Setting]:
@@ -231,7 +182,7 @@ def _settings(ours: RunResult, theirs: RunResult) -> list[Setting]:
     return [one for one in pairs if one.first != one.second and one.name not in NOT_COMPARED]
 
 
-def _notes(a: Side, b: Side, matched: Matched) -> list[str]:
+def _notes(a: Side, b: Side, matched: Matched, contradictory: Sequence[str]) -> list[str]:
     notes = []
     for side, ids in ((a, matched.only_first), (b, matched.only_second)):
         if ids:
@@ -240,12 +191,14 @@ def _notes(a: Side, b: Side, matched: Matched) -> list[str]:
         if side.run.counts.rows > len(side.run.votes):
             rows = f"{side.run.counts.rows:,} rows, of which the folder keeps a sample of {len(side.run.votes):,}"
             notes.append(f"{side.name} has {rows}: only those are compared.")
+    if count := len(contradictory):
+        rows = f"{count:,} rows have other gold labels in the two folders and count for neither"
+        notes.append(f"{rows}: {listed(map(repr, contradictory), count)}.")
     return notes
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:
     """Return a comparison as plain values."""
-    figures = found.figures
     return {
         "a": found.a.name,
         "b": found.b.name,
@@ -258,7 +211,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "kappa": found.kappa.value,
         "gold_rows": found.gold_rows,
         "contradictory_gold": list(found.contradictory),
-        "figures": None if figures is None else _figures_json(figures),
+        "figures": found.figures and found.figures.to_dict(),
         "no_figures": found.no_figures,
         "accepted": [found.accepted(side) for side in found.sides],
         "cost_per_1000_rows": [
@@ -273,24 +226,6 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "settings": [one._asdict() for one in found.settings],
         "examples": [_example_json(one) for one in found.examples],
         "notes": list(found.notes),
-    }
-
-
-def _figures_json(figures: PairFigures) -> dict[str, Any]:
-    tests = {"accuracy": figures.accuracy, "auroc": figures.auroc}
-    return {
-        "n": figures.n,
-        "folds": figures.how.folds,
-        "seeds": list(figures.how.seeds),
-        "resamples": figures.how.resamples,
-        **{
-            name: {key: figure_json(one) for key, one in side.items()}
-            for name, side in zip("ab", figures.figures, strict=True)
-        },
-        "difference": {name: test_json(test) for name, test in tests.items()},
-        "delong_p": None if figures.delong is None else number_of(figures.delong.p_value),
-        "right": figures.right._asdict(),
-        "mcnemar_p": figures.mcnemar,
     }
 
 

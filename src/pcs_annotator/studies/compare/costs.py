@@ -16,15 +16,10 @@ PER_ROWS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideCost:
-    """What one side costs per 1,000 rows if every question is paid for, whoever has paid for it.
+    """What one side costs per 1,000 rows if every question is paid for, whoever has paid for it."""
 
-    Attributes:
-        bills: Per model and purpose; models of which no call is recorded are not among them.
-        complete: Whether all models are among them.
-    """
-
-    bills: tuple[Bill, ...]
-    complete: bool
+    bills: tuple[Bill, ...]  # per model and purpose; models of which no call is recorded are not among them
+    complete: bool  # whether all models are among them
 
     @property
     def calls(self) -> int:

@@ -1,4 +1,4 @@
-"""`compare.html`: two sides on one page, made of the pieces of the report."""
+"""What a comparison shows: its sections, the same on the command line and in `compare.html`."""
 
 from __future__ import annotations
 
@@ -6,49 +6,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pcs_annotator.judging.evaluation.methods import ABOUT_AUROC, ABOUT_ECE, about_intervals
-from pcs_annotator.judging.metrics.metrics import Estimate
-from pcs_annotator.judging.metrics.significance import BootstrapTest
-from pcs_annotator.runs.files.runs import check_ending, make_way, refuse_existing, write_page
-from pcs_annotator.showing.report.diff import clipped, marked
-from pcs_annotator.showing.report.document import STYLES, document, title_of
-from pcs_annotator.showing.report.formats import (
-    DASH,
-    bar,
-    capital,
-    count,
-    counted,
-    dollars,
-    interval,
-    number,
-    percent,
-    signed,
-    total_cost,
-)
-from pcs_annotator.showing.report.markup import (
-    Child,
-    Markup,
-    figure,
-    joined,
-    section,
-    sentence,
-    table,
-    tag,
-    tile,
-    user_text,
-)
-from pcs_annotator.showing.report.sections.answers import heat_cell, heat_table
-from pcs_annotator.showing.report.sections.rows import PREVIEW, controls, filter_buttons, votes_table
+from pcs_annotator.base.text import capital, counted
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, about_intervals
+from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import DASH, count, dollars, interval, number, percent, signed
+from pcs_annotator.showing.markup import Markup, figure, tag, user_text
+from pcs_annotator.showing.report.document import STYLES, document, header, title_of
+from pcs_annotator.showing.report.sections import rows as lists
+from pcs_annotator.showing.report.sections.answers import matrix, top_changes
+from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows, bill_total
 from pcs_annotator.showing.report.view import MOST_CELLS, Row, Selection, View, certainty, rows_at, view_of
 from pcs_annotator.studies.compare.comparison import SURE, Comparison, Example, Setting
 from pcs_annotator.studies.compare.costs import PER_ROWS
 from pcs_annotator.studies.compare.sides import Side
-from pcs_annotator.studies.compare.verdict import p_text, promise_of, verdict
+from pcs_annotator.studies.compare.verdict import promise_of, verdict
+from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.version import __version__
 
 MOST_EXAMPLES = 200
 MOST_LABELS = 20
-LONGEST_SETTING = 2_000
 NAMES = ("A", "B")
 FIGURES = (
     ("accuracy", "accuracy"),
@@ -83,16 +61,8 @@ def write_comparison(found: Comparison, path: Path, *, replace: bool = False) ->
 
 def render(found: Comparison) -> str:
     """Return the page; the same comparison gives the same page."""
-    sections = [
-        ("verdict", "Verdict", _verdict(found)),
-        ("quality", "Quality", _quality(found)),
-        ("labels", "Labels", _labels(found)),
-        ("promises", "Promises", _promises(found)),
-        ("cost", "Cost", _cost(found)),
-        ("settings", "Settings", _settings(found)),
-        ("rows", "Rows", _rows(found)),
-    ]
-    return document(_name(found), _header(found), sections, (*STYLES, "compare.css"))
+    shown = [_verdict(found), quality(found), _labels(found), promises(found), cost(found), settings(found)]
+    return document(_name(found), _header(found), [*shown, _rows(found)], (*STYLES, "compare.css"))
 
 
 def _name(found: Comparison) -> str:
@@ -100,59 +70,44 @@ def _name(found: Comparison) -> str:
 
 
 def _header(found: Comparison) -> Markup:
-    sides = [_side(name, side) for name, side in zip(NAMES, found.sides, strict=True)]
-    figures = found.figures
-    tiles = [
-        tile(count(found.rows), "rows compared", f"{counted(found.gold_rows, 'gold row')} among them"),
-        tile(percent(found.differing, found.rows), "different labels", counted(found.differing, "row")),
+    sides = tag("ul", *(_side(name, side) for name, side in zip(NAMES, found.sides, strict=True)), class_="sides")
+    figures = [
+        b.KeyFigure(count(found.rows), "rows compared", f"{counted(found.gold_rows, 'gold row')} among them"),
+        b.KeyFigure(percent(found.differing, found.rows), "different labels", counted(found.differing, "row")),
     ]
-    if figures is not None:
-        tiles += [
-            tile(number(one["accuracy"].value), f"accuracy of {name}", f"{interval(one['accuracy'].interval)} held out")
-            for name, one in zip(NAMES, figures.figures, strict=True)
-        ]
-    tiles += [
-        tile(
-            count(one.calls) if one.usd is None else dollars(one.usd),
-            f"cost of {name}" if one.usd is not None else f"calls of {name}",
-            f"per {count(PER_ROWS)} rows",
-        )
-        for name, one in zip(NAMES, found.costs, strict=True)
-    ]
-    return tag(
-        "header",
-        tag("p", f"perceived-confidence {__version__} · comparison", class_="overline"),
-        tag("h1", "A and B on the same rows"),
-        tag("ul", *sides, class_="sides"),
-        tag("div", *tiles, class_="tiles"),
-    )
+    if found.figures is not None:
+        for name, one in zip(NAMES, found.figures.figures, strict=True):
+            share, ends, _ = one["accuracy"]
+            figures.append(b.KeyFigure(number(share), f"accuracy of {name}", f"{interval(ends)} held out"))
+    for name, cost in zip(NAMES, found.costs, strict=True):
+        value, what = (count(cost.calls), "calls") if cost.usd is None else (dollars(cost.usd), "cost")
+        figures.append(b.KeyFigure(value, f"{what} of {name}", f"per {count(PER_ROWS)} rows"))
+    kind = f"perceived-confidence {__version__} · comparison"
+    return header("A and B on the same rows", sides, b.KeyFigures(figures), overline=kind)
 
 
 def _side(name: str, side: Side) -> Markup:
-    votes, labelled = side.result.votes, ("models", "relations")
-    axes = zip(labelled, (votes.annotators, votes.relations), strict=True)
+    votes = side.result.votes
+    axes = (("models", votes.annotators), ("relations", votes.relations))
     facts = [tag("small", f" · {what}: ", user_text(", ".join(names))) for what, names in axes]
     return tag("li", tag("b", name), user_text(side.name), *facts)
 
 
-def _verdict(found: Comparison) -> Markup:
-    said = [tag("li", one) for one in verdict(found)]
-    notes = [sentence(user_text(note, "span"), kind="note") for note in found.notes]
-    return section("verdict", "Verdict", tag("ul", *said, class_="spoken"), *notes)
+def _verdict(found: Comparison) -> b.Section:
+    notes = [b.note(b.Styled(note, "plain", own=True)) for note in found.notes]
+    return b.section("verdict", "Verdict", b.Bullets(verdict(found), "spoken"), *notes)
 
 
-def _quality(found: Comparison) -> Markup:
+def quality(found: Comparison) -> b.Section:
+    """Return the figures of both on rows that the fits did not see, and the tests between them."""
     figures = found.figures
     if figures is None:
-        why = sentence(f"{capital(found.no_figures.rstrip('.'))}.")
-        unknown = tag("div", sentence(tag("strong", "Not known yet.")), why, class_="callout")
-        return section("quality", "Quality", unknown)
+        return b.section("quality", "Quality", b.not_known(f"{capital(found.no_figures.rstrip('.'))}."))
     tests = {"accuracy": figures.accuracy, "auroc": figures.auroc}
-    rows = [
-        [title, *(_figure(one.get(name)) for one in figures.figures), *_difference(tests.get(name))]
+    rows: list[b.Row] = [
+        [title, *(b.figure(one.get(name)) for one in figures.figures), *_difference(tests.get(name))]
         for name, title in FIGURES
     ]
-    columns = [("Figure", ""), *((name, "number") for name in (*NAMES, "B − A", "p"))]
     right = figures.right
     mcnemar = (
         f"Of {counted(figures.n, 'gold row')}, both are right on {count(right.both)}, only A on "
@@ -161,126 +116,85 @@ def _quality(found: Comparison) -> Markup:
     )
     delong = "" if figures.delong is None else f" Class AUROC by DeLong's test: {p_text(figures.delong.p_value)}."
     how = figures.how
-    return section(
+    return b.section(
         "quality",
         "Quality",
-        sentence(
+        b.text(
             f"Cross-validated on {counted(figures.n, 'gold row')} in {how.folds} folds, {how.repeats} times, with the "
             "same folds for both: each row is labelled by what was learned without it."
         ),
-        table(columns, rows, kind="two"),
-        sentence(mcnemar, delong),
-        sentence(
+        b.Table(columns=[b.Column("Figure"), *b.numbers(*NAMES, "B − A", "p", digits=3)], rows=rows, kind="two"),
+        b.text(mcnemar, delong),
+        b.note(
             f"p is of a paired bootstrap test, from which the intervals come, too. {about_intervals(how.resamples)} "
-            f"McNemar's test takes the labels as they are. {ABOUT_AUROC} {ABOUT_ECE}",
-            kind="note",
+            f"McNemar's test takes the labels as they are. {ABOUT_AUROC} {ABOUT_ECE}"
         ),
     )
 
 
-def _figure(found: Estimate | None) -> Child:
-    if found is None:
-        return DASH
-    return joined(number(found.value, 3), " ", tag("small", interval(found.interval, 3)))
-
-
-def _difference(test: BootstrapTest | None) -> list[Child]:
+def _difference(test: BootstrapTest | None) -> b.Row:
     if test is None:
         return ["", ""]
-    shown = joined(signed(test.difference), " ", tag("small", interval(test.interval, 3)))
+    shown: b.Words = (signed(test.difference), " ", b.Styled(interval(test.interval, 3), "small"))
     return [shown, p_text(test.p_value).removeprefix("p ").removeprefix("= ")]
 
 
-def _labels(found: Comparison) -> Markup:
-    names = [*found.labels, *(["no label"] if found.table[-1].any() or found.table[:, -1].any() else [])]
-    agreed = sentence(
+def _labels(found: Comparison) -> b.Section:
+    agreed = b.text(
         f"Rows by the label of A (down) and of B (across). On {count(found.rows - found.differing)} of "
         f"{counted(found.rows, 'row')} both say the same."
     )
+    some_empty = found.table[-1].any() or found.table[:, -1].any()
+    names = [*found.labels, *(["no label"] if some_empty else [])]
+    table = found.table[: len(names), : len(names)]
     if len(names) > MOST_LABELS:
-        return section("labels", "Labels", agreed, _changes(found))
-    head = [tag("th", "A ↓ B →", scope="col")]
-    head += [tag("th", user_text(name), scope="col", class_="number") for name in names]
-    lines = [
-        tag(
-            "tr",
-            tag("th", user_text(name), scope="row"),
-            *(
-                heat_cell(int(found.table[row, column]), int(found.table[row].sum()), same=row == column)
-                for column in range(len(names))
-            ),
-        )
-        for row, name in enumerate(names)
-    ]
-    return section("labels", "Labels", agreed, heat_table("Labels of A and B", head, lines))
+        return b.section("labels", "Labels", agreed, top_changes(table, names, "A → B", "rows"))
+    return b.section("labels", "Labels", agreed, matrix(table, names, "A ↓ B →", "Labels of A and B"))
 
 
-def _changes(found: Comparison) -> Markup:
-    """Return the most frequent pairs of different labels; a matrix of many labels would be mostly empty."""
-    names = [*found.labels, "no label"]
-    pairs = [
-        (int(found.table[row, column]), names[row], names[column])
-        for row in range(len(names))
-        for column in range(len(names))
-        if row != column and found.table[row, column]
-    ]
-    rows = [[user_text(one), user_text(other), count(times)] for times, one, other in sorted(pairs, reverse=True)]
-    return table([("A", ""), ("B", ""), ("rows", "number")], rows[:MOST_LABELS])
-
-
-def _promises(found: Comparison) -> Markup:
+def promises(found: Comparison) -> b.Section:
+    """Return what each side accepts, and what it promises."""
     sides = []
     for name, side in zip(NAMES, found.sides, strict=True):
         accepted = found.accepted(side)
         share = f"{percent(accepted, found.rows)} accepted ({counted(accepted, 'row')})"
-        sides.append(figure(name, sentence(tag("strong", share)), sentence(f"{capital(promise_of(side))}.")))
-    return section("promises", "Promises", tag("div", *sides, class_="pair"))
+        sides.append(b.titled(name, b.text(b.strong(share)), b.text(f"{capital(promise_of(side))}.")))
+    return b.section("promises", "Promises", b.Group(sides, kind="pair"))
 
 
-def _cost(found: Comparison) -> Markup:
-    rows: list[list[Child]] = []
+def cost(found: Comparison) -> b.Section:
+    """Return what each side costs per model."""
+    rows: list[b.Row] = []
     for name, one in zip(NAMES, found.costs, strict=True):
-        for bill in one.bills:
-            tokens = (count(bill.input_tokens), count(bill.output_tokens))
-            rows.append(
-                [
-                    joined(f"{name} · ", user_text(bill.model)),
-                    bill.purpose,
-                    count(bill.calls),
-                    *tokens,
-                    dollars(bill.usd),
-                ]
-            )
-        prices = [bill.usd for bill in one.bills]
-        rows.append([tag("b", f"{name}, total"), "", count(one.calls), *map(count, one.tokens), total_cost(prices)])
-    numbers = ((title, "number") for title in ("calls", "tokens in", "tokens out", "cost"))
-    return section(
-        "cost",
-        "Cost",
-        sentence(
-            f"Per {count(PER_ROWS)} rows, if every question were asked and paid for: also what a ledger already had, "
-            "and whoever paid for it. Tokens are those of the calls of each run, on average."
-        ),
-        table([("Model", ""), ("purpose", ""), *numbers], rows),
+        for bill, (_, *cells) in zip(one.bills, bill_rows(one.bills), strict=True):
+            rows.append([(f"{name} · ", b.name(bill.model)), *cells])
+        rows.append(bill_total(f"{name}, total", one.bills))
+    about = (
+        f"Per {count(PER_ROWS)} rows, if every question were asked and paid for: also what a ledger already had, "
+        "and whoever paid for it. Tokens are those of the calls of each run, on average."
     )
+    return b.section("cost", "Cost", b.text(about), b.Table(columns=bill_columns(), rows=rows))
 
 
-def _settings(found: Comparison) -> Markup:
+def settings(found: Comparison) -> b.Section:
+    """Return the settings that differ."""
+    title = "Settings that differ"
     if not found.settings:
-        return section("settings", "Settings that differ", sentence("None: the two runs have the same settings."))
-    rows = [[one.name, user_text(one.first), _changed(one)] for one in found.settings]
-    columns = [("Setting", ""), ("A", ""), ("B", "")]
-    return section("settings", "Settings that differ", table(columns, rows, kind="differing"))
+        none = b.text("None: the two runs have the same settings.")
+        return b.section("settings", title, none, menu="Settings")
+    rows: list[b.Row] = [[one.name, b.name(one.first), _changed(one)] for one in found.settings]
+    table = b.Table(columns=[b.Column(name) for name in ("Setting", *NAMES)], rows=rows, kind="differing")
+    return b.section("settings", title, table, menu="Settings")
 
 
-def _changed(one: Setting) -> Markup:
+def _changed(one: Setting) -> b.Cell:
     """Return the setting of B, with what differs from A marked."""
     if DASH in (one.first, one.second):
-        return user_text(one.second)
-    return tag("span", marked(one.first, one.second, LONGEST_SETTING), dir="auto")
+        return b.name(one.second)
+    return b.Change(one.first, one.second)
 
 
-def _rows(found: Comparison) -> Markup:
+def _rows(found: Comparison) -> b.Section:
     shown = _shown(found)
     views = [view_of(side.result) for side in found.sides]
     sides = [rows_at(view, [one.rows[at] for one in shown]) for at, view in enumerate(views)]
@@ -293,21 +207,16 @@ def _rows(found: Comparison) -> Markup:
         _row(one, (first, second), views, listed.room)
         for one, first, second in zip(shown, listed.rows, sides[1].rows, strict=True)
     ]
-    titles = ("id", "text", *NAMES, *(["gold"] if gold else []))
-    return section(
+    buttons = lists.filter_buttons("Which rows", "all rows", FILTERS, listed)
+    shape = "explorer compared with-gold" if gold else "explorer compared"
+    return b.section(
         "rows",
         "Rows on which they differ",
-        sentence(_which(found, len(shown))),
-        sentence(CAUTION, kind="note") if gold else None,
-        controls("both sure first", filter_buttons("Which rows", "all rows", FILTERS, listed)),
-        tag(
-            "div",
-            tag("div", *(tag("span", title) for title in titles), class_="rowhead", aria_hidden="true"),
-            tag("ol", *entries, class_="rows", id="list"),
-            class_="explorer compared with-gold" if gold else "explorer compared",
-        ),
-        sentence("No matching rows.", kind="note", id="nothing", hidden=True),
-        sentence("Only the first 40 rows are printed.", kind="note paper"),
+        b.text(_which(found, len(shown))),
+        b.note(CAUTION) if gold else None,
+        lists.controls("both sure first", buttons),
+        lists.explorer(("id", "text", *NAMES, *(["gold"] if gold else [])), entries, shape),
+        menu="Rows",
     )
 
 
@@ -329,30 +238,21 @@ def _which(found: Comparison, shown: int) -> str:
 
 
 def _row(one: Example, rows: tuple[Row, Row], views: Sequence[View], room: int) -> Markup:
-    text = rows[0].item.text
-    summary = tag(
-        "summary",
-        tag("span", rows[0].item.id, class_="id", dir="auto"),
-        tag("span", clipped(text, min(PREVIEW, room)) or "(empty text)", class_="text", dir="auto"),
-        *(_said(one, at) for at in range(len(NAMES))),
-        None if one.gold is None else tag("span", tag("bdi", one.gold, dir="auto"), class_="gold"),
-    )
-    votes = [figure(name, votes_table(row, view, room)) for name, row, view in zip(NAMES, rows, views, strict=True)]
-    whole = tag("p", clipped(text, room), class_="whole", dir="auto") if len(text) > min(PREVIEW, room) else None
-    more = tag("div", whole, *votes, class_="more")
-    marks = " ".join(one.marks) or None
-    return tag("li", tag("details", summary, more), data_is=marks, data_sure=f"{one.certainty:.4f}")
+    gold = None if one.gold is None else tag("span", user_text(one.gold), class_="gold")
+    sides = zip(NAMES, rows, views, strict=True)
+    votes = [figure(name, lists.votes_table(row, view, room)) for name, row, view in sides]
+    more = tag("div", lists.whole_text(rows[0].item.text, room), *votes, class_="more")
+    return lists.row_entry(rows[0], [*(_said(one, at) for at in range(len(NAMES))), gold], more, room)
 
 
 def _said(one: Example, at: int) -> Markup:
     outcome = one.outcomes[at]
     if outcome.label is None:
         return tag("span", tag("span", "no label", class_="chip warn"), class_="said", data_by=NAMES[at])
-    right = outcome.label == one.gold
-    sure = certainty(outcome)
+    right, sure = outcome.label == one.gold, certainty(outcome)
     return tag(
         "span",
-        tag("span", tag("span", outcome.label, class_="chip", dir="auto"), class_="label"),
+        lists.label_chip(outcome),
         tag("span", "right", class_="unseen") if right else None,
         tag("span", bar(sure), number(sure), class_="sure"),
         class_="said right" if right else "said",

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning, TableError
-from pcs_annotator.core.gold import gold_codes, listed, same_text
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.gold import gold_codes, same_text
 from pcs_annotator.core.outcome import Outcomes
+from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.runs.learn import Learned, counted_once, learn_if_possible, learning_of, one_thread
+from pcs_annotator.runs.learn import Learned, counted_once, learn_if_possible, learning_of
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.verbs.fit import open_run
 
 KEYS = ("model", "relations", "optimiser")
 _PARTS = re.compile(rf":(?=(?:{'|'.join(KEYS)})=)")
@@ -25,7 +26,7 @@ HOW = "write RUN, RUN:model=NAME, RUN:relations=A,B or RUN:optimiser=NAME"
 PART_HAS_NO_PROMISE = "a part of a run has no promise: run it in a folder of its own to get one"
 
 
-class Selection(NamedTuple):
+class RunPart(NamedTuple):
     """A run folder, and which part of its votes; empty for all."""
 
     folder: Path
@@ -34,7 +35,7 @@ class Selection(NamedTuple):
     optimiser: str = ""
 
     @classmethod
-    def parse(cls, text: str, earlier: Path | None = None) -> Selection:
+    def parse(cls, text: str, earlier: Path | None = None) -> RunPart:
         """Return what a text such as `runs/news:model=openai:gpt-4o:relations=original` selects.
 
         Without a folder, as in `:model=NAME`, it is the earlier one.
@@ -59,18 +60,12 @@ class Selection(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One of the two that are compared.
+    """One of the two that are compared."""
 
-    Attributes:
-        name: As the user wrote it.
-        part: The folder, and which part of it.
-        run: The whole run.
-        result: The same or, for a part, as if only that had been run: with its own votes, model, labels and settings.
-    """
-
-    name: str
-    part: Selection
-    run: RunResult
+    name: str  # as the user wrote it
+    part: RunPart  # the folder, and which part of it
+    run: RunResult  # the whole run
+    # the same or, for a part, as if only that had been run: with its own votes, model, labels and settings
     result: RunResult
 
     @property
@@ -79,10 +74,10 @@ class Side:
         return list(self.result.votes.ids)
 
 
-def open_sides(first: str, second: str) -> tuple[Side, Side]:
-    """Return the two runs, or parts of runs, that are to be compared; no model is called."""
-    one = Selection.parse(first)
-    other = Selection.parse(second, one.folder)
+def open_sides(first: str, second: str, open_run: Callable[[Path], RunResult]) -> tuple[Side, Side]:
+    """Return the two runs, or parts of runs, that are to be compared; `open_run` reads a folder."""
+    one = RunPart.parse(first)
+    other = RunPart.parse(second, one.folder)
     if one == other:
         raise ConfigError(f"{first} and {second} are the same: {HOW}")
     left = open_run(one.folder)
@@ -100,7 +95,7 @@ def open_sides(first: str, second: str) -> tuple[Side, Side]:
     return a, b
 
 
-def _part(result: RunResult, chosen: Selection) -> RunResult:
+def _part(result: RunResult, chosen: RunPart) -> RunResult:
     """Return a part of a run as if only that had been run, learned from the run's own gold."""
     if chosen.whole:
         return result

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from pcs_annotator.judging.metrics.significance import BootstrapTest, p_value_text, rows_to_tell
+from pcs_annotator.base.text import counted
+from pcs_annotator.judging.evaluation.relation_value import two_digits
+from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text, rows_to_tell
 from pcs_annotator.runs.certificate_text import SHOWN, promised, without_gold
-from pcs_annotator.showing.report.formats import counted, number, percent, signed
+from pcs_annotator.showing.formats import number, percent, signed
 from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.compare.costs import SideCost
 from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side
@@ -34,7 +36,7 @@ def _accuracy(found: Comparison) -> str:
     return (
         f"No difference in accuracy can be told from {counted(test.n, 'gold row')}: B − A is "
         f"{signed(100 * test.difference, 1)} points (95 % {_ends(test)}; {p_text(test.p_value)}). To tell a difference "
-        f"of {number(100 * worth, 1)} points, about {_rounded(needed):,} would be needed."
+        f"of {number(100 * worth, 1)} points, about {two_digits(needed):,} would be needed."
     )
 
 
@@ -78,22 +80,6 @@ def promise_of(side: Side) -> str:
     return NOT_REQUESTED if model.certificate is None else promised(model.certificate).headline
 
 
-def p_text(value: float) -> str:
-    """Return a p-value as text.
-
-    >>> p_text(0.0204), p_text(0.0001)
-    ('p = 0.020', 'p < 0.001')
-    """
-    written = p_value_text(value)
-    return f"p {written[0]} {written[1:]}" if written.startswith("<") else f"p = {written}"
-
-
 def _ends(test: BootstrapTest) -> str:
     low, high = (100 * end for end in test.interval.rounded(3))
     return f"{number(low, 1)} to {number(high, 1)}"
-
-
-def _rounded(rows: int) -> int:
-    """Return a number of rows with two digits, because more would look surer than it is."""
-    step = 10 ** max(len(str(rows)) - 2, 0)
-    return -(-rows // step) * step

@@ -11,7 +11,7 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.estimating.corrected import Estimate, Study
+from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, Study
 from pcs_annotator.judging.estimating.formula import parse_formula
 from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.metrics.significance import holm
@@ -63,29 +63,17 @@ class Question:
 
 
 class Line(NamedTuple):
-    """One quantity, estimated in three ways.
+    """One quantity, estimated in three ways."""
 
-    Attributes:
-        name: What is estimated: a label, an expression of labels, or a column of a formula.
-        group: Of which rows, or which two groups are compared; empty for all.
-        corrected: From machine and gold labels.
-        gold_only: From gold labels alone.
-        naive: From machine labels as if they were true; biased.
-        gold_rows: How many gold rows it is based on.
-        tuning: How much machine labels count in the corrected estimate, 0 to 1.
-        p_value: Of the hypothesis that the quantity is 0; None for shares and means.
-        adjusted: The same, adjusted for all such hypotheses of the table (Holm, 1979).
-    """
-
-    name: str
-    group: str
-    corrected: Figure
-    gold_only: Figure
-    naive: Figure
-    gold_rows: int
-    tuning: float
-    p_value: float | None = None
-    adjusted: float | None = None
+    name: str  # what is estimated: a label, an expression of labels, or a column of a formula
+    group: str  # of which rows, or which two groups are compared; empty for all
+    corrected: Figure  # from machine and gold labels
+    gold_only: Figure  # from gold labels alone
+    naive: Figure  # from machine labels as if they were true; biased
+    gold_rows: int  # how many gold rows it is based on
+    tuning: float  # how much machine labels count in the corrected estimate, 0 to 1
+    p_value: float | None = None  # of the hypothesis that the quantity is 0; None for shares and means
+    adjusted: float | None = None  # the same, adjusted for all such hypotheses of the table (Holm, 1979)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -95,17 +83,11 @@ class Line(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """A group that is not estimated.
+    """A group that is not estimated."""
 
-    Attributes:
-        group: Its name.
-        gold_rows: How many gold rows it has.
-        reason: Why not; the end of a sentence.
-    """
-
-    group: str
-    gold_rows: int
-    reason: str
+    group: str  # its name
+    gold_rows: int  # how many gold rows it has
+    reason: str  # why not; the end of a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,17 +130,19 @@ def plain(figure: Figure) -> dict[str, float | None]:
     return {"value": figure.value, "low": low, "high": high}
 
 
-def in_three_ways(study: Study, target: LabelRegression, tuning: float | None = None) -> dict[str, Estimate]:
-    """Return method → its estimate; `tuning` is chosen for the corrected one if it is None."""
-    return {
-        "corrected": study.corrected(target, tuning),
-        "gold_only": study.gold_only(target),
-        "naive": study.naive(target),
-    }
+def in_three_ways(study: Study, target: LabelRegression) -> dict[str, CoefficientEstimate]:
+    """Return method → its estimate."""
+    return {name: getattr(study, name)(target) for name in METHODS}
 
 
 def line_of(  # one argument for each part
-    name: str, group: str, found: Mapping[str, Estimate], rows: int, *, bounded: bool = False, test: bool = False
+    name: str,
+    group: str,
+    found: Mapping[str, CoefficientEstimate],
+    rows: int,
+    *,
+    bounded: bool = False,
+    test: bool = False,
 ) -> Line:
     """Return estimates of one quantity with intervals; `bounded` if it is a share, `test` for a p-value against 0."""
     corrected, gold_only, naive = (_figure(found[method], bounded=bounded) for method in METHODS)
@@ -172,7 +156,7 @@ def adjusted(lines: Sequence[Line]) -> list[Line]:
     return [line._replace(adjusted=one) for line, one in zip(lines, found, strict=True)]
 
 
-def _figure(one: Estimate, *, bounded: bool) -> Figure:
+def _figure(one: CoefficientEstimate, *, bounded: bool) -> Figure:
     """Return a figure with its 95 % interval; a share and its interval stay within 0 and 1."""
     from scipy.special import stdtrit
 
@@ -183,7 +167,7 @@ def _figure(one: Estimate, *, bounded: bool) -> Figure:
     return Figure(value, Interval(low, high))
 
 
-def _p_value(one: Estimate) -> float:
+def _p_value(one: CoefficientEstimate) -> float:
     """Return the p-value of 0, below .05 if and only if the interval is without 0."""
     from scipy.special import stdtr
 

@@ -18,12 +18,11 @@ from pcs_annotator.judging.estimating.corrected import Study
 from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.promising.review_design import AT_RANDOM
 from pcs_annotator.runs.expected import expected_labels
-from pcs_annotator.runs.files.human_files import Drawn
-from pcs_annotator.runs.human_review import drawn_before
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
+from pcs_annotator.runs.files.whole_table import read_whole
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.cells import Encoded, cells_of, encoded_column, numbers_of, read_columns
 from pcs_annotator.tables.tabular import text_column
-from pcs_annotator.tables.whole_table import read_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,25 +35,15 @@ LEAST_CLUSTERS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evidence:
-    """What is known about the labels of a run.
+    """What is known about the labels of a run."""
 
-    Attributes:
-        labels: All labels.
-        table: The user's rows; of a large table with those columns only that were asked for.
-        columns: The names of all columns of the user's rows.
-        expected: Probability of every label, `[row, label]`.
-        held_out: The same for the rows of the sample, from fits that did not see them.
-        sample: Gold rows whose design is known.
-        notes: What was left out or assumed, as sentences.
-    """
-
-    labels: tuple[str, ...]
-    table: pa.Table
-    columns: Sequence[str]
-    expected: Floats
-    held_out: Floats
-    sample: Sample
-    notes: Sequence[str] = ()
+    labels: tuple[str, ...]  # all labels
+    table: pa.Table  # the user's rows; of a large table with those columns only that were asked for
+    columns: Sequence[str]  # the names of all columns of the user's rows
+    expected: Floats  # probability of every label, `[row, label]`
+    held_out: Floats  # the same for the rows of the sample, from fits that did not see them
+    sample: Sample  # gold rows whose design is known
+    notes: Sequence[str] = ()  # what was left out or assumed, as sentences
 
     def column(self, name: str) -> Encoded:
         """Return a column as texts, empty where nothing is known."""
@@ -67,7 +56,7 @@ class Evidence:
 
 
 def evidence_of(
-    recorded: Recorded, probability_column: str | None = None, columns: Collection[str] | None = None
+    recorded: Run, probability_column: str | None = None, columns: Collection[str] | None = None
 ) -> Evidence:
     """Return what is known about the labels of a run.
 
@@ -106,7 +95,7 @@ def evidence_of(
     )
 
 
-def gold_with_copies(recorded: Recorded) -> Codes:
+def gold_with_copies(recorded: Run) -> Codes:
     """Return the gold label of every row; a row that was drawn has that of its text, which people label once."""
     gold = gold_codes(recorded.votes, recorded.gold.labels)
     draws = with_probability(recorded)
@@ -129,13 +118,13 @@ class _Whole(NamedTuple):
     places: Integers
 
 
-def _whole_table(recorded: Recorded, columns: Collection[str] | None) -> _Whole:
+def _whole_table(recorded: Run, columns: Collection[str] | None) -> _Whole:
     """Return all rows of a large table, with some of the user's columns or all."""
     folder, labels, of_ids = recorded.folder, recorded.votes.labels, recorded.dataset.columns.id
     whole = read_whole(folder)
     if whole is None:
         raise TableError(f"{folder.path}: only a sample of the rows has been labelled; pcs run labels all of them")
-    names = [_written_name(probability_name(label), whole.columns) for label in labels]
+    names = [probability_name(label) for label in labels]
     wanted = {*whole.columns} if columns is None else {*columns, of_ids}
     table = read_columns(folder.labels, {*wanted, *names})
     found = {name: numbers_of(table, name) for name in names if name in table.column_names}
@@ -146,13 +135,6 @@ def _whole_table(recorded: Recorded, columns: Collection[str] | None) -> _Whole:
     expected[silent] = expected[~silent].mean(axis=0)
     table = table.drop_columns(names)
     return _Whole(table, whole.columns, expected, _places(table, of_ids, recorded.votes.ids))
-
-
-def _written_name(name: str, users: Collection[str]) -> str:
-    """Return the name of a column of ours; until version 0.3, one that the user had taken got `pcs_` in front."""
-    while name in users:
-        name = f"pcs_{name}"
-    return name
 
 
 def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers:
@@ -176,7 +158,7 @@ class _Chosen(NamedTuple):
     notes: Sequence[str]
 
 
-def _drawn(recorded: Recorded, gold: Codes, population: int) -> _Chosen:
+def _drawn(recorded: Run, gold: Codes, population: int) -> _Chosen:
     """Return the gold rows whose probability is known: drawn by us, or assumed to be a random sample of the data."""
     known = gold != UNLABELLED
     rounds, seen = list[Round](), set[int]()
@@ -215,7 +197,7 @@ class _Part(NamedTuple):
     weight: float = 1.0
 
 
-def _parts(recorded: Recorded, known: Mask, population: int) -> Iterator[_Part]:
+def _parts(recorded: Run, known: Mask, population: int) -> Iterator[_Part]:
     """Yield what was drawn, each from the rows not drawn before: with the data, in a review, and by `pcs gold`.
 
     Rows of a file to label are counted with those of the data if there was no review, and after it if there was: they
@@ -242,7 +224,7 @@ def _equally(rows: Mask, among: int) -> list[_Place]:
     return [_Place(row, int(rows.sum()) / among) for row in np.flatnonzero(rows).tolist()]
 
 
-def _of_round(draws: Mapping[int, Drawn], known: Mask) -> list[_Place]:
+def _of_round(draws: Mapping[int, DrawnRow], known: Mask) -> list[_Place]:
     """Return the rows of a round; those that people left empty are taken for a random part of their stratum."""
     drawn = Counter(one.stratum for one in draws.values())
     labelled = Counter(one.stratum for row, one in draws.items() if known[row])
@@ -252,18 +234,18 @@ def _of_round(draws: Mapping[int, Drawn], known: Mask) -> list[_Place]:
     ]
 
 
-def with_probability(recorded: Recorded) -> dict[int, Drawn]:
+def with_probability(recorded: Run) -> dict[int, DrawnRow]:
     """Return row → its draw, of rows drawn with a probability of their own."""
     places = {(item.id, text_hash(item.text)): row for row, item in enumerate(recorded.dataset.items)}
     found = {}
-    for one in drawn_before(recorded.folder):
+    for one in read_drawn(recorded.folder.drawn):
         row = places.get((one.id, one.text_hash))
         if row is not None and one.probability is not None:
             found[row] = one
     return found
 
 
-def _designed(recorded: Recorded, gold: Codes, column: str) -> _Chosen:
+def _designed(recorded: Run, gold: Codes, column: str) -> _Chosen:
     """Return all gold rows, with the probabilities in a column of the user's."""
     rows = np.flatnonzero(gold != UNLABELLED)
     cells = cells_of(recorded.dataset.table, column, " of probabilities")

@@ -12,8 +12,7 @@ from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.judging.promising.targets import Target, Threshold, precision_threshold, recall_threshold
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.evidence import Evidence, evidence_of
 from pcs_annotator.tables.result_columns import SCORE_DECIMALS, with_columns
 from pcs_annotator.tables.tables import write_table
@@ -21,40 +20,24 @@ from pcs_annotator.tables.tables import write_table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What to find.
+    """What to find."""
 
-    Attributes:
-        label: The label.
-        recall: The least share of all rows with the label that must be found; None for no promise.
-        precision: The least share of the rows found that must have the label; None for no promise.
-        certainty: How often such promises hold.
-    """
-
-    label: str
-    recall: float | None = None
-    precision: float | None = None
-    certainty: float = 0.9
+    label: str  # the label
+    recall: float | None = None  # the least share of all rows with the label that must be found; None for no promise
+    precision: float | None = None  # the least share of the rows found that must have the label; None for no promise
+    certainty: float = 0.9  # how often such promises hold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Rows found.
+class FoundRows:
+    """Rows found."""
 
-    Attributes:
-        search: What was wanted.
-        rows: Positions of the rows, most probable first.
-        of: Number of all rows.
-        threshold: The least probability of a row found.
-        recall: How recall was tested; None if it was not promised.
-        precision: The same for precision.
-    """
-
-    search: Search
-    rows: Integers
-    of: int
-    threshold: float
-    recall: Threshold | None = None
-    precision: Threshold | None = None
+    search: Search  # what was wanted
+    rows: Integers  # positions of the rows, most probable first
+    of: int  # number of all rows
+    threshold: float  # the least probability of a row found
+    recall: Threshold | None = None  # how recall was tested; None if it was not promised
+    precision: Threshold | None = None  # the same for precision
 
     @property
     def sentence(self) -> str:
@@ -85,9 +68,9 @@ class Found:
         }
 
 
-def find(path: Path, search: Search, out: Path | None = None) -> Found:
+def find(path: Path, search: Search, out: Path | None = None) -> FoundRows:
     """Find the rows that have a label, and write them with its probability, most probable first."""
-    recorded = Recorded.read(RunFolder(path))
+    recorded = Run.open(path)
     evidence = evidence_of(recorded)
     if search.label not in evidence.labels:
         raise ConfigError(f"{search.label!r} is no label; the labels are {', '.join(evidence.labels)}")
@@ -102,7 +85,7 @@ def find(path: Path, search: Search, out: Path | None = None) -> Found:
     return found
 
 
-def _found(evidence: Evidence, search: Search) -> Found:
+def _found(evidence: Evidence, search: Search) -> FoundRows:
     if search.recall is None and search.precision is None:
         raise ConfigError("say what to promise: --recall .9, --precision .9, or both")
     sample, code = evidence.sample, evidence.labels.index(search.label)
@@ -128,4 +111,6 @@ def _found(evidence: Evidence, search: Search) -> Found:
     chance = evidence.expected[:, code]
     rows = np.flatnonzero(chance >= tested.least)
     rows = rows[np.argsort(-chance[rows], kind="stable")]
-    return Found(search=search, rows=rows, of=len(chance), threshold=tested.least, recall=recall, precision=precision)
+    return FoundRows(
+        search=search, rows=rows, of=len(chance), threshold=tested.least, recall=recall, precision=precision
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -14,14 +14,14 @@ from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.judging.estimating.planning import Design, Foretold
 from pcs_annotator.judging.estimating.sampling import allocate, by_confidence, draw_with
-from pcs_annotator.runs import human_review
-from pcs_annotator.runs.files.human_files import Drawn
+from pcs_annotator.runs.drawing import write_to_label
+from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.files.whole_table import read_whole
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.cells import cells_of
+from pcs_annotator.studies.estimating.estimate import label_values
 from pcs_annotator.studies.estimating.evidence import gold_with_copies, with_probability
-from pcs_annotator.studies.estimating.shares import label_values
-from pcs_annotator.tables.whole_table import read_whole
 
 Drawing = Literal["simple", "stratified", "confidence"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
@@ -31,93 +31,64 @@ NORMAL = 1.959964
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What gold rows are for.
+class GoldGoal:
+    """What gold rows are for."""
 
-    Attributes:
-        of: The label, or labels joined by `+`, whose share is wanted; the first label if empty.
-        width: Half the width of its 95 % interval, such as .03 for ±3 percentage points; None for none.
-        by: A column of groups.
-        difference: The smallest difference between the two largest groups of `by` that must be found; None for none.
-        power: How probable it should be that such a difference is found.
-    """
-
-    of: str = ""
+    of: str = ""  # the label, or labels joined by `+`, whose share is wanted; the first label if empty
+    # half the width of its 95 % interval, such as .03 for ±3 percentage points; None for none
     width: float | None = None
-    by: str = ""
+    by: str = ""  # a column of groups
+    # the smallest difference between the two largest groups of `by` that must be found; None for none
     difference: float | None = None
-    power: float = 0.8
+    power: float = 0.8  # how probable it should be that such a difference is found
 
 
 class Outlook(NamedTuple):
-    """What to expect from so many gold rows in all.
+    """What to expect from so many gold rows in all."""
 
-    Attributes:
-        rows: Number of gold rows.
-        widths: Way of drawing them → half the width of the 95 % interval of the share; `gold only` is without machine
-            labels.
-    """
-
-    rows: int
+    rows: int  # number of gold rows
+    # way of drawing them → half the width of the 95 % interval of the share; `gold only` is without machine labels
     widths: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldPlan:
-    """How many gold rows are needed.
+    """How many gold rows are needed."""
 
-    Attributes:
-        of: The share that it is about.
-        share: What it probably is.
-        gold_rows: How many gold rows there are.
-        outlook: What more of them would bring.
-        for_width: Way of drawing → rows for the width that was asked for; None if all rows would not be enough.
-        for_difference: The same for a difference.
-        for_promise: Rows with which the promise is made in four cases out of five; None if unknown or made already.
-        guessed: Whether there is no calibrated confidence yet, so that machine labels are not counted on.
-    """
-
-    of: str
-    share: float
-    gold_rows: int
-    outlook: Sequence[Outlook]
+    of: str  # the share that it is about
+    share: float  # what it probably is
+    gold_rows: int  # how many gold rows there are
+    outlook: Sequence[Outlook]  # what more of them would bring
+    # way of drawing → rows for the width that was asked for; None if all rows would not be enough
     for_width: dict[str, int | None]
-    for_difference: dict[str, int | None]
+    for_difference: dict[str, int | None]  # the same for a difference
+    # rows with which the promise is made in four cases out of five; None if unknown or made already
     for_promise: int | None = None
-    guessed: bool = False
+    guessed: bool = False  # whether there is no calibrated confidence yet, so that machine labels are not counted on
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            "of": self.of,
-            "share": self.share,
-            "gold_rows": self.gold_rows,
-            "outlook": [{"rows": one.rows, **one.widths} for one in self.outlook],
-            "for_width": self.for_width,
-            "for_difference": self.for_difference,
-            "for_promise": self.for_promise,
-            "guessed": self.guessed,
-        }
+        return {**asdict(self), "outlook": [{"rows": one.rows, **one.widths} for one in self.outlook]}
 
 
-def plan_gold(path: Path, wish: Wish) -> GoldPlan:
+def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
     """Return how many gold rows are needed, foretold from the probabilities of labels."""
-    recorded = Recorded.read(RunFolder(path))
+    recorded = Run.open(path)
     labels, known = recorded.votes.labels, gold_codes(recorded.votes, recorded.gold.labels) != UNLABELLED
     expected = _probabilities(recorded)
     guessed = expected is None
     if expected is None:  # nothing is known, so the worst is assumed: a share of one half
         expected = np.tile([0.5, 0.5, *[0.0] * (len(labels) - 2)], (len(known), 1))
-    of = wish.of or labels[0]
+    of = goal.of or labels[0]
     values = label_values(of, labels)
     foretold = Foretold(expected, values, len(known) / _all_rows(recorded))
     ways: Sequence[Design] = ("gold only",) if guessed else ("gold only", *DRAWINGS)
     for_width: dict[str, int | None] = {}
     for_difference: dict[str, int | None] = {}
-    if wish.width is not None:
-        for_width = {way: foretold.rows_for(wish.width / NORMAL, way) for way in ways}
-    if wish.difference is not None:
-        error, groups = wish.difference / (NORMAL + _quantile(wish.power)), _two_groups(recorded, wish.by)
+    if goal.width is not None:
+        for_width = {way: foretold.rows_for(goal.width / NORMAL, way) for way in ways}
+    if goal.difference is not None:
+        error, groups = goal.difference / (NORMAL + _quantile(goal.power)), _two_groups(recorded, goal.by)
         for_difference = {way: foretold.rows_for_difference(error, way, groups) for way in ways}
     steps = range(STEP, min(len(known), STEP * MOST_STEPS) + 1, STEP)
     outlook = [Outlook(rows, {way: NORMAL * foretold.error(rows, way) for way in ways}) for rows in steps]
@@ -151,8 +122,8 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
         by: A column of groups.
     """
     folder = RunFolder(path)
-    recorded = Recorded.read(folder)
-    before, items = human_review.drawn_before(folder), recorded.dataset.items
+    recorded = Run.open(path)
+    before, items = read_drawn(folder.drawn), recorded.dataset.items
     known = gold_with_copies(recorded) != UNLABELLED
     # a row that a person chose may be drawn, too: if it never were, other rows could not speak for it
     drawn_so = [*with_probability(recorded), *recorded.gold.verdicts.sequence]
@@ -166,15 +137,15 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
     chances = chances * len(open_rows) / (len(open_rows) + _all_rows(recorded) - len(items))
     turn = 1 + max((one.round for one in before), default=0)
     drawn = [
-        Drawn(items[row].id, "with probability", text_hash(items[row].text), float(chance), stratum, turn)
+        DrawnRow(items[row].id, "with probability", text_hash(items[row].text), float(chance), stratum, turn)
         for row, chance, stratum in zip(chosen, chances, strata, strict=True)
     ]
-    written = human_review.write_to_label(folder, items, recorded.gold, drawn)
+    written = write_to_label(folder, items, recorded.gold, drawn)
     return ToLabel(written, folder.to_label)
 
 
 def _draw(
-    recorded: Recorded, open_rows: Integers, rows: int, how: tuple[Drawing, str], rng: np.random.Generator
+    recorded: Run, open_rows: Integers, rows: int, how: tuple[Drawing, str], rng: np.random.Generator
 ) -> tuple[Integers, Floats, Sequence[str]]:
     """Return the rows drawn, their probabilities, and from which stratum each is."""
     drawing, by = how
@@ -208,24 +179,24 @@ def _draw_stratified(
     return chosen, chances, [name for name, rows, _ in parts for _ in rows]
 
 
-def _all_rows(recorded: Recorded) -> int:
+def _all_rows(recorded: Run) -> int:
     """Return how many rows there are; the folder of a large table keeps a sample of them."""
     whole = read_whole(recorded.folder) if recorded.sampled else None
     return len(recorded.dataset.items) if whole is None else whole.counts.rows
 
 
-def _probabilities(recorded: Recorded) -> Floats | None:
+def _probabilities(recorded: Run) -> Floats | None:
     if not recorded.folder.model.exists():
         return None
     return recorded.model_in_force().judged(recorded.votes).probabilities
 
 
-def _machine_labels(recorded: Recorded) -> Array:
+def _machine_labels(recorded: Run) -> Array:
     best = recorded.model_in_force().judged(recorded.votes).best
     return np.array(recorded.votes.labels, dtype=object)[best]
 
 
-def _two_groups(recorded: Recorded, by: str) -> tuple[Mask, Mask]:
+def _two_groups(recorded: Run, by: str) -> tuple[Mask, Mask]:
     if not by:
         raise ConfigError("a difference is one between groups: name their column with --by")
     cells = cells_of(recorded.dataset.table, by)
@@ -236,7 +207,7 @@ def _two_groups(recorded: Recorded, by: str) -> tuple[Mask, Mask]:
     return cells == first, cells == second
 
 
-def _for_promise(recorded: Recorded) -> int | None:
+def _for_promise(recorded: Run) -> int | None:
     if not recorded.folder.model.exists():
         return None
     certificate = recorded.model_in_force().certificate

@@ -12,7 +12,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Integers
-from pcs_annotator.judging.estimating.corrected import UNSEEN, Estimate, Study
+from pcs_annotator.judging.estimating.corrected import UNSEEN, CoefficientEstimate, Study
 from pcs_annotator.studies.estimating.answers import Missing, Question
 from pcs_annotator.studies.estimating.cells import Encoded
 from pcs_annotator.studies.estimating.evidence import Evidence
@@ -28,33 +28,22 @@ Cell = tuple[str, ...]
 
 
 class Groups(NamedTuple):
-    """Groups with enough gold rows.
+    """Groups with enough gold rows."""
 
-    Attributes:
-        names: Of the groups; one without a name if all rows are one.
-        members: Which rows are in which group, `[row, 1, group]`.
-        rows: How many rows each group has.
-        gold_rows: How many of them have gold.
-        strata: From how many strata the gold rows of each group are.
-        counted: How many gold rows of equal weight would tell as much.
-        left: Which part of the variance among them is error; 0 if all rows of the group have gold.
-        pairs: Which groups are compared, the first and the second.
-        missing: Groups with too little gold.
-        notes: What was left out.
-    """
+    names: Sequence[str]  # of the groups; one without a name if all rows are one
+    members: Array  # which rows are in which group, `[row, 1, group]`
+    rows: Integers  # how many rows each group has
+    gold_rows: Integers  # how many of them have gold
+    strata: Integers  # from how many strata the gold rows of each group are
+    counted: Floats  # how many gold rows of equal weight would tell as much
+    left: Floats  # which part of the variance among them is error; 0 if all rows of the group have gold
+    pairs: Sequence[tuple[int, int]] = ()  # which groups are compared, the first and the second
+    missing: Sequence[Missing] = ()  # groups with too little gold
+    notes: Sequence[str] = ()  # what was left out
 
-    names: Sequence[str]
-    members: Array
-    rows: Integers
-    gold_rows: Integers
-    strata: Integers
-    counted: Floats
-    left: Floats
-    pairs: Sequence[tuple[int, int]] = ()
-    missing: Sequence[Missing] = ()
-    notes: Sequence[str] = ()
-
-    def of(self, found: Mapping[str, Estimate], weights: Mapping[int, float], middle: float) -> dict[str, Estimate]:
+    def of(
+        self, found: Mapping[str, CoefficientEstimate], weights: Mapping[int, float], middle: float
+    ) -> dict[str, CoefficientEstimate]:
         """Return a weighted sum over groups; errors and degrees of freedom are those of the groups' own rows.
 
         Args:
@@ -74,7 +63,9 @@ class Groups(NamedTuple):
             freedom = own.sum() ** 2 / max((own**2 / np.maximum(rows - strata, 1)).sum(), 1e-300)
             freedom = max(min(freedom, one.freedom), 1.0)
             covariance = (scale @ one.covariance @ scale).reshape(1, 1)
-            result[method] = Estimate(one.value @ chosen[:, np.newaxis], covariance, freedom, one.tuning, shift)
+            result[method] = CoefficientEstimate(
+                one.value @ chosen[:, np.newaxis], covariance, freedom, one.tuning, shift
+            )
         return result
 
     @property

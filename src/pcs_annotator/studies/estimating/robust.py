@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +13,7 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs.expected import expected_labels
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run_folder import Recorded
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.answers import Estimated, Line, Question, plain
 from pcs_annotator.studies.estimating.estimate import answer
 from pcs_annotator.studies.estimating.evidence import evidence_of
@@ -22,7 +22,7 @@ OPTIMISERS = ("uniform", "lr")
 MOST_CHOICES = 200
 
 
-class Choice(NamedTuple):
+class AnalysisChoice(NamedTuple):
     """What could have been chosen: models, relations, and how weights are learned."""
 
     annotators: tuple[str, ...]
@@ -46,21 +46,14 @@ class Specification(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robust:
-    """A quantity under all choices.
+    """A quantity under all choices."""
 
-    Attributes:
-        name: What is estimated.
-        reference: What the sign and significance are about: 0 for a difference or coefficient, one half for a share.
-        made: The choice that the run made, first among the specifications.
-        specifications: All of them.
-        left_out: Choices under which it could not be estimated.
-    """
-
-    name: str
+    name: str  # what is estimated
+    # what the sign and significance are about: 0 for a difference or coefficient, one half for a share
     reference: float
-    made: Specification
-    specifications: Sequence[Specification]
-    left_out: int = 0
+    made: Specification  # the choice that the run made, first among the specifications
+    specifications: Sequence[Specification]  # all of them
+    left_out: int = 0  # choices under which it could not be estimated
 
     def flips(self, method: str) -> tuple[float, float]:
         """Return the share of choices with another sign, and with another conclusion, than the run's corrected one."""
@@ -102,7 +95,7 @@ def _side(figure: Figure, reference: float) -> _Side:
 
 def robust(path: Path, question: Question) -> list[Robust]:
     """Answer a question under every choice that the recorded votes allow; one result per quantity."""
-    recorded = Recorded.read(RunFolder(path))
+    recorded = Run.open(path)
     if recorded.sampled:
         raise ConfigError(f"{path} is the run of a large table: use a run of a random sample of it")
     votes, evidence = recorded.votes, evidence_of(recorded, question.probability or None)
@@ -141,7 +134,7 @@ def _lines(found: Estimated) -> Sequence[Line]:
     return found.differences or found.lines
 
 
-def choices(votes: Votes, optimiser: str) -> list[Choice]:
+def choices(votes: Votes, optimiser: str) -> list[AnalysisChoice]:
     """Return all choices, the run's own first: each model alone and all together, and likewise relations."""
     annotators, relations = tuple(votes.annotators), tuple(votes.relations)
     panels = dict.fromkeys([annotators, *((name,) for name in annotators)])
@@ -149,11 +142,5 @@ def choices(votes: Votes, optimiser: str) -> list[Choice]:
     others = ((original, name) for name in relations if name != original)
     views = dict.fromkeys([relations, (original,), *others])
     optimisers = dict.fromkeys([optimiser, *OPTIMISERS])
-    return list(_limited(Choice(who, which, how) for who in panels for which in views for how in optimisers))
-
-
-def _limited(found: Iterator[Choice]) -> Iterator[Choice]:
-    for place, choice in enumerate(found):
-        if place == MOST_CHOICES:
-            return
-        yield choice
+    found = (AnalysisChoice(who, which, how) for who in panels for which in views for how in optimisers)
+    return list(islice(found, MOST_CHOICES))

@@ -12,9 +12,9 @@ from pcs_annotator.studies.paper.baselines import published_baselines
 from pcs_annotator.studies.paper.each_relation import each_relation
 from pcs_annotator.studies.paper.learning import gold_size, optimiser_choice
 from pcs_annotator.studies.paper.models import several_models, single_models, temperatures
-from pcs_annotator.studies.paper.study import Settings, Study
+from pcs_annotator.studies.paper.study import Replication, Settings
 
-EXPERIMENTS: dict[str, Callable[[Study], Experiment]] = {
+EXPERIMENTS: dict[str, Callable[[Replication], Experiment]] = {
     "rq1": single_models,
     "rq2": published_baselines,
     "rq3": several_models,
@@ -24,4 +24,4 @@ EXPERIMENTS: dict[str, Callable[[Study], Experiment]] = {
     "temperature": temperatures,
 }
 
-__all__ = ["EXPERIMENTS", "Settings", "Study"]
+__all__ = ["EXPERIMENTS", "Replication", "Settings"]

@@ -9,11 +9,13 @@ import numpy as np
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_groups, number_of
-from pcs_annotator.judging.evaluation.methods import ABOUT_AUROC, NO_CONFIDENCE_AUROC, method_name
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, NO_CONFIDENCE_AUROC, cell_of
+from pcs_annotator.judging.evaluation.methods import method_name
+from pcs_annotator.judging.evaluation.scored import Scored
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.significance import holm, p_value_text, stars
 from pcs_annotator.studies.evaluation_tables import ABOUT_LOG_PROBS, LOG_PROBS, yes_or_no
-from pcs_annotator.studies.paper.study import NO_TEST, ExperimentBench, Scored, Study, compared
+from pcs_annotator.studies.paper.study import NO_TEST, ExperimentBench, Replication, compared
 from pcs_annotator.studies.published import BASELINES, PCS, published_key
 
 COLUMNS = (
@@ -35,7 +37,7 @@ FOR_SEVERAL_MODELS = "majority-vote"
 P_VALUE = COLUMNS.index("p (Holm)")
 
 
-def published_baselines(study: Study) -> Experiment:
+def published_baselines(study: Replication) -> Experiment:
     """Return PCS of every single model beside the baselines that its votes allow."""
     rows: list[list[Content]] = []
     reasons: dict[str, str] = {}
@@ -72,7 +74,7 @@ def published_baselines(study: Study) -> Experiment:
     return Experiment(name="rq2", tables=[table])
 
 
-def _rows(study: Study, bench: ExperimentBench, annotator: str, reasons: dict[str, str]) -> list[list[Content]]:
+def _rows(study: Replication, bench: ExperimentBench, annotator: str, reasons: dict[str, str]) -> list[list[Content]]:
     """Return the rows of one model: PCS first, then baselines from best to worst, then those not recorded."""
     key = published_key(bench.dataset, [annotator])
     paper = BASELINES[key[0]] if key and key[1] == "G" else {}
@@ -83,7 +85,7 @@ def _rows(study: Study, bench: ExperimentBench, annotator: str, reasons: dict[st
         return []
     found, absent = _scored(study, bench, annotator, reasons)
     rows: list[tuple[str, list[Content]]] = [(PCS, [*_figures(ours), None, None])]
-    for name, scored in sorted(found.items(), key=lambda one: -one[1].figure().value):
+    for name, scored in sorted(found.items(), key=lambda one: -one[1].auroc.value):
         rows.append((name, _against(ours, scored)))
     rows += [(name, [None, None, None, None, None, NOT_RECORDED]) for name in absent]
     return [
@@ -93,7 +95,7 @@ def _rows(study: Study, bench: ExperimentBench, annotator: str, reasons: dict[st
 
 
 def _scored(
-    study: Study, bench: ExperimentBench, annotator: str, reasons: dict[str, str]
+    study: Replication, bench: ExperimentBench, annotator: str, reasons: dict[str, str]
 ) -> tuple[dict[str, Scored], list[str]]:
     """Return the results of the baselines on one model's votes, and the names of those that are not recorded."""
     family = [name for name in bench.votes.annotators if base_annotator(name) == annotator]
@@ -122,7 +124,8 @@ def _against(ours: Scored, theirs: Scored) -> list[Content]:
 
 
 def _figures(scored: Scored) -> list[Content]:
-    return [scored.calls, yes_or_no(scored.graded), scored.figure(), scored.confidence()]
+    entrant = scored.entrant
+    return [entrant.calls.total, yes_or_no(entrant.graded), cell_of(scored.auroc), cell_of(scored.confidence)]
 
 
 def _adjust(rows: Sequence[list[Content]]) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_rows
+from pcs_annotator.core.result_table import Content, Experiment, ResultTable
+from pcs_annotator.judging.evaluation.figures import adjusted
+from pcs_annotator.judging.evaluation.scored import Scored
 from pcs_annotator.judging.metrics.significance import p_value_text, stars
 from pcs_annotator.studies.paper.models import by_temperature
 from pcs_annotator.studies.paper.study import (
@@ -14,12 +16,10 @@ from pcs_annotator.studies.paper.study import (
     T_TEST,
     Compared,
     ExperimentBench,
-    Scored,
-    Study,
-    adjusted,
+    PanelRow,
+    PanelTable,
+    Replication,
     compared,
-    confidence_table,
-    figure_in,
 )
 from pcs_annotator.studies.published import BY_RELATION, COMPARISONS, PCS, RELATIONS, published_key
 
@@ -28,39 +28,34 @@ ORDER = (PCS, NONE, "voice", "synonym", "double-negation")
 """The paper's order of comparison; other relations follow."""
 
 
-def each_relation(study: Study) -> Experiment:
+def each_relation(study: Replication) -> Experiment:
     """Return every relation alone beside none and all, and tests between them."""
     notes = [*study.notes(), "One relation alone: the label, or for several models (MV) the share of them."]
-    relations = list(dict.fromkeys(name for bench in study.benches for name in _rewritten(bench)))
+    benches = study.benches
+    relations = list(
+        dict.fromkeys(name for bench in benches for name in bench.plain.relations if name != bench.original)
+    )
     columns = [NONE, *relations, PCS]
-    rows: list[list[Content]] = []
-    found: list[list[Scored | None]] = []
-    paper: list[list[Content]] = []
-    for bench in study.benches:
+    rows = []
+    for bench in benches:
         for models in _panels(bench):
             shown = " + ".join(models) + (" (MV)" if len(models) > 1 else "")
-            found.append(_scored(study, bench, models, relations, notes))
-            rows.append([bench.dataset, shown, *map(figure_in, found[-1])])
             printed = BY_RELATION.get(published_key(bench.dataset, models) or ("", ""), {})
-            paper.append([printed.get(RELATIONS.get(name, name)) for name in columns])
-    known = [place for place in range(len(columns)) if any(row[place] is not None for row in paper)]
-    heading = ("Dataset", "LLM", *columns, *(f"paper: {columns[place]}" for place in known))
-    table = ResultTable(
+            paper = [printed.get(RELATIONS.get(name, name)) for name in columns]
+            rows.append(PanelRow([bench.dataset, shown], _scored(study, bench, models, relations, notes), paper))
+    found = PanelTable(
         name="rq4",
         title="Each relation alone, none, and all together as PCS (class AUROC)",
-        columns=heading,
-        rows=[
-            *([*row, *(printed[place] for place in known)] for row, printed in zip(rows, paper, strict=True)),
-            *study.refused_rows(len(heading)),
-        ],
+        leading=("Dataset", "LLM"),
+        methods=columns,
+        paper=columns,
+        rows=rows,
         notes=notes,
-        best=best_in_rows(rows, range(2, 2 + len(columns))),
     )
-    by_name = {name: [row[place] for row in found] for place, name in enumerate(columns)}
     pairs = combinations(sorted(columns, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)), 2)
-    tests = {(one, other): compared(by_name[one], by_name[other]) for one, other in pairs}
-    sure = confidence_table(table, 2, columns, found)
-    return Experiment(name="rq4", tables=[table, comparisons(tests, paper=bool(known)), sure])
+    tests = {(one, other): compared(found.by_method(one), found.by_method(other)) for one, other in pairs}
+    tested = comparisons(tests, paper=bool(found.known))
+    return Experiment(name="rq4", tables=[found.table(study), tested, found.confidence(study)])
 
 
 def comparisons(found: Mapping[tuple[str, str], Compared], *, paper: bool) -> ResultTable:
@@ -68,7 +63,7 @@ def comparisons(found: Mapping[tuple[str, str], Compared], *, paper: bool) -> Re
 
     `paper` adds the published figures.
     """
-    p_values = adjusted([*found.values()])
+    p_values = adjusted([one.test for one in found.values()])
     rows = [_comparison(*names, one, p_value) for (names, one), p_value in zip(found.items(), p_values, strict=True)]
     columns: tuple[str, ...] = (
         "Method comparison", "Pairs", "p (Holm)", "Significance", "ARI (%)", "Superior method", f"p of the {T_TEST}"
@@ -106,10 +101,6 @@ def _comparison(one: str, other: str, found: Compared, p_value: float | None) ->
     ]
 
 
-def _rewritten(bench: ExperimentBench) -> list[str]:
-    return [name for name in bench.plain.relations if name != bench.original]
-
-
 def _panels(bench: ExperimentBench) -> list[list[str]]:
     """Return every model alone, and all of one temperature together."""
     panels = [[name] for name in bench.plain.annotators]
@@ -117,7 +108,7 @@ def _panels(bench: ExperimentBench) -> list[list[str]]:
 
 
 def _scored(
-    study: Study, bench: ExperimentBench, models: Sequence[str], relations: Sequence[str], notes: list[str]
+    study: Replication, bench: ExperimentBench, models: Sequence[str], relations: Sequence[str], notes: list[str]
 ) -> list[Scored | None]:
     cells: list[Scored | None] = []
     for relation in (bench.original, *relations):

@@ -12,15 +12,15 @@ from pcs_annotator.core.arrays import Floats, Integers
 from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable, best_in_groups
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
-from pcs_annotator.judging.evaluation.methods import ABOUT_ECE, Method, OnCells
+from pcs_annotator.judging.evaluation.figures import ABOUT_ECE, cell_of
+from pcs_annotator.judging.evaluation.methods import Method, OnCells
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.metrics.significance import p_value_text
 from pcs_annotator.judging.weighing.crossfit import stratified_folds
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from pcs_annotator.judging.weighing.scoring import score
-from pcs_annotator.studies.evaluation_tables import figure_of
-from pcs_annotator.studies.paper.study import ExperimentBench, Study
+from pcs_annotator.studies.paper.study import ExperimentBench, Replication
 from pcs_annotator.studies.published import published_key
 
 OPTIMISER_COLUMNS = (
@@ -28,7 +28,8 @@ OPTIMISER_COLUMNS = (
     "ECE calibrated", "p (Holm)",
 )  # fmt: skip
 SHOWN = ("auroc", "auroc_hard", "auroc_confidence", "accuracy", "ece_score", "ece_confidence")
-MOST_ROWS = 1000
+MOST_ROWS = MOST_RESAMPLES = 1000
+"""Nine optimisers with all their figures: with more resamples, they would take half of the time of all experiments."""
 SMALL_GA = {"population": 40, "generations": 40}
 
 SIZE_COLUMNS = ("Dataset", "Method", "Gold rows", "Class AUROC")
@@ -40,7 +41,7 @@ PAPER_STABLE = {"sentiment": 50, "gossipcop": 245, "politifact": 30}
 EQUAL = "equal weights"
 
 
-def optimiser_choice(study: Study) -> Experiment:
+def optimiser_choice(study: Replication) -> Experiment:
     """Return the figures of every optimiser, and the test of the first against each of the others."""
     rows: list[list[Content]] = []
     first = next(iter(study.settings.optimisers), "")
@@ -53,8 +54,8 @@ def optimiser_choice(study: Study) -> Experiment:
     for bench in study.benches:
         evaluation = _evaluation(study, bench, notes)
         for found in evaluation.methods:
-            figures = [figure_of(found, name) for name in SHOWN]
-            p_value = None if found.against is None else p_value_text(found.against.holm)
+            figures = [cell_of(found.figures.get(name)) for name in SHOWN]
+            p_value = None if found.holm is None else p_value_text(found.holm)
             rows.append([bench.dataset, found.method, *figures, p_value])
         notes += [f"{name}: {reason}." for name, reason in evaluation.missing.items()]
         notes.append(f"{bench.dataset}: {evaluation.notes[1]}")
@@ -70,7 +71,7 @@ def optimiser_choice(study: Study) -> Experiment:
     return Experiment(name="optimisers", tables=[table])
 
 
-def _evaluation(study: Study, bench: ExperimentBench, notes: list[str]) -> Evaluation:
+def _evaluation(study: Replication, bench: ExperimentBench, notes: list[str]) -> Evaluation:
     votes, gold = bench.plain.select(draws=1), bench.gold
     if len(gold) > MOST_ROWS:
         seed = study.settings.how.seed
@@ -81,11 +82,12 @@ def _evaluation(study: Study, bench: ExperimentBench, notes: list[str]) -> Evalu
         OnCells(name="ga", optimiser=GeneticAlgorithm(**SMALL_GA)) if name == "ga" else name  # type: ignore[arg-type]  # counts, not the objective
         for name in study.settings.optimisers
     ]
-    how = replace(study.settings.how, rewritten=frozenset())
-    return evaluate(votes, gold, methods, how)
+    how = study.settings.how
+    fewer = replace(how, rewritten=frozenset(), resamples=min(how.resamples, MOST_RESAMPLES))
+    return evaluate(votes, gold, methods, fewer)
 
 
-def gold_size(study: Study) -> Experiment:
+def gold_size(study: Replication) -> Experiment:
     """Return the class AUROC on held-out rows for growing numbers of gold rows, beside equal weights."""
     curves: list[Curve] = []
     notes = [
@@ -121,7 +123,7 @@ def gold_size(study: Study) -> Experiment:
     return Experiment(name="size", tables=[table], curves=curves)
 
 
-def _curves(study: Study, bench: ExperimentBench, sizes: Sequence[int]) -> list[Curve]:
+def _curves(study: Replication, bench: ExperimentBench, sizes: Sequence[int]) -> list[Curve]:
     """Return the curve of the optimiser and that of equal weights, on the same rows."""
     votes = bench.plain.select(draws=1)
     chosen = optimisers.create(study.settings.optimiser)

@@ -1,38 +1,39 @@
-"""What all experiments share: recorded votes, how figures are computed, and the text around them."""
+"""What all experiments share: recorded votes, how figures are computed, and the tables and tests around them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.result_table import Content, Figure, ResultTable, best_in_rows
+from pcs_annotator.core.result_table import Content, Figure, Pair, ResultTable, best_in_rows
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation import methods
-from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, EvaluationOptions, labelled_rows
-from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, resample_counts
-from pcs_annotator.judging.metrics.metrics import accuracy, auroc_confidence_on, auroc_on, estimate_of
+from pcs_annotator.judging.evaluation.figures import (
+    HARD_AND_GRADED,
+    NO_CONFIDENCE_AUROC,
+    about_intervals,
+    adjusted,
+    cell_of,
+)
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Scored, labelled_rows
+from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.significance import (
     Difference,
     PairedTest,
     average_relative_improvement,
-    holm,
     influence,
     mean_difference_test,
-    p_value_text,
+    p_text,
     paired_t_test,
     stars,
 )
-from pcs_annotator.judging.weighing.crossfit import CrossFit
 
 T = TypeVar("T")
-
-Recorded = tuple[Votes, Codes]
-"""Votes, and each item's gold label as a position in their labels, or `UNLABELLED`."""
 
 LISTED_GAPS = 8
 T_TEST = "paired t-test, as in the paper"
@@ -50,125 +51,61 @@ ABOUT_TESTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How to run experiments.
+    """How to run experiments."""
 
-    Attributes:
-        how: Splits, seeds, resamples, and which relations a model wrote.
-        optimiser: Learns the weights of PCS; the paper's is `lr`.
-        relations: Relations that PCS uses, of those recorded; None for all.
-        baselines: Methods to compare with in RQ2.
-        optimisers: Optimisers to compare; the first is tested against the others.
-        sizes: Numbers of gold rows for the learning curve.
-        draws: Random draws of gold rows for every point of that curve.
-    """
-
-    how: EvaluationOptions = field(default_factory=lambda: EvaluationOptions(resamples=2000))
-    optimiser: str = "lr"
-    relations: Sequence[str] | None = None
-    baselines: Sequence[methods.Method] = ()
+    # splits, seeds, resamples, and which relations a model wrote
+    how: EvaluationOptions = field(default_factory=EvaluationOptions)
+    optimiser: str = "lr"  # learns the weights of PCS; the paper's is `lr`
+    relations: Sequence[str] | None = None  # relations that PCS uses, of those recorded; None for all
+    baselines: Sequence[methods.Method] = ()  # methods to compare with in RQ2
+    # optimisers to compare; the first is tested against the others
     optimisers: Sequence[str] = (
         "lr", "ga", "auto", "logit", "scaling", "naive-bayes", "dawid-skene", "uniform", "majority"
     )  # fmt: skip
+    # numbers of gold rows for the learning curve
     sizes: Sequence[int] = (10, 20, 30, 50, 75, 100, 150, 200, 250, 300, 400, 600, 1000)
-    draws: int = 20
+    draws: int = 20  # random draws of gold rows for every point of that curve
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Scored:
-    """A method's out-of-fold results on one dataset, and its calls per item.
-
-    Attributes:
-        dataset: Its name.
-        fits: One per split.
-        gold: Label code of every row.
-        labels: The labels.
-        how: Splits and resamples.
-        calls: Calls per item.
-        learns: Whether it learns from gold.
-        graded: Whether it uses the log-probabilities of answers.
-    """
-
-    dataset: str
-    fits: Sequence[CrossFit]
-    gold: Codes
-    labels: Sequence[str]
-    how: EvaluationOptions
-    calls: float
-    learns: bool
-    graded: bool
-    _kept: dict[str, Floats] = field(default_factory=dict)
-
-    def figure(self) -> Figure:
-        """Return the class AUROC of the scores with its interval."""
-        return Figure(self.auroc, interval_around(self.auroc, self._resampled(), least_auroc(self.gold), WIDENING))
-
-    def confidence(self) -> Figure | None:
-        """Return the confidence AUROC with its interval; None where nearly all labels are right, or wrong."""
-        value = float(self._mean_confidence(np.ones((len(self.gold), 1)))[0])
-        if "confidence" not in self._kept:
-            drawn = resample_counts(self.gold, self.how.resamples, self.how.seed)
-            self._kept["confidence"] = np.concatenate([self._mean_confidence(counts) for counts in drawn])
-        right = float(np.mean([accuracy(fit.probabilities, self.gold) for fit in self.fits]))
-        least = methods.least_confidence(right, len(self.gold))
-        found = estimate_of(value, self._kept["confidence"], len(self.gold), least)
-        return None if found is None else Figure(found.value, found.interval)
-
-    def hard(self) -> Scored:
-        """Return the results of the chosen labels alone."""
-        deciding = [fit.probabilities if self.learns else fit.scores for fit in self.fits]
-        scores = [methods.hard_scores(values, self.labels) for values in deciding]
-        fits = [fit._replace(ranks=own) for fit, own in zip(self.fits, scores, strict=True)]
-        return replace(self, fits=fits, _kept={})
-
-    @property
-    def auroc(self) -> float:
-        """The class AUROC of the scores, mean over splits."""
-        return float(self._mean_auroc(np.ones((len(self.gold), 1)))[0])
-
-    def minus(self, other: Scored) -> Difference:
-        """Return the difference in AUROC to another method on the same rows."""
-        return Difference(self.dataset, self.auroc - other.auroc, self._influence() - other._influence(), self.gold)
-
-    def _influence(self) -> Floats:
-        """Return how much every row moves the AUROC."""
-        return np.asarray(np.mean([influence(ranks, self.gold) for ranks in self._ranks()], axis=0))
-
-    def _ranks(self) -> list[Floats]:
-        ranks = [fit.ranks for fit in self.fits]
-        return ranks[:1] if all(np.array_equal(one, ranks[0]) for one in ranks) else ranks
-
-    def _resampled(self) -> Floats:
-        if "resampled" not in self._kept:
-            drawn = resample_counts(self.gold, self.how.resamples, self.how.seed)
-            self._kept["resampled"] = np.concatenate([self._mean_auroc(counts) for counts in drawn])
-        return self._kept["resampled"]
-
-    def _mean_confidence(self, counts: Floats) -> Floats:
-        parts = [auroc_confidence_on(fit.probabilities, self.gold, counts) for fit in self.fits]
-        return np.asarray(np.mean(parts, axis=0))
-
-    def _mean_auroc(self, counts: Floats) -> Floats:
-        return np.asarray(np.mean([auroc_on(one, self.gold, counts) for one in self._ranks()], axis=0))
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is needed to reproduce the figures, as plain values."""
+        splitting = {name: getattr(self.how, name) for name in ("folds", "repeats", "seed", "resamples")}
+        return {
+            **splitting,
+            "seeds": list(self.how.seeds),
+            "optimiser": self.optimiser,
+            "optimisers": list(self.optimisers),
+            "baselines": [methods.method_name(method) for method in self.baselines],
+            "relations": None if self.relations is None else list(self.relations),
+            "rewritten": sorted(self.how.rewritten),
+            "gold_sizes": list(self.sizes),
+            "draws_per_size": self.draws,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExperimentBench:
-    """One dataset's labelled rows; caches scores, because the questions share many panels.
+    """One dataset's labelled rows; caches scores, because the questions share many panels."""
 
-    Attributes:
-        dataset: Its name.
-        votes: All votes on the labelled rows.
-        plain: Those of annotators that gave plain labels, on the relations that PCS uses.
-        gold: Label code of every row.
-        how: Splits and resamples.
-    """
-
-    dataset: str
-    votes: Votes
-    plain: Votes
-    gold: Codes
-    how: EvaluationOptions
+    dataset: str  # its name
+    votes: Votes  # all votes on the labelled rows
+    plain: Votes  # those of annotators that gave plain labels, on the relations that PCS uses
+    gold: Codes  # label code of every row
+    how: EvaluationOptions  # splits and resamples
     _seen: dict[tuple[object, ...], Scored] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name: str, votes: Votes, gold: Codes, settings: Settings) -> ExperimentBench:
+        """Return the labelled rows of a dataset.
+
+        Raises:
+            UndefinedMetric: There is too little gold, or there are no votes.
+        """
+        votes, gold = labelled_rows(votes, gold, settings.how.folds)
+        wanted = settings.relations
+        relations = [one for one in votes.relations if wanted is None or one in wanted]
+        plain = methods.plain_votes(votes).select(relations=relations)
+        methods.original_of(plain)  # raises for an empty panel
+        return cls(dataset=name, votes=votes, plain=plain, gold=gold, how=settings.how)
 
     def on_cells(
         self, optimiser: str, annotators: Sequence[str], relations: Sequence[str] | None = None, *, hard: bool = False
@@ -191,16 +128,7 @@ class ExperimentBench:
     def score(self, method: methods.Method, votes: Votes | None = None) -> Scored:
         """Return the results of a method on all votes, or on those given."""
         entrant = methods.ready(method, self.votes if votes is None else votes, self.how.rewritten)
-        return Scored(
-            dataset=self.dataset,
-            fits=[entrant.cross_fit(self.gold, self.how.folds, seed, self.how.calibration) for seed in self.how.seeds],
-            gold=self.gold,
-            labels=self.votes.labels,
-            how=self.how,
-            calls=entrant.calls.total,
-            learns=entrant.learns,
-            graded=entrant.graded,
-        )
+        return Scored.of(entrant, self.gold, self.how, self.dataset)
 
     def pcs(self, notes: list[str], optimiser: str, annotators: Sequence[str]) -> Scored | None:
         """Return the results of an optimiser on all relations; if undefined, None and a note with the reason."""
@@ -216,29 +144,33 @@ class ExperimentBench:
         """The relation that stands for the unchanged text."""
         return methods.original_of(self.plain)
 
+    def gaps(self) -> list[str]:
+        """Return which models have no votes on which relations."""
+        missing: Mask = np.asarray((self.plain.codes < 0).all(axis=(0, 3)))
+        names = np.array(self.plain.relations, dtype=object)
+        return [
+            f"{self.dataset}: {annotator} has no votes on {', '.join(names[gone])}."
+            for annotator, gone in zip(self.plain.annotators, missing, strict=True)
+            if gone.any()
+        ]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Study:
-    """Prepared datasets, and the notes about them.
+class Replication:
+    """Datasets prepared for the paper's experiments, and the notes about them."""
 
-    Attributes:
-        benches: Datasets that can be evaluated.
-        refused: Dataset → why it cannot be.
-        settings: How to run experiments.
-    """
-
-    benches: Sequence[ExperimentBench]
-    refused: Mapping[str, str]
-    settings: Settings
+    benches: Sequence[ExperimentBench]  # datasets that can be evaluated
+    refused: Mapping[str, str]  # dataset → why it cannot be
+    settings: Settings  # how to run experiments
 
     @classmethod
-    def of(cls, sets: Mapping[str, Recorded], settings: Settings | None = None) -> Study:
-        """Return the study of some recorded votes; datasets with too little gold go into `refused`."""
+    def of(cls, sets: Mapping[str, tuple[Votes, Codes]], settings: Settings | None = None) -> Replication:
+        """Return some recorded votes, prepared; datasets with too little gold go into `refused`."""
         settings = settings or Settings()
         benches, refused = [], {}
         for name, (votes, gold) in sets.items():
             try:
-                benches.append(_bench(name, votes, gold, settings))
+                benches.append(ExperimentBench.of(name, votes, gold, settings))
             except UndefinedMetric as error:
                 refused[name] = str(error)
         return cls(benches=benches, refused=refused, settings=settings)
@@ -251,38 +183,19 @@ class Study:
             f"Class AUROC: macro one-vs-rest, scores learned on other folds ({how.folds}-fold stratified "
             f"cross-validation), mean over seeds {', '.join(map(str, how.seeds))}; weights by "
             f"{self.settings.optimiser}. Rows: {sizes}.",
-            methods.about_intervals(how.resamples),
+            about_intervals(how.resamples),
             *self.trouble(),
         ]
 
     def trouble(self) -> list[str]:
         """Return what was missing in the votes."""
-        gaps = [gap for bench in self.benches for gap in _gaps(bench)]
+        gaps = [gap for bench in self.benches for gap in bench.gaps()]
         more = [f"… and {len(gaps) - LISTED_GAPS} more gaps like these."] if len(gaps) > LISTED_GAPS else []
         return [*(f"{name}: {reason}." for name, reason in self.refused.items()), *gaps[:LISTED_GAPS], *more]
 
     def refused_rows(self, columns: int) -> list[list[Content]]:
         """Return a row of dashes for every dataset that cannot be evaluated."""
         return [[name, *[None] * (columns - 1)] for name in self.refused]
-
-
-def _bench(name: str, votes: Votes, gold: Codes, settings: Settings) -> ExperimentBench:
-    votes, gold = labelled_rows(votes, gold, settings.how.folds)
-    wanted = settings.relations
-    relations = [one for one in votes.relations if wanted is None or one in wanted]
-    plain = methods.plain_votes(votes).select(relations=relations)
-    methods.original_of(plain)  # raises for an empty panel
-    return ExperimentBench(dataset=name, votes=votes, plain=plain, gold=gold, how=settings.how)
-
-
-def _gaps(bench: ExperimentBench) -> list[str]:
-    missing: Mask = np.asarray((bench.plain.codes < 0).all(axis=(0, 3)))
-    names = np.array(bench.plain.relations, dtype=object)
-    return [
-        f"{bench.dataset}: {annotator} has no votes on {', '.join(names[gone])}."
-        for annotator, gone in zip(bench.plain.annotators, missing, strict=True)
-        if gone.any()
-    ]
 
 
 def attempt(notes: list[str], scored: Callable[[], Scored]) -> Scored | None:
@@ -295,63 +208,111 @@ def attempt(notes: list[str], scored: Callable[[], Scored]) -> Scored | None:
         return None
 
 
-def figure_in(scored: Scored | None) -> Figure | None:
-    """Return the class AUROC with its interval, where there are results."""
-    return None if scored is None else scored.figure()
+def _auroc(scored: Scored | None) -> Figure | None:
+    return None if scored is None else cell_of(scored.auroc)
 
 
-def confidence_table(
-    table: ResultTable, leading: int, methods_shown: Sequence[str], found: Sequence[Sequence[Scored | None]]
-) -> ResultTable:
-    """Return the confidence AUROC of the results in a table.
+class PanelRow(NamedTuple):
+    """A row of a table: which panel of models it is about, the results of every method, and the paper's figures."""
 
-    Args:
-        table: It has the class AUROC.
-        leading: How many of its columns say which results a row has.
-        methods_shown: Name of every method.
-        found: The results of every row by method; rows of datasets that cannot be evaluated come after these.
-    """
-    refused = [[None] * len(methods_shown)] * (len(table.rows) - len(found))
-    figures = [[None if one is None else one.confidence() for one in results] for results in (*found, *refused)]
-    rows: list[list[Content]] = [[*row[:leading], *own] for row, own in zip(table.rows, figures, strict=True)]
-    undefined = any(own.count(None) > list(results).count(None) for own, results in zip(figures, found, strict=False))
-    return ResultTable(
-        name=f"{table.name}-confidence",
-        title=table.title.replace("class AUROC", "confidence AUROC"),
-        columns=[*table.columns[:leading], *methods_shown],
-        rows=rows,
-        notes=[
-            "Confidence AUROC: right labels against wrong ones, by the probability of the chosen label, calibrated on "
-            f"other folds; rows, splits and intervals as for {table.name}.",
-            *([methods.NO_CONFIDENCE_AUROC] if undefined else []),
-            *(note for note in table.notes[1:] if note not in (HARD_AND_GRADED, ABOUT_TESTS)),
-        ],
-        best=best_in_rows(rows, range(leading, leading + len(methods_shown))),
-    )
+    names: Sequence[str]
+    scored: Sequence[Scored | None]
+    paper: Sequence[float | None] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelTable:
+    """Panels of models by method, with the paper's figures beside ours."""
+
+    name: str  # short name, used for files
+    title: str  # what the table shows; it names the class AUROC
+    leading: Sequence[str]  # headings of the columns that say which panel a row is about
+    methods: Sequence[str]  # headings of our columns
+    paper: Sequence[str] = ()  # headings of the paper's; those without a figure are left out
+    rows: Sequence[PanelRow]  # the panels
+    notes: Sequence[str]  # how the numbers were computed
+    best: Sequence[str] = ()  # which methods compete for the best figure of a row; empty for all
+
+    @property
+    def known(self) -> list[int]:
+        """Which of the paper's columns have a figure."""
+        return [at for at in range(len(self.paper)) if any(row.paper[at] is not None for row in self.rows)]
+
+    def by_method(self, method: str) -> list[Scored | None]:
+        """Return the results of a method on every panel."""
+        return [row.scored[self.methods.index(method)] for row in self.rows]
+
+    def table(self, study: Replication, summary: Sequence[tuple[str, str]] = ()) -> ResultTable:
+        """Return the class AUROC of every method."""
+        columns = (*self.leading, *self.methods, *(f"paper: {self.paper[at]}" for at in self.known))
+        rows: list[list[Content]] = [
+            [*row.names, *map(_auroc, row.scored), *(row.paper[at] for at in self.known)] for row in self.rows
+        ]
+        best = [len(self.leading) + self.methods.index(name) for name in self.best or self.methods]
+        return ResultTable(
+            name=self.name,
+            title=self.title,
+            columns=columns,
+            rows=[*rows, *study.refused_rows(len(columns))],
+            summary=summary,
+            notes=self.notes,
+            best=best_in_rows(rows, best),
+        )
+
+    def confidence(self, study: Replication, without: Sequence[str] = ()) -> ResultTable:
+        """Return the confidence AUROC of every method but some."""
+        shown = [name for name in self.methods if name not in without]
+        found = [[row.scored[self.methods.index(name)] for name in shown] for row in self.rows]
+        figures = [[None if one is None else cell_of(one.confidence) for one in results] for results in found]
+        rows: list[list[Content]] = [[*row.names, *own] for row, own in zip(self.rows, figures, strict=True)]
+        undefined = any(own.count(None) > results.count(None) for own, results in zip(figures, found, strict=True))
+        return ResultTable(
+            name=f"{self.name}-confidence",
+            title=self.title.replace("class AUROC", "confidence AUROC"),
+            columns=[*self.leading, *shown],
+            rows=[*rows, *study.refused_rows(len(self.leading) + len(shown))],
+            notes=[
+                "Confidence AUROC: right labels against wrong ones, by the probability of the chosen label, calibrated "
+                f"on other folds; rows, splits and intervals as for {self.name}.",
+                *([NO_CONFIDENCE_AUROC] if undefined else []),
+                *(note for note in self.notes[1:] if note not in (HARD_AND_GRADED, ABOUT_TESTS)),
+            ],
+            best=best_in_rows(rows, range(len(self.leading), len(self.leading) + len(shown))),
+        )
+
+    def pairs(self, ours: str, theirs: str) -> list[Pair]:
+        """Return the points of a plot: one method against another on every panel."""
+        both = zip(self.rows, self.by_method(ours), self.by_method(theirs), strict=True)
+        return [
+            Pair(row.names[0], row.names[1], one.auroc.value, other.auroc.value)
+            for row, one, other in both
+            if one is not None and other is not None
+        ]
 
 
 class Compared(NamedTuple):
-    """Two methods over all their pairs of figures; None where a test is undefined.
+    """Two methods over all their pairs of figures; None where a test is undefined."""
 
-    Attributes:
-        pairs: Number of pairs.
-        improvement: Average relative improvement.
-        t_test: The paper's test, which takes pairs as independent.
-        test: The test over rows, which does not.
-    """
-
-    pairs: int
-    improvement: float | None
-    t_test: PairedTest | None
-    test: PairedTest | None
+    pairs: int  # number of pairs
+    improvement: float | None  # average relative improvement
+    t_test: PairedTest | None  # the paper's test, which takes pairs as independent
+    test: PairedTest | None  # the test over rows, which does not
 
 
 def compared(ours: Sequence[Scored | None], theirs: Sequence[Scored | None]) -> Compared:
     """Return the comparison over all panels on which both methods have results."""
     pairs = [(one, other) for one, other in zip(ours, theirs, strict=True) if one is not None and other is not None]
-    found = compared_figures([one.auroc for one, _ in pairs], [other.auroc for _, other in pairs])
-    differences = [one.minus(other) for one, other in pairs]
+    found = compared_figures([one.auroc.value for one, _ in pairs], [other.auroc.value for _, other in pairs])
+    differences = [
+        Difference(one.dataset, one.auroc.value - other.auroc.value, _influence(one) - _influence(other), one.gold)
+        for one, other in pairs
+    ]
     return found._replace(test=_defined(lambda: mean_difference_test(differences, WIDENING)))
+
+
+def _influence(one: Scored) -> Floats:
+    """Return how much every row moves the AUROC."""
+    return np.asarray(np.mean([influence(fit.ranks, one.gold) for fit in one.distinct], axis=0))
 
 
 def compared_figures(ours: Sequence[float], theirs: Sequence[float]) -> Compared:
@@ -371,24 +332,14 @@ def _defined(compute: Callable[[], T]) -> T | None:
         return None
 
 
-def adjusted(comparisons: Sequence[Compared]) -> list[float | None]:
-    """Return the p-values of the tests over rows, adjusted for their number; None where there is none."""
-    found = iter(holm([one.test.p_value for one in comparisons if one.test]))
-    return [next(found) if one.test else None for one in comparisons]
-
-
 def summaries(comparisons: Mapping[str, Compared]) -> list[tuple[str, str]]:
     """Return the lines below a table: improvement and p-value, then the paper's test, for every comparison by name."""
     lines = []
-    for (name, one), p_value in zip(comparisons.items(), adjusted([*comparisons.values()]), strict=True):
+    p_values = adjusted([one.test for one in comparisons.values()])
+    for (name, one), p_value in zip(comparisons.items(), p_values, strict=True):
         improvement = "–" if one.improvement is None else f"{100 * one.improvement:+.1f} %"
-        test = NO_TEST if p_value is None else f"{_shown(p_value)} {stars(p_value)}"
+        test = NO_TEST if p_value is None else f"{p_text(p_value)} {stars(p_value)}"
         lines.append((f"{name}: average relative improvement", f"{improvement}, {test}"))
         few = f"needs two pairs, there are {one.pairs}"
-        lines.append((f"{name}: {T_TEST}", few if one.t_test is None else _shown(one.t_test.p_value)))
+        lines.append((f"{name}: {T_TEST}", few if one.t_test is None else p_text(one.t_test.p_value)))
     return lines
-
-
-def _shown(p_value: float) -> str:
-    shown = p_value_text(p_value)
-    return f"p {shown.replace('<', '< ')}" if shown.startswith("<") else f"p = {shown}"

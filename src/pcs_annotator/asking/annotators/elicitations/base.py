@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pcs_annotator.asking.annotators.prompt import OtherAnswer, PromptStyle, build_messages
+from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.core.chat import Message
 from pcs_annotator.core.elicitations import elicitations, guesses_of, top_k_kind
 from pcs_annotator.core.task import Task
@@ -54,14 +56,30 @@ class Elicitation(Protocol):
         ...
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
-        """Return the next question, the stated probabilities, or the reason why there are none; it never raises.
-
-        Args:
-            task: What to decide.
-            text: The text to label.
-            replies: The model's replies to the questions so far, in order.
-        """
+        """Return the next question after some replies, the stated probabilities, or why there are none."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation(ABC):
+    """An elicitation that reads only what a reply says in its own words; `style` is `plain` without a system role."""
+
+    style: PromptStyle = "chat"
+
+    @abstractmethod
+    def first(self, task: Task, text: str) -> Messages:
+        """Return the first question about a text."""
+
+    def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
+        """Return the next question, the stated probabilities, or the reason why there are none."""
+        question = self.first(task, text)
+        return (
+            self.read(task, question, [own_words(reply, text, question) for reply in replies]) if replies else question
+        )
+
+    def read(self, task: Task, question: Messages, said: Sequence[str]) -> Messages | Stated | str:
+        """Return the same from replies without what they only repeat."""
+        raise NotImplementedError
 
 
 elicitation = elicitations.register
@@ -84,15 +102,7 @@ def elicitation_of(kind: str) -> Elicitation:
 
 
 def opening(task: Task, text: str, *, wanted: str, last: str, style: PromptStyle) -> Messages:
-    """Return a question like the one for a plain label, but with another form of answer.
-
-    Args:
-        task: What to decide.
-        text: The text to label.
-        wanted: What to answer, for the part that is the same for every text.
-        last: What to answer, in a few words, after the text.
-        style: `plain` for models without a system role.
-    """
+    """Return a question like the one for a plain label, but with another form of answer, as in `OtherAnswer`."""
     return build_messages(task, text, style=style, answer=OtherAnswer(wanted, last))
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, opening
-from pcs_annotator.asking.annotators.prompt import PromptStyle
-from pcs_annotator.asking.annotators.quotation import own_words
+from pcs_annotator.asking.annotators.elicitations.base import Conversation, Messages, Stated, elicitation, opening
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.core.elicitations import LING_1S, PHRASES
 from pcs_annotator.core.task import Task
@@ -31,19 +30,10 @@ _BREAK = re.compile(r"[\n,;()|–—]|\s-\s")
 
 @elicitation("ling-1s")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Linguistic:
-    """One guess, and one of the phrases of the survey.
+class Linguistic(Conversation):
+    """One guess, and one of the phrases of the survey."""
 
-    Attributes:
-        style: `plain` for models without a system role.
-    """
-
-    style: PromptStyle = "chat"
-
-    @property
-    def name(self) -> str:
-        """Return the kind."""
-        return LING_1S
+    name: ClassVar[str] = LING_1S
 
     def first(self, task: Task, text: str) -> Messages:
         """Return the question."""
@@ -55,10 +45,9 @@ class Linguistic:
             task, text, wanted=wanted, last="Answer with these two lines and nothing else.", style=self.style
         )
 
-    def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
+    def read(self, task: Task, question: Messages, said: Sequence[str]) -> Messages | Stated | str:
         """Return the probability in the reply."""
-        question = self.first(task, text)
-        return read_phrase(own_words(replies[0], text, question), task.labels) if replies else question
+        return read_phrase(said[0], task.labels)
 
 
 def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:
@@ -80,8 +69,8 @@ def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:
     if len(phrases) != 1:
         return "two phrases in reply" if phrases else "no phrase in reply"
     key = _GUESS.search(guess)
-    label, reason, _ = read_label(guess[key.end() :].strip().partition("\n")[0] if key else guess, labels)
-    return Stated({label: _BY_WORDS[phrases.pop()]}) if label is not None else reason
+    said_label = read_label(guess[key.end() :].strip().partition("\n")[0] if key else guess, labels)
+    return Stated({said_label.label: _BY_WORDS[phrases.pop()]}) if said_label.label is not None else said_label.reason
 
 
 def _label_and_phrase(said: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, followed_up
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages
@@ -23,18 +24,12 @@ _BARE = {"yes": True, "correct": True, "right": True, "no": False, "incorrect": 
 class PTrue:
     """A label, then whether it is right: 1 for true, 0 for false; `judging` averages draws.
 
-    Attributes:
-        style: `plain` for models without a system role.
-        answer: The form of the label; the same as for the plain annotator, so that the first call is paid for once.
+    The label has the same form as for the plain annotator, so that the first call is paid for once.
     """
 
+    name: ClassVar[str] = P_TRUE
     style: PromptStyle = "chat"
     answer: AnswerFormat = "tag"
-
-    @property
-    def name(self) -> str:
-        """Return the kind."""
-        return P_TRUE
 
     def first(self, task: Task, text: str) -> Messages:
         """Return the question for a plain label."""
@@ -52,7 +47,8 @@ class PTrue:
         if len(replies) > 1:
             verdict = read_verdict(own_words(replies[1], text, question))
             return verdict if isinstance(verdict, str) else Stated({label: float(verdict)})
-        proposed = f"<label>{said.chosen}</label>" if self.answer in ("tag", "letter tag") else said.chosen
+        chosen = said.letter or label
+        proposed = f"<label>{chosen}</label>" if self.answer in ("tag", "letter tag") else chosen
         asked = (
             f"The proposed label is: {label}\nIs it right?\n(A) True\n(B) False\nAnswer with A or B and nothing else."
         )

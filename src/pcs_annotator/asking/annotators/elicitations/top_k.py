@@ -15,9 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, followed_up, opening
-from pcs_annotator.asking.annotators.prompt import PromptStyle
-from pcs_annotator.asking.annotators.quotation import own_words
+from pcs_annotator.asking.annotators.elicitations.base import (
+    Conversation,
+    Messages,
+    Stated,
+    elicitation,
+    followed_up,
+    opening,
+)
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.asking.annotators.vocabulary import Mention, vocabulary
 from pcs_annotator.core.elicitations import top_k_kind
@@ -39,19 +44,13 @@ _UNCLEAR_UP_TO = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _TopK:
-    """The common part of both elicitations.
+class _TopK(Conversation):
+    """k guesses (or as many as there are labels), in one or two steps.
 
-    Attributes:
-        k: Number of guesses; no more than there are labels.
-        style: `plain` for models without a system role.
-        steps: Number of questions.
-        also: What the first question asks for besides guesses.
-        line: What the first reply has for the n-th guess.
+    The first question also asks for `also`, and its reply has a `line` for every guess.
     """
 
     k: int = 2
-    style: PromptStyle = "chat"
     steps: ClassVar[int]
     also: ClassVar[str]
     line: ClassVar[str]
@@ -77,10 +76,9 @@ class OneStepTopK(_TopK):
     also: ClassVar[str] = ", each with the probability from 0 to 1 that it is right"
     line: ClassVar[str] = "G{n}: <label>\nP{n}: <probability>"
 
-    def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
+    def read(self, task: Task, question: Messages, said: Sequence[str]) -> Messages | Stated | str:
         """Return the probabilities in the reply."""
-        question = self.first(task, text)
-        return read_probabilities(own_words(replies[0], text, question), task.labels) if replies else question
+        return read_probabilities(said[0], task.labels)
 
 
 @elicitation("2s-top-k")
@@ -92,12 +90,8 @@ class TwoStepTopK(_TopK):
     also: ClassVar[str] = ""
     line: ClassVar[str] = "G{n}: <label>"
 
-    def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
+    def read(self, task: Task, question: Messages, said: Sequence[str]) -> Messages | Stated | str:
         """Return the question for the probabilities, then the probabilities in the replies."""
-        question = self.first(task, text)
-        if not replies:
-            return question
-        said = [own_words(reply, text, question) for reply in replies]
         guesses = read_guesses(said[0], task.labels)[: self.k]
         if not guesses:
             return "no label in reply"

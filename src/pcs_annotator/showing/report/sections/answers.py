@@ -8,11 +8,12 @@ from itertools import groupby
 
 import numpy as np
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
 from pcs_annotator.runs.run_result import SILENCES
-from pcs_annotator.showing.report.formats import bar, count, counted, percent
-from pcs_annotator.showing.report.markup import Child, Markup, figure, section, sentence, table, tag, user_text
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import count, percent
 from pcs_annotator.showing.report.view import View
 
 MOST_BARS = 20
@@ -34,250 +35,202 @@ BY_QUESTION = (
 )
 
 
-def distribution(view: View) -> Markup:
+def distribution(view: View) -> b.Section:
     """Return a bar per label, with the share among gold rows marked."""
     counts = view.result.counts
     given: Counter[str | None] = Counter({None: counts.unlabelled})
     given.update(counts.labels)
     gold = Counter(label for label in view.gold if label is not None)
     labels = sorted(view.task.labels, key=lambda label: (-given[label], view.task.labels.index(label)))
-    names: list[str | None] = [*labels[:MOST_BARS], *([None] if given[None] else [])]
-    rows = [_row(name, given, gold, counts.rows) for name in names]
-    columns = [("Label", ""), ("", "chart"), ("rows", "number"), ("share", "number")]
+    shown: list[str | None] = [*labels[:MOST_BARS], *([None] if given[None] else [])]
+    rows = [_row(label, given, gold, counts.rows) for label in shown]
+    columns = [b.Column("Label"), b.Column("", "chart"), *b.numbers("rows", "share")]
+    about_gold = None
     if gold:
-        columns.append(("gold share", "number quiet"))
+        columns.append(b.Column("gold share", "number quiet"))
+        about_gold = b.note(
+            f"The vertical mark is the share among the {count(gold.total())} gold rows. A bar far from it means that "
+            "the label is given too often or too rarely, or that the gold rows have a different mix of labels."
+        )
     else:
         rows = [row[:-1] for row in rows]
     hidden = len(labels) - MOST_BARS
-    return section(
+    return b.section(
         "labels",
         "Labels",
-        table(columns, rows, kind="bars counts"),
-        sentence(f"{hidden} rarer labels are not shown.", kind="note") if hidden > 0 else None,
-        sentence(
-            f"The vertical mark is the share among the {count(gold.total())} gold rows. A bar far from it means that "
-            "the label is given too often or too rarely, or that the gold rows have a different mix of labels.",
-            kind="note",
-        )
-        if gold
-        else None,
+        b.Table(columns=columns, rows=rows, kind="bars counts"),
+        b.note(f"{hidden} rarer labels are not shown.") if hidden > 0 else None,
+        about_gold,
     )
 
 
-def _row(name: str | None, given: Counter[str | None], gold: Counter[str], rows: int) -> list[Child]:
-    total = gold.total()
-    share = given[name] / max(rows, 1)
-    mark = gold[name] / total if total and name is not None else None
-    return [
-        "no label" if name is None else user_text(name),
-        bar(share, mark=mark, kind="bar" if name is not None else "bar bad"),
-        count(given[name]),
-        percent(given[name], rows),
-        percent(gold[name], total) if name is not None else "",
-    ]
+def _row(label: str | None, given: Counter[str | None], gold: Counter[str], rows: int) -> b.Row:
+    share = given[label] / max(rows, 1)
+    if label is None:
+        return ["no label", b.Bar(share, kind="bar bad"), given[label], percent(given[label], rows), ""]
+    mark = gold[label] / gold.total() if gold else None
+    shares = percent(given[label], rows), percent(gold[label], gold.total())
+    return [b.name(label), b.Bar(share, mark), given[label], *shares]
 
 
-def flips(view: View) -> Markup:
+def flips(view: View) -> b.Section:
     """Return how often each relation made each model change its label, and from which to which."""
     matrices = [one for one in flip_matrices(view.result.votes) if one.flips.pairs]
     if not matrices:
         why = "Nothing to compare: no model answered both a text and its rewrite, or the same question put differently."
-        return section("flips", "Flipped labels", sentence(why))
+        return b.section("flips", "Flipped labels", b.text(why), menu="Flips")
     shown = matrices[:MOST_MATRICES]
     by_question = [one for one in matrices if one.relation in view.question_relations]
     by_rewrite = [one for one in matrices if one.relation not in view.question_relations]
-    causes = [title for title, found in (("rewrites", by_rewrite), ("the question", by_question)) if found]
-    return section(
+    kinds = (("rewrites", BY_REWRITE, by_rewrite), ("the question", BY_QUESTION, by_question))
+    rates: list[b.Block] = []
+    for _, about, found in kinds:
+        if found:
+            rates += [b.text(about), _rates(found, view.result.votes.annotators)]
+    hidden = len(matrices) - len(shown)
+    return b.section(
         "flips",
-        f"Labels flipped by {' and by '.join(causes)}",
-        *((sentence(BY_REWRITE), _rates(by_rewrite, view)) if by_rewrite else ()),
-        *((sentence(BY_QUESTION), _rates(by_question, view)) if by_question else ()),
+        f"Labels flipped by {' and by '.join(title for title, _, found in kinds if found)}",
+        *rates,
         *(
             _relation(relation, list(group), view, not place or len(shown) <= MOST_OPEN)
             for place, (relation, group) in enumerate(groupby(shown, lambda one: one.relation))
         ),
-        sentence(f"{len(matrices) - len(shown)} more tables are left out.", kind="note")
-        if len(shown) < len(matrices)
-        else None,
-        sentence("A graded answer counts as the label that was answered.", kind="note")
+        b.note(f"{hidden} more tables are left out.") if hidden else None,
+        b.note("A graded answer counts as the label that was answered.")
         if view.result.votes.grades is not None
         else None,
+        menu="Flips",
     )
 
 
-def _rates(matrices: Sequence[FlipMatrix], view: View) -> Markup:
+def _rates(matrices: Sequence[FlipMatrix], annotators: Sequence[str]) -> b.Table:
     """Return the share of answers that changed, per relation (rows) and model (columns)."""
     found = {(one.relation, one.annotator): one.flips for one in matrices}
-    annotators = view.result.votes.annotators
-    lines = []
+    rows: list[b.Row] = []
     for relation in dict.fromkeys(one.relation for one in matrices):
-        cells = [tag("th", user_text(relation), scope="row")]
-        for annotator in annotators:
-            one = found.get((relation, annotator))
-            cells.append(tag("td", "–", class_="number") if one is None else _rate(one.changed, one.pairs))
-        lines.append(tag("tr", *cells))
-    head = [
-        tag("th", "Relation", scope="col"),
-        *(tag("th", user_text(n), scope="col", class_="number") for n in annotators),
-    ]
-    return heat_table("Share of answers that changed", head, lines)
+        flips = [found.get((relation, annotator)) for annotator in annotators]
+        rows.append([b.name(relation), *(None if one is None else _rate(one.changed, one.pairs) for one in flips)])
+    columns = [b.Column("Relation"), *b.numbers(*map(b.name, annotators))]
+    return b.Table(columns=columns, rows=rows, kind="heat", label="Share of answers that changed")
 
 
-def heat_table(title: str, head: Sequence[Markup], lines: Sequence[Markup]) -> Markup:
-    """Return a table whose cells are coloured; a wide one scrolls."""
-    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines), class_="heat")
-    return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=title)
-
-
-def _relation(relation: str, matrices: Sequence[FlipMatrix], view: View, unfolded: bool) -> Markup:
-    changed, pairs = (sum(getattr(one.flips, name) for one in matrices) for name in ("changed", "pairs"))
+def _relation(relation: str, matrices: Sequence[FlipMatrix], view: View, unfolded: bool) -> b.Folded:
+    changed, pairs = (sum(getattr(one.flips, what) for one in matrices) for what in ("changed", "pairs"))
     labels = view.result.votes.labels
-    show = _matrix if len(labels) <= MOST_LABELS else _top
-    return tag(
-        "details",
-        tag(
-            "summary",
-            user_text(relation, "b"),
-            tag("span", f" {percent(changed, pairs)} of {count(pairs)} answers changed", class_="quiet"),
-        ),
-        tag(
-            "div",
-            *(figure(one.annotator, show(one, labels, _heading(relation, view))) for one in matrices),
-            class_="matrices wide" if len(labels) > MOST_NARROW else "matrices",
-        ),
-        class_="numbers",
-        open=unfolded,
-    )
+    other = "other question" if relation in view.question_relations else "rewrite"
+    shown = [b.titled(one.annotator, _changes(one, labels, f"original → {other}")) for one in matrices]
+    share = b.Styled(f" {percent(changed, pairs)} of {count(pairs)} answers changed", "quiet")
+    kind = "matrices wide" if len(labels) > MOST_NARROW else "matrices"
+    return b.Folded((b.Styled(relation, "bold", own=True), share), [b.Group(shown, kind=kind)], unfolded)
 
 
-def _heading(relation: str, view: View) -> str:
-    return f"original → {'other question' if relation in view.question_relations else 'rewrite'}"
+def _changes(one: FlipMatrix, labels: Sequence[str], heading: str) -> b.Block:
+    """Return labels before and after as a matrix; of many labels, which it would mostly be empty for, as a list."""
+    if len(labels) <= MOST_LABELS:
+        return matrix(one.counts, labels, heading, "Labels before and after")
+    return top_changes(one.counts, labels, heading) or b.note("No answer changed.")
 
 
-def _matrix(one: FlipMatrix, labels: Sequence[str], heading: str) -> Markup:
-    totals = one.counts.sum(axis=1)
-    head = [
-        tag("th", heading, scope="col"),
-        *(tag("th", user_text(to), scope="col", class_="number") for to in labels),
+def matrix(counts: np.ndarray, names: Sequence[str], heading: str, label: str) -> b.Table:
+    """Return counts by one label (rows) and another (columns), with the share of the row in colour."""
+    rows: list[b.Row] = [
+        [b.name(one), *(_heat_cell(int(times), int(line.sum()), same=at == place) for place, times in enumerate(line))]
+        for at, (one, line) in enumerate(zip(names, counts, strict=True))
     ]
-    lines = [
-        tag(
-            "tr",
-            tag("th", user_text(label), scope="row"),
-            *(
-                heat_cell(int(one.counts[row, column]), int(totals[row]), same=row == column)
-                for column in range(len(labels))
-            ),
-        )
-        for row, label in enumerate(labels)
-    ]
-    return heat_table("Labels before and after", head, lines)
+    return b.Table(columns=[b.Column(heading), *b.numbers(*map(b.name, names))], rows=rows, kind="heat", label=label)
 
 
-def _top(one: FlipMatrix, labels: Sequence[str], heading: str) -> Markup:
-    """Return the most frequent changes as a list; with many labels the matrix would be mostly empty."""
-    changes = one.counts.copy()
+def top_changes(counts: np.ndarray, names: Sequence[str], heading: str, unit: str = "answers") -> b.Table | None:
+    """Return the most frequent pairs of different labels; None if there are none."""
+    changes = counts.copy()
     np.fill_diagonal(changes, 0)
-    order = np.argsort(-changes, axis=None, kind="stable")[:MOST_FLIPS]
-    places = [divmod(int(place), len(labels)) for place in order]
-    rows = [
-        [
-            tag("span", user_text(labels[row]), " → ", user_text(labels[column])),
-            count(int(changes[row, column])),
-            percent(int(changes[row, column]), int(one.counts[row].sum())),
-        ]
+    places = [divmod(int(place), len(names)) for place in np.argsort(-changes, axis=None, kind="stable")[:MOST_FLIPS]]
+    rows: list[b.Row] = [
+        [(b.name(names[row]), " → ", b.name(names[column])), int(times), percent(int(times), int(counts[row].sum()))]
         for row, column in places
-        if changes[row, column]
+        if (times := changes[row, column])
     ]
-    if not rows:
-        return sentence("No answer changed.", kind="note")
-    return table([(heading, ""), ("answers", "number"), ("share", "number")], rows)
+    return b.Table(columns=[b.Column(heading), *b.numbers(unit, "share")], rows=rows) if rows else None
 
 
-def _rate(changed: int, pairs: int) -> Markup:
-    counts = f"{count(changed)} of {count(pairs)}"
-    return tag("td", percent(changed, pairs), " ", tag("small", counts), class_=f"number heat-{_heat(changed, pairs)}")
+def _rate(changed: int, pairs: int) -> b.Shaded:
+    counts = b.Styled(f"{count(changed)} of {count(pairs)}", "small")
+    return b.Shaded((percent(changed, pairs), " ", counts), f"number heat-{_heat(changed, pairs)}")
 
 
 def _heat(part: int, whole: int) -> int:
     return sum(part / whole > step for step in HEAT)
 
 
-def heat_cell(part: int, whole: int, *, same: bool) -> Markup:
+def _heat_cell(part: int, whole: int, *, same: bool) -> b.Cell:
     """Return a count and its share, in a colour that tells how large it is; grey on the diagonal."""
     if not whole:
-        return tag("td", "–", class_="number")
+        return None
     if not part and not same:
-        return tag("td", "0", class_="number quiet")
+        return b.Shaded("0", "number quiet")
     kind = "number same" if same else f"number heat-{_heat(part, whole)}"
-    return tag("td", count(part), " ", tag("small", percent(part, whole)), class_=kind)
+    return b.Shaded((count(part), " ", b.Styled(percent(part, whole), "small")), kind)
 
 
-def silences(view: View) -> Markup:
+def silences(view: View) -> b.Section:
     """Return how many rewrites and answers are missing, and why."""
-    found = view.result.silences
-    return section(
+    found, bounded = view.result.silences, view.result.bounded
+    unlisted = "a label that the server did not list may have more than 1 %; it was given the most that it can have"
+    return b.section(
         "silences",
         "Missing rewrites and answers",
-        figure("Rewrites", _rewrites(view)),
-        figure("Answers", _answers(view)),
-        *(_reasons(f"Why {what}", found[kind]) for kind, what in SILENCES.items()),
-        _reasons("Why answers are labels without probabilities", view.result.hard),
-        _bounded(view.result.bounded),
-        _reasons("Failed calls, repeated by the next run", view.result.tally.failed),
+        b.titled("Rewrites", _rewrites(view)),
+        b.titled("Answers", _answers(view)),
+        *(reasons(f"Why {what}", found[kind]) for kind, what in SILENCES.items()),
+        reasons("Why answers are labels without probabilities", view.result.hard),
+        b.note(f"In {counted(bounded, 'answer')}, {unlisted}.") if bounded else None,
+        reasons("Failed calls, repeated by the next run", view.result.tally.failed),
+        menu="Missing answers",
     )
 
 
-def _bounded(answers: int) -> Markup | None:
-    if not answers:
-        return None
-    text = "a label that the server did not list may have more than 1 %; it was given the most that it can have"
-    return sentence(f"In {counted(answers, 'answer')}, {text}.", kind="note")
-
-
-def _rewrites(view: View) -> Markup:
+def _rewrites(view: View) -> b.Block:
     if not view.rewrites:
-        why = "No text was rewritten." if view.question_relations else "No rewrites are recorded."
-        return sentence(why, kind="note")
+        return b.note("No text was rewritten." if view.question_relations else "No rewrites are recorded.")
     ends: Counter[tuple[str, str]] = Counter()
     for one in view.rewrites:
         ends[one.relation, one.status] += one.times
-    names = [name for name in view.result.votes.relations if any(relation == name for relation, _ in ends)]
     rows = []
-    for name in names:
-        counts = [ends[name, status] for status in ("changed", "not_applicable", "rejected")]
-        rows.append(_count_row(name, counts, sum(counts)))
-    titles = ("changed", "did not apply", "rejected by a check", "share changed")
-    return table([("Relation", ""), ("", "chart"), *((title, "number") for title in titles)], rows)
+    for relation in view.result.votes.relations:
+        counts = [ends[relation, status] for status in ("changed", "not_applicable", "rejected")]
+        if any(other == relation for other, _ in ends):
+            rows.append(_count_row(relation, counts, sum(counts)))
+    titles = b.numbers("changed", "did not apply", "rejected by a check", "share changed")
+    return b.Table(columns=[b.Column("Relation"), b.Column("", "chart"), *titles], rows=rows)
 
 
-def _answers(view: View) -> Markup:
+def _answers(view: View) -> b.Table:
     votes, graded = view.result.votes, view.graded_answers
     rows = []
-    for position, name in enumerate(votes.annotators):
+    for position, model in enumerate(votes.annotators):
         codes = votes.codes[:, position]
         silent, unasked = int(np.sum(codes == ABSTAINED)), int(np.sum(codes == NOT_ASKED))
         given = codes.size - silent - unasked
-        row = _count_row(name, [given, silent, unasked], given + silent)
-        rows.append(row if graded is None else [*row, percent(graded[name], given)])
+        row = _count_row(model, [given, silent, unasked], given + silent)
+        rows.append(row if graded is None else [*row, percent(graded[model], given)])
     titles = ["labels", "unreadable", "not asked", "share with label", *(["with log-probs"] if graded else [])]
-    return table([("Model", ""), ("", "chart"), *((title, "number") for title in titles)], rows)
+    return b.Table(columns=[b.Column("Model"), b.Column("", "chart"), *b.numbers(*titles)], rows=rows)
 
 
-def _count_row(name: str, counts: Sequence[int], total: int) -> list[Child]:
+def _count_row(title: str, counts: Sequence[int], total: int) -> b.Row:
     """Return a row of counts, with the share of the first one in the total."""
-    return [user_text(name), bar(counts[0] / max(total, 1)), *map(count, counts), percent(counts[0], total)]
+    return [b.name(title), b.Bar(counts[0] / max(total, 1)), *counts, percent(counts[0], total)]
 
 
-def _reasons(title: str, reasons: Mapping[str, int]) -> Markup | None:
-    if not reasons:
+def reasons(title: str, found: Mapping[str, int], most: int = MOST_REASONS) -> b.Group | None:
+    """Return why something happened, the most frequent reasons first; None if it did not."""
+    if not found:
         return None
-    top = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
-    shown = [
-        tag("li", tag("b", count(times), class_="count"), " ", user_text(reason, "span"))
-        for reason, times in top[:MOST_REASONS]
+    top = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    items: list[b.Words] = [
+        (b.Styled(count(times), "count"), " ", b.Styled(reason, "plain", own=True)) for reason, times in top[:most]
     ]
-    rest = sum(times for _, times in top[MOST_REASONS:])
-    if rest:
-        shown.append(tag("li", tag("b", count(rest), class_="count"), " for other reasons"))
-    return figure(title, tag("ul", *shown, class_="reasons"))
+    if rest := sum(times for _, times in top[most:]):
+        items.append((b.Styled(count(rest), "count"), " for other reasons"))
+    return b.titled(title, b.Bullets(items, "reasons"))

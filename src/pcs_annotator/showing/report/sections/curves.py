@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.judging.evaluation.curves import Curves
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.showing.report.formats import count, counted, interval, number, percent, span
-from pcs_annotator.showing.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
-from pcs_annotator.showing.report.plot import Axes, Axis, LegendEntry, Plot, dot, nice_ticks, path, segment, short
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import interval, number, percent
+from pcs_annotator.showing.markup import Markup
 from pcs_annotator.showing.report.view import View
+from pcs_annotator.showing.svg_plot import Axes, Axis, LegendEntry, Plot, dot, nice_ticks, path, segment, short
 
 MOST_LISTED = 10
 MIN_ROWS = 10
@@ -29,30 +31,20 @@ def plots(view: View) -> list[Plot]:
     return [reliability_diagram(curves), risk_chart(curves, certificate), roc_chart(curves)]
 
 
-def curves(view: View) -> Markup:
+def curves(view: View) -> b.Section:
     """Return the charts and the class AUROC per label; or what is missing for them."""
-    found = view.result.learned.curves
+    found, title = view.result.learned.curves, "Calibration, risk and ROC"
     if found is None:
-        why = tag("div", sentence(tag("strong", "No charts yet.")), sentence(_missing(view)), class_="callout")
-        return section("curves", "Calibration, risk and ROC", why)
+        return b.section("curves", title, b.not_known(_missing(view), "No charts yet."), menu="Curves")
     reliability, risk, roc = plots(view)
-    return section(
-        "curves",
-        "Calibration, risk and ROC",
-        sentence(f"From {counted(found.rows, 'gold row')}, each scored by a fit that did not see it."),
-        tag(
-            "div",
-            figure("Does the confidence match the accuracy?", reliability.inline(), _reliability_table(found)),
-            figure(
-                "How many of the most confident labels are wrong?",
-                risk.inline(),
-                sentence(_risk_note(found), kind="note"),
-            ),
-            figure("How well is each label separated from the others?", roc.inline()),
-            figure("Class AUROC per label", _ranking(found)),
-            class_="charts",
-        ),
-    )
+    charts = [
+        b.titled("Does the confidence match the accuracy?", reliability, _reliability_table(found)),
+        b.titled("How many of the most confident labels are wrong?", risk, b.note(_risk_note(found))),
+        b.titled("How well is each label separated from the others?", roc),
+        b.titled("Class AUROC per label", *_ranking(found)),
+    ]
+    about = f"From {counted(found.rows, 'gold row')}, each scored by a fit that did not see it."
+    return b.section("curves", title, b.text(about), b.Group(charts, kind="charts"), menu="Curves")
 
 
 def _missing(view: View) -> str:
@@ -72,46 +64,31 @@ def _risk_note(curves: Curves) -> str:
     )
 
 
-def _reliability_table(curves: Curves) -> Markup:
-    rows: list[list[Child]] = [
-        [name, number(one.confidence), number(one.accuracy), interval(one.interval), str(one.rows)]
+def _reliability_table(curves: Curves) -> b.Folded:
+    rows: list[b.Row] = [
+        [name, one.confidence, one.accuracy, interval(one.interval), one.rows]
         for name, bins in (("confidence", curves.calibrated), ("raw PCS", curves.raw))
         for one in bins
     ]
-    columns = [("Measure", ""), *((title, "number") for title in ("mean", "correct", "95 %", "n"))]
-    return tag("details", tag("summary", "The numbers"), table(columns, rows), class_="numbers")
+    columns = [b.Column("Measure"), *b.numbers("mean", "correct", "95 %", "n")]
+    return b.Folded("The numbers", [b.Table(columns=columns, rows=rows)])
 
 
-def _ranking(curves: Curves) -> Markup:
+def _ranking(curves: Curves) -> list[b.Block]:
     """Return each label's AUROC with its interval, the rarest labels folded away."""
     low = max(0.0, min(roc.auroc.interval.low for roc in curves.roc) - 0.02)
-    columns = [
-        ("Label", ""),
-        ("AUROC", "number"),
-        (f"{number(low)} to 1", "chart axis"),
-        ("95 %", "number quiet"),
-        ("n", "number"),
-    ]
-    rows: list[list[Child]] = [
-        [
-            user_text(roc.label),
-            number(roc.auroc.value),
-            span(roc.auroc.value, roc.auroc.interval, low=low, high=1.0),
-            interval(roc.auroc.interval),
-            count(roc.auroc.n),
-        ]
-        for roc in curves.roc
-    ]
+    axis = b.Column(f"{number(low)} to 1", "chart axis")
+    columns = [b.Column("Label"), *b.numbers("AUROC"), axis, b.Column("95 %", "number quiet"), *b.numbers("n")]
+    rows: list[b.Row] = []
+    for roc in curves.roc:
+        value, ends, n = roc.auroc
+        rows.append([b.name(roc.label), value, b.Spot(value, ends, low, 1.0), interval(ends), n])
     rest = rows[MOST_LISTED:]
-    return joined(
-        table(columns, rows[:MOST_LISTED]),
-        tag("details", tag("summary", counted(len(rest), "rarer label")), table(columns, rest), class_="numbers")
-        if rest
-        else None,
-        sentence(
-            "Each label against all others; 0.5 is chance, 1 is perfect. The class AUROC is their mean.", kind="note"
-        ),
-    )
+    return [
+        b.Table(columns=columns, rows=rows[:MOST_LISTED]),
+        b.Folded(counted(len(rest), "rarer label"), [b.Table(columns=columns, rows=rest)]) if rest else None,
+        b.note("Each label against all others; 0.5 is chance, 1 is perfect. The class AUROC is their mean."),
+    ]
 
 
 def reliability_diagram(curves: Curves) -> Plot:

@@ -5,41 +5,50 @@ from __future__ import annotations
 import numpy as np
 
 from pcs_annotator.base.errors import UserError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.judging.evaluation.relation_value import RelationValue
+from pcs_annotator.judging.evaluation.relation_value import (
+    ADVICE,
+    RelationValue,
+    RelationValues,
+    points,
+    relation_values,
+)
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions
 from pcs_annotator.runs.learn import counted_once
-from pcs_annotator.showing.report.formats import DASH, counted, number, percent
-from pcs_annotator.showing.report.markup import Child, Markup, section, sentence, table, tag, user_text
+from pcs_annotator.runs.recorded_votes import written_by_model
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.view import View
-from pcs_annotator.studies.relation_value import ADVICE, ValuedRelations, points, value_of_votes
-from pcs_annotator.verbs.evaluate import RecordedVotes, Splitting, written_by_model
 
 TITLE = "What each relation adds"
 RESAMPLES = 300
 MORE = "pcs relations value FOLDER uses more splits and resamples."
 
 
-def relations(view: View) -> Markup:
+def relations(view: View) -> b.Section:
     """Return what each relation adds on gold rows, and what to keep; or why that is not known."""
     try:
         found = _valued(view)
     except UserError as error:
-        return section("relations", TITLE, sentence(f"Not known: {str(error).rstrip('.')}."))
-    columns = ("applies to", "calls per text", "per question", "over all texts", "advice")
-    return section(
+        return b.section("relations", TITLE, b.text(f"Not known: {str(error).rstrip('.')}."), menu="Relations")
+    columns = b.numbers("applies to", "calls per text", "per question", "over all texts", "advice")
+    rows = [_row(one, found.n) for one in found.relations]
+    return b.section(
         "relations",
         TITLE,
-        sentence(
-            f"One more question beside the original, in points of class AUROC on {counted(found.values.n, 'gold row')} "
+        b.text(
+            f"One more question beside the original, in points of class AUROC on {counted(found.n, 'gold row')} "
             "that the fit did not see, with 95 % intervals."
         ),
-        table([("Relation", ""), *((title, "number") for title in columns)], _rows(found), kind="figures"),
-        *(sentence(tag("strong", said, dir="auto"), kind="verdict") for said in found.conclusions),
-        sentence(" ".join([*found.table.notes[:2], MORE]), kind="note"),
+        b.Table(columns=[b.Column("Relation"), *columns], rows=rows, kind="figures"),
+        *(b.text(b.strong(said, own=True), kind="verdict") for said in found.conclusions),
+        b.note(" ".join([*found.table.notes[:2], MORE])),
+        menu="Relations",
     )
 
 
-def _valued(view: View) -> ValuedRelations:
+def _valued(view: View) -> RelationValues:
     result = view.result
     codes = gold_codes(result.votes, view.gold)
     distinct = counted_once(result.votes, codes, [item.text for item in result.dataset.items]).distinct
@@ -47,20 +56,10 @@ def _valued(view: View) -> ValuedRelations:
     written = written_by_model(result.votes.relations, result.config.relations)
     learn = result.config.learn
     # one split and few resamples, because every report is written with them; the command takes more time
-    quick = Splitting(folds=learn.folds, seed=learn.seed, repeats=1, resamples=RESAMPLES)
-    return value_of_votes(RecordedVotes(result.votes, gold, written), quick, name=view.data_name)
+    quick = EvaluationOptions(folds=learn.folds, seed=learn.seed, repeats=1, resamples=RESAMPLES, rewritten=written)
+    return relation_values(result.votes, gold, quick, name=view.data_name)
 
 
-def _rows(found: ValuedRelations) -> list[list[Child]]:
-    return [_row(one, found.values.n) for one in found.values.relations]
-
-
-def _row(one: RelationValue, rows: int) -> list[Child]:
-    return [
-        user_text(one.relation),
-        percent(one.covered, rows),
-        number(one.calls),
-        points(one.per_question) or DASH,
-        points(one.gain),
-        ADVICE[one.advice],
-    ]
+def _row(one: RelationValue, rows: int) -> b.Row:
+    gains = points(one.per_question) or None, points(one.gain)
+    return [b.name(one.relation), percent(one.covered, rows), one.calls, *gains, ADVICE[one.advice]]

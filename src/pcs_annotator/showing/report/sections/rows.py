@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
-from pcs_annotator.core.variant import ORIGINAL, Variant
+from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import ABSTAINED
-from pcs_annotator.showing.report.diff import clipped, marked
-from pcs_annotator.showing.report.formats import bar, count, counted, number
-from pcs_annotator.showing.report.markup import Child, Markup, joined, section, sentence, tag
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.diff import clipped, marked
+from pcs_annotator.showing.drawings import bar
+from pcs_annotator.showing.formats import count, number
+from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag, user_text
 from pcs_annotator.showing.report.view import LOW, Row, Selection, View, select
 
 PREVIEW = 220
@@ -34,22 +37,26 @@ CAUTION = (
 )
 
 
-def rows(view: View) -> Markup:
+def rows(view: View) -> b.Section:
     """Return the list of rows, or of the least certain ones when there are too many."""
     selection = select(view)
     columns = _columns(view)
     long_ids = ["long-ids"] if any(len(row.item.id) > LONG_ID for row in selection.rows) else []
     shape = "explorer" + "".join(f" with-{name}" for name in [*columns, *long_ids])
-    return section(
-        "rows",
-        "Rows",
-        sentence(_which(view, selection)),
-        sentence(CAUTION, kind="note") if view.gold_rows else None,
-        _controls(selection, _measure(view)),
+    titles = ["id", "text", "label", _measure(view), *columns]
+    listed = explorer(titles, [_row(row, view, selection.room, columns) for row in selection.rows], shape)
+    caution = b.note(CAUTION) if view.gold_rows else None
+    which = b.text(_which(view, selection))
+    return b.section("rows", "Rows", which, caution, _controls(selection, _measure(view)), listed)
+
+
+def explorer(titles: Sequence[str], rows: Sequence[Markup], shape: str) -> Markup:
+    """Return a list of rows with the titles of their columns, and what is said if none matches a filter."""
+    return joined(
         tag(
             "div",
-            _head(columns, view),
-            tag("ol", *(_row(row, view, selection.room, columns) for row in selection.rows), class_="rows", id="list"),
+            tag("div", *(tag("span", title) for title in titles), class_="rowhead", aria_hidden="true"),
+            tag("ol", *rows, class_="rows", id="list"),
             class_=shape,
         ),
         sentence("No matching rows.", kind="note", id="nothing", hidden=True),
@@ -137,30 +144,22 @@ def _button(name: str, title: str, total: int, *, pressed: bool = False) -> Mark
     return tag("button", title, " ", tag("b", count(total)), type="button", data_filter=name, aria_pressed=state)
 
 
-def _head(columns: Sequence[str], view: View) -> Markup:
-    titles = ["id", "text", "label", _measure(view), *columns]
-    return tag("div", *(tag("span", title) for title in titles), class_="rowhead", aria_hidden="true")
-
-
 def _row(row: Row, view: View, room: int, columns: Sequence[str]) -> Markup:
-    outcome = row.outcome
-    summary = tag(
-        "summary",
-        tag("span", row.item.id, class_="id", dir="auto"),
-        tag("span", clipped(row.item.text, min(PREVIEW, room)) or "(empty text)", class_="text", dir="auto"),
-        _label(outcome),
-        _certainty(row, view),
-        *(COLUMNS[name](row) for name in columns),
-    )
-    return tag(
-        "li",
-        tag("details", summary, _opened(row, view, room)),
-        data_is=" ".join(row.marks) or None,
-        data_sure=f"{row.certainty:.4f}",
-    )
+    cells = [label_chip(row.outcome), _certainty(row, view), *(COLUMNS[name](row) for name in columns)]
+    return row_entry(row, cells, _opened(row, view, room), room)
 
 
-def _label(outcome: Outcome) -> Markup:
+def row_entry(row: Row, cells: Sequence[Child], opened: Markup, room: int) -> Markup:
+    """Return a row of the list: its id, the beginning of its text and some cells, and what it opens to."""
+    preview = clipped(row.item.text, min(PREVIEW, room)) or "(empty text)"
+    text = tag("span", preview, class_="text", dir="auto")
+    summary = tag("summary", tag("span", row.item.id, class_="id", dir="auto"), text, *cells)
+    found, sure = " ".join(row.marks) or None, f"{row.certainty:.4f}"
+    return tag("li", tag("details", summary, opened), data_is=found, data_sure=sure)
+
+
+def label_chip(outcome: Outcome) -> Markup:
+    """Return the label of a row, or that it has none."""
     if outcome.label is None:
         return tag("span", tag("span", "no label", class_="chip warn"), class_="label")
     return tag("span", tag("span", outcome.label, class_="chip", dir="auto"), class_="label")
@@ -179,9 +178,9 @@ def _gold(row: Row) -> Markup:
     if row.gold is None:
         return tag("span", class_="gold")
     if row.outcome.label is None:
-        return tag("span", tag("bdi", row.gold, dir="auto"), class_="gold")
+        return tag("span", user_text(row.gold), class_="gold")
     if "wrong" in row.marks:
-        return tag("span", tag("span", "✗ ", aria_hidden="true"), tag("bdi", row.gold, dir="auto"), class_="gold wrong")
+        return tag("span", tag("span", "✗ ", aria_hidden="true"), user_text(row.gold), class_="gold wrong")
     right = tag("span", "right", class_="unseen")
     return tag("span", tag("span", "✓", aria_hidden="true"), right, class_="gold right")
 
@@ -192,35 +191,36 @@ def _verdict(row: Row) -> Markup:
     if row.reviewed.deciding is None:
         return tag("span", "people differ" if row.reviewed.in_conflict else "skipped", class_="verdict quiet")
     by = tag("small", row.reviewed.deciding.reviewer, dir="auto")
-    return tag("span", tag("bdi", row.reviewed.label, dir="auto"), by, class_="verdict")
+    return tag("span", user_text(row.reviewed.label or ""), by, class_="verdict")
 
 
-def _decision(row: Row) -> Markup:
-    return tag("span", row.outcome.decision, class_=f"decision {row.outcome.decision or ''}")
+COLUMNS: Mapping[str, Callable[[Row], Markup]] = {
+    "gold": _gold,
+    "verdict": _verdict,
+    "decision": lambda row: tag("span", row.outcome.decision, class_=f"decision {row.outcome.decision or ''}"),
+    "reason": lambda row: tag("span", row.outcome.reason, class_="reason", dir="auto"),
+}
 
 
-def _reason(row: Row) -> Markup:
-    return tag("span", row.outcome.reason, class_="reason", dir="auto")
-
-
-COLUMNS = {"gold": _gold, "verdict": _verdict, "decision": _decision, "reason": _reason}
+def whole_text(text: str, room: int) -> Markup | None:
+    """Return the text of a row if its beginning alone was shown."""
+    return tag("p", clipped(text, room), class_="whole", dir="auto") if len(text) > min(PREVIEW, room) else None
 
 
 def _opened(row: Row, view: View, room: int) -> Markup:
-    text = row.item.text
-    whole: Child = None
-    if len(text) > min(PREVIEW, room):
-        cut = f" (the first {count(room)} characters)" if len(text) > room else ""
-        whole = joined(tag("h3", f"Text{cut}"), tag("p", clipped(text, room), class_="whole", dir="auto"))
+    whole = whole_text(row.item.text, room)
+    cut = f" (the first {count(room)} characters)" if len(row.item.text) > room else ""
+    outcome, highest = row.outcome, max(row.outcome.scores.values(), default=0.0)
     return tag(
         "div",
+        tag("h3", f"Text{cut}") if whole else None,
         whole,
         _verdicts(row.reviewed),
         tag("h3", "Variants and votes"),
         votes_table(row, view, room),
         tag("h3", "Perceived Confidence Score per label"),
-        _scores(row.outcome),
-        sentence(NOT_THE_HIGHEST, kind="note") if _not_the_highest(row.outcome) else None,
+        _scores(outcome),
+        sentence(NOT_THE_HIGHEST, kind="note") if outcome.label and outcome.scores[outcome.label] < highest else None,
         class_="more",
     )
 
@@ -229,27 +229,17 @@ def _verdicts(reviewed: Reviewed | None) -> Markup | None:
     """Return what every person said, with their notes."""
     if reviewed is None:
         return None
-    entries = [
-        tag(
-            "li",
-            tag("bdi", name, dir="auto"),
-            ": ",
-            tag("bdi", one.label, dir="auto") if one.label is not None else "skipped",
-            joined(" · ", tag("bdi", one.note, dir="auto")) if one.note else None,
-        )
-        for name, one in reviewed.by_reviewer.items()
-    ]
+    entries = []
+    for name, one in reviewed.by_reviewer.items():
+        note = joined(" · ", user_text(one.note)) if one.note else None
+        entries.append(tag("li", user_text(name), ": ", "skipped" if one.label is None else user_text(one.label), note))
     return joined(tag("h3", "Verdicts"), tag("ul", *entries))
-
-
-def _not_the_highest(outcome: Outcome) -> bool:
-    return outcome.label is not None and outcome.scores[outcome.label] < max(outcome.scores.values())
 
 
 def _scores(outcome: Outcome) -> Markup:
     top = sorted(outcome.scores.items(), key=lambda pair: -pair[1])
     entries = [
-        tag("li", tag("bdi", label, dir="auto"), bar(score), tag("span", number(score), class_="number"))
+        tag("li", user_text(label), bar(score), tag("span", number(score), class_="number"))
         for label, score in top[:MOST_SCORES]
     ]
     more = len(top) - MOST_SCORES
@@ -288,15 +278,9 @@ def _shown(row: Row, relation: str, room: int) -> Markup:
         return tag("span", SAME_TEXT, class_="quiet")
     if variant.text is not None:
         return marked(row.item.text, variant.text, room)
-    return _missing(row, variant, room)
-
-
-def _missing(row: Row, variant: Variant, room: int) -> Markup:
     why = f": {clipped(variant.reason, room)}" if variant.reason else ""
-    reason = tag("span", f"{variant.status.replace('_', ' ')}{why}", class_="quiet")
-    if variant.refused is None:
-        return reason
-    return joined(reason, tag("span", marked(row.item.text, variant.refused, room), class_="refused"))
+    refused = variant.refused and tag("span", marked(row.item.text, variant.refused, room), class_="refused")
+    return joined(tag("span", f"{variant.status.replace('_', ' ')}{why}", class_="quiet"), refused or None)
 
 
 def _vote(row: Row, annotator: int, relation: int, view: View) -> Markup:

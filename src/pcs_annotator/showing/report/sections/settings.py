@@ -7,42 +7,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pcs_annotator.runs.files.config import config_to_dict
-from pcs_annotator.showing.report.formats import DASH, count
-from pcs_annotator.showing.report.markup import Markup, section, sentence, tag, user_text
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import DASH, count
 from pcs_annotator.showing.report.view import View
 
 LONGEST = 400
 _PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
 
 
-def settings(view: View) -> Markup:
+def settings(view: View) -> b.Section:
     """Return the settings of the run, one list per part."""
     parts = [_part("run", {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)})]
     if view.graded_answers is not None:
         parts.append(_part("answers", _answers(view.graded_answers)))
-    parts += [_part(name, values) for name, values in config_to_dict(view.result.config).items()]
-    return section(
+    parts += [_part(part, values) for part, values in config_to_dict(view.result.config).items()]
+    return b.section(
         "settings",
         "Settings",
-        tag("div", *parts, class_="settings"),
-        sentence("pcs report FOLDER rebuilds this page from the run folder.", kind="note"),
+        b.Group(parts, kind="settings"),
+        b.note("pcs report FOLDER rebuilds this page from the run folder."),
     )
 
 
 def _answers(graded: Mapping[str, int]) -> dict[str, Any]:
     """Return which models gave log-probabilities, with the number of such answers, and which gave labels only."""
     return {
-        "graded": [f"{name} ({count(times)} with log-probabilities)" for name, times in graded.items() if times],
-        "hard": [name for name, times in graded.items() if not times],
+        "graded": [f"{model} ({count(times)} with log-probabilities)" for model, times in graded.items() if times],
+        "hard": [model for model, times in graded.items() if not times],
     }
 
 
-def _part(name: str, values: Mapping[str, Any]) -> Markup:
-    entries = [
-        tag("div", tag("dt", key.replace("_", " ")), tag("dd", user_text(setting_text(value))))
-        for key, value in flat_settings(values)
-    ]
-    return tag("div", tag("h3", name), tag("dl", *entries))
+def _part(title: str, values: Mapping[str, Any]) -> b.Group:
+    pairs = [(key.replace("_", " "), b.name(setting_text(value))) for key, value in flat_settings(values)]
+    return b.Group([b.KeyValues(pairs)], title, kind="")
 
 
 def flat_settings(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

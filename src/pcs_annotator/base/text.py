@@ -1,0 +1,60 @@
+"""Small texts for people: counts with their nouns, lists of names, and one line of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+MOST_LISTED = 10
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "row"), counted(1200, "row"), counted(2, "retry", "retries")
+    ('1 row', '1,200 rows', '2 retries')
+    """
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def series(names: Sequence[str], joint: str = "and") -> str:
+    """Return names as they stand in a sentence.
+
+    >>> series(["a"]), series(["a", "b", "c"], "or")
+    ('a', 'a, b or c')
+    """
+    *first, last = names
+    return f"{', '.join(first)} {joint} {last}" if first else last
+
+
+def listed(names: Iterable[str], count: int, most: int = MOST_LISTED) -> str:
+    """Return the first of some names, and how many more there are.
+
+    >>> listed("abc", 3), listed("abc", 3, most=2)
+    ('a, b, c', 'a, b, and 1 more')
+    """
+    more = f", and {count - most} more" if count > most else ""
+    return ", ".join(islice(names, most)) + more
+
+
+def capital(text: str) -> str:
+    """Return a text with its first letter capitalised.
+
+    >>> capital("no promise")
+    'No promise'
+    """
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def one_line(text: str) -> str:
+    r"""Return a text in one line, with single blanks.
+
+    >>> one_line(" two\n\nlines ")
+    'two lines'
+    """
+    return " ".join(text.split())
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, or its kind if it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,187 @@
+"""`pcs gold`, `pcs estimate`, `pcs find` and `pcs robust`: from labels to conclusions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.core.result_table import ResultTable
+from pcs_annotator.faces.cli import options
+from pcs_annotator.studies.estimating import gold, shown
+from pcs_annotator.studies.estimating.answers import Question
+from pcs_annotator.studies.estimating.estimate import estimate_run
+from pcs_annotator.studies.estimating.find import Search
+from pcs_annotator.studies.estimating.find import find as find_rows
+from pcs_annotator.studies.estimating.groups import PERIODS
+from pcs_annotator.studies.estimating.page import write_estimates, write_robust
+from pcs_annotator.studies.estimating.robust import robust
+
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command("gold")
+@click.argument("folder", type=options.PATH)
+@click.option("--n", "rows", type=click.IntRange(1), metavar="N", help="Draw N rows and write them to to_label.csv.")
+@click.option(
+    "--draw",
+    type=click.Choice(gold.DRAWINGS),
+    default="simple",
+    show_default=True,
+    help="All rows alike; equally many per machine label or group; or doubtful rows more often.",
+)
+@click.option("--by", default="", metavar="COLUMN", help="Column of groups, to draw from or to compare.")
+@click.option("--of", default="", metavar="LABEL", help="Label, or several joined by +; default: the first.")
+@click.option("--width", type=SHARE, metavar="X", help="Wanted: an interval of ± X, such as .03 for 3 points.")
+@click.option("--difference", type=SHARE, metavar="X", help="Wanted: to find a difference of X between groups of --by.")
+@click.option("--power", type=SHARE, default=0.8, show_default=True, help="How probable that should be.")
+@options.JSON
+def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, to_json: bool, **wish: Any) -> None:
+    """Show how many gold rows the run in FOLDER needs, before anybody labels them; with --n, draw them.
+
+    The design is kept in the run folder, and pcs estimate uses it. Fill in to_label.csv, and pass it to pcs fit --gold.
+    """
+    if rows is not None:
+        written, place = gold.draw_gold(folder, rows, draw, by)
+        if to_json:
+            options.echo_json({"rows": written, "drawn": rows, "file": str(place)})
+            return
+        if written < rows:
+            click.echo(f"the texts of {rows - written} of {rows} rows have gold, or were drawn twice: they count, too")
+        if written:
+            click.echo(
+                f"wrote {written} rows to {place}: fill in the column gold, then pcs fit {folder} --gold {place}"
+            )
+        return
+    found = gold.plan_gold(folder, gold.GoldGoal(by=by, **wish))
+    options.show(gold.GoldPlan.to_dict, gold_plan_shown, found, to_json=to_json)
+
+
+def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
+    """Yield what gold rows would bring, and how many are needed."""
+    ways = list(found.outlook[0].widths) if found.outlook else []
+    notes = [f"The share is about {100 * found.share:.1f} %; {found.gold_rows:,} rows have gold."]
+    if found.guessed:
+        notes.append("There is no calibrated confidence yet, so machine labels are not counted on.")
+    yield ResultTable(
+        name="outlook",
+        title=f"Half the width of the 95 % interval of the share of {found.of}, percentage points",
+        columns=["gold rows", *ways],
+        rows=[[str(one.rows), *(100 * one.widths[way] for way in ways)] for one in found.outlook],
+        notes=notes,
+        digits=dict.fromkeys(ways, 1),
+    )
+    for wanted, needed in (("that width", found.for_width), ("that difference", found.for_difference)):
+        if needed:
+            said = ", ".join(f"{way} {'more than there are' if n is None else f'{n:,}'}" for way, n in needed.items())
+            yield f"gold rows for {wanted}: {said}"
+    if found.for_promise is not None:
+        yield f"gold rows for the promise: about {found.for_promise:,}"
+
+
+_QUESTION = (
+    click.option(
+        "--of", multiple=True, metavar="LABEL", help="Label, or several joined by +, such as a+b; repeatable."
+    ),
+    click.option(
+        "--by", multiple=True, metavar="COLUMN", help="Each group of this column, and differences; twice: combinations."
+    ),
+    click.option("--every", type=click.Choice([*PERIODS]), help="With --by and a column of dates: the period."),
+    click.option("--values", multiple=True, metavar="LABEL=NUMBER", help="Mean of these numbers; one per label."),
+    click.option("--formula", default="", metavar="TEXT", help='Regression: "hateful ~ party + log(followers)".'),
+    click.option("--link", default="", metavar="NAME", help="linear, logistic or multinomial; default: by outcome."),
+    click.option("--cluster", default="", metavar="COLUMN", help="Rows with the same value have errors in common."),
+    click.option("--probability", default="", metavar="COLUMN", help="How probable it was that a row got gold."),
+    click.option("--larger", is_flag=True, help="The rows are a random sample of something larger, which counts."),
+)
+
+
+def question_options(function: options.F) -> options.F:
+    """Add the options that say what to estimate."""
+    return options.with_options(_QUESTION, function)
+
+
+def question_of(given: dict[str, Any]) -> Question:
+    """Return what the options say."""
+    return Question(**{**given, "values": _numbers(given["values"]), "every": given["every"] or ""})
+
+
+@click.command("estimate")
+@click.argument("folder", type=options.PATH)
+@question_options
+@click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .csv or .json.")
+@options.JSON
+def estimate_command(*, folder: Path, out: Path | None, to_json: bool, **given: Any) -> None:
+    """Estimate shares, means, differences or a regression from the labels of the run in FOLDER.
+
+    Machine labels have errors, and errors bias such figures. Gold rows that were drawn at random, or by pcs gold,
+    correct that. Beside each corrected figure are those from gold rows alone and from machine labels as if true.
+    """
+    with options.gathered_warnings() as notes:
+        found = estimate_run(folder, question_of(given))
+    if out is not None:
+        write_estimates(found, out)
+    said = shown.sentences(found)
+    options.show(
+        lambda: {**found.to_dict(), "sentences": said, "warnings": notes},
+        lambda: [*shown.tables(found), *said, None if out is None else f"wrote {out}"],
+        to_json=to_json,
+    )
+
+
+def _numbers(given: tuple[str, ...]) -> dict[str, float] | None:
+    found = {}
+    for one in given:
+        label, _, number = one.rpartition("=")
+        try:
+            found[label] = float(number)
+        except ValueError:
+            raise ConfigError(f"--values {one}: must be LABEL=NUMBER, such as positive=1") from None
+    return found or None
+
+
+@click.command("find")
+@click.argument("folder", type=options.PATH)
+@click.option("--label", required=True, metavar="LABEL", help="The label to find.")
+@click.option("--recall", type=SHARE, metavar="X", help="Find at least this share of all rows with the label.")
+@click.option("--precision", type=SHARE, metavar="X", help="At least this share of the rows found has the label.")
+@click.option("--certainty", type=SHARE, default=0.9, show_default=True, help="How often such promises hold.")
+@click.option("-o", "--out", type=options.PATH, help="File for the rows, most probable first.")
+@options.JSON
+def find_command(*, folder: Path, out: Path | None, to_json: bool, **search: Any) -> None:
+    """Find the rows of the run in FOLDER that have a label, with a promised precision, recall or both.
+
+    The promise is tested on gold rows drawn at random. Say what you need before you look: it holds for one search.
+    """
+    with options.gathered_warnings() as notes:
+        found = find_rows(folder, Search(**search), out)
+    options.show(
+        lambda: {**found.to_dict(), "warnings": notes},
+        lambda: [found.sentence, None if out is None else f"wrote {out}"],
+        to_json=to_json,
+    )
+
+
+@click.command("robust")
+@click.argument("folder", type=options.PATH)
+@question_options
+@click.option("-o", "--out", type=options.PATH, help="HTML file to write: the specification curve.")
+@options.JSON
+def robust_command(*, folder: Path, out: Path | None, to_json: bool, **given: Any) -> None:
+    """Estimate the same for every model, set of relations and way of learning in FOLDER; no model is called.
+
+    Shows under how many of these choices the sign or the conclusion would have been another one, with machine labels
+    corrected by gold rows and as if they were true.
+    """
+    with options.gathered_warnings() as notes:
+        found = robust(folder, question_of(given))
+    if out is not None:
+        write_robust(found, out)
+    options.show(
+        lambda: {"quantities": [one.to_dict() for one in found], "warnings": notes},
+        lambda: [*map(shown.robust_table, found), None if out is None else f"wrote {out}"],
+        to_json=to_json,
+    )

@@ -1,0 +1,140 @@
+"""`pcs report`, `pcs table` and `pcs exchange`: what a run hands to people and papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from pcs_annotator.core.review import Queue
+from pcs_annotator.faces.cli import options
+from pcs_annotator.showing.report.page import write_figures, write_report
+from pcs_annotator.verbs import exchange, paper
+from pcs_annotator.verbs.fit import open_run
+
+
+@click.command("report")
+@click.argument("folder", type=options.PATH)
+@click.option("-o", "--out", type=options.PATH, help="HTML file to write; default: report.html in the run folder.")
+@click.option(
+    "--figures/--no-figures",
+    default=True,
+    show_default=True,
+    help="Also write each chart as an SVG file, to the folder figures beside the page.",
+)
+@options.KEEP_EARLIER
+@options.JSON
+def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bool, to_json: bool) -> None:
+    """Write the report of the run in FOLDER: one HTML file that works offline."""
+    result = open_run(folder)
+    path = write_report(result, out, replace=replace)
+    charts = write_figures(result, path.parent / "figures") if figures else []
+    if to_json:
+        files = [str(chart) for chart in charts]
+        options.echo_json({"report": str(path), "bytes": path.stat().st_size, "figures": files})
+        return
+    click.echo(f"wrote {path}")
+    if charts:
+        click.echo(f"wrote {', '.join(chart.name for chart in charts)} in {charts[0].parent}")
+
+
+@click.command("table")
+@click.argument("folder", type=options.PATH)
+@click.option(
+    "--format",
+    "name",
+    type=click.Choice(get_args(paper.Format)),
+    help="Format; default: what the ending of --out says (.md, .tex, .csv, .xlsx), else markdown.",
+)
+@click.option("-o", "--out", type=options.PATH, help="File to write; default: print it.")
+@options.list_option("--order", "Labels from the lowest to the highest, for weighted κ and ordinal α.")
+@options.KEEP_EARLIER
+def table_command(*, folder: Path, name: str | None, out: Path | None, order: tuple[str, ...], replace: bool) -> None:
+    """Write results, confusion matrix and a methods paragraph of the run in FOLDER, to paste into a paper.
+
+    CSV has one row per figure. LaTeX needs the packages booktabs and graphicx.
+    """
+    kind = paper.format_of(name, out)
+    found = paper.paper_of(open_run(folder), order)
+    if out is None:
+        click.echo(paper.paper_text(found, kind), nl=False)
+    else:
+        click.echo(f"wrote {paper.write_paper(found, kind, out, keep_earlier=replace)}")
+
+
+RUN = click.argument("run", type=options.PATH)
+TOOL = click.argument("tool", type=click.Choice(["label-studio"]), expose_value=False)
+
+
+@click.group("exchange")
+def exchange_command() -> None:
+    """Hand rows of a run to people in Label Studio, and read their answers back."""
+
+
+@exchange_command.command()
+@RUN
+@TOOL
+@click.option("-o", "--out", type=options.PATH, required=True, help="JSON file to write.")
+@click.option(
+    "--decision",
+    type=click.Choice(["review", "accept", "agree", "all"]),
+    help="Rows with this decision, without those that have a gold label or a verdict; or all rows. Default: review.",
+)
+@click.option(
+    "--queue",
+    type=click.Choice(["random", "learn", "audit", "doubtful"]),
+    help="Instead, draw rows as `pcs review` does: at random, which can support a promise; where most is learned; "
+    "accepted ones, to audit them; or the least certain first, from which nothing may be estimated.",
+)
+@click.option(
+    "--rows",
+    type=click.IntRange(1),
+    metavar="N",
+    help=f"Write at most N rows; default: all, or {exchange.ROWS_DRAWN} with --queue.",
+)
+@options.KEEP_EARLIER
+@options.JSON
+def export(
+    *, run: Path, out: Path, decision: str | None, queue: Queue | None, rows: int | None, replace: bool, to_json: bool
+) -> None:
+    """Write rows of RUN for people to label.
+
+    They are tasks for Label Studio, with the label that the models give and its confidence. Beside tasks.json,
+    tasks.xml gets the labelling interface.
+    """
+    if queue and decision:
+        raise click.UsageError("--queue draws rows whatever their decision: leave out one of --queue and --decision")
+    choice = exchange.RowsToExport(decision=decision or "review", queue=queue, rows=rows)
+    written = exchange.export_rows(run, out, choice, replace=replace)
+    if to_json:
+        options.echo_json({"rows": written.rows, "file": written.file, "settings": written.settings})
+        return
+    click.echo(f"{written.rows:,} rows written to {written.file}")
+    paste = f"paste {written.settings} under Settings > Labeling Interface > Code"
+    click.echo(f"in Label Studio, {paste}, then import {written.file}")
+
+
+@exchange_command.command("import")
+@RUN
+@TOOL
+@click.argument("file", type=options.PATH)
+@options.JSON
+def import_(*, run: Path, file: Path, to_json: bool) -> None:
+    """Read what people answered from FILE.
+
+    The answers become verdicts of RUN, like those of `pcs review`. FILE is what Label Studio exports as JSON or
+    JSON-MIN. If one answer does not fit the run, none is added. Importing a file again adds only what is new.
+    """
+    found = exchange.import_answers(run, file)
+    if to_json:
+        options.echo_json(found._asdict())
+        return
+    if found.known:
+        click.echo(f"{found.known:,} answers in {file} were known already")
+    if not found.verdicts:
+        click.echo(f"no new answers in {file}")
+        return
+    people = ", ".join(f"{name} ({count:,})" for name, count in found.reviewers.items())
+    click.echo(f"{found.verdicts:,} new verdicts by {people}; rows skipped: {found.skipped:,}")
+    click.echo(f"pcs fit {run} learns from them")

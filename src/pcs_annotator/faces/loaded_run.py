@@ -1,0 +1,297 @@
+"""A loaded run: its results, and labels for further texts and Arrow tables, wherever Python runs."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+
+from pcs_annotator.base.concurrency import run_in_thread
+from pcs_annotator.base.display import Page
+from pcs_annotator.base.errors import TableError
+from pcs_annotator.core.arrays import values_of
+from pcs_annotator.core.outcome import Outcome, Outcomes
+from pcs_annotator.core.result_names import ERROR
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.labelling.fitted import LoadOptions
+from pcs_annotator.runs.labelling.labeller import LabelledTexts, RunEngine
+from pcs_annotator.runs.labelling.rows import result_columns
+from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.run import REFIT, Run
+from pcs_annotator.runs.run_result import Certificate, Model, RunResult
+from pcs_annotator.showing.report.page import write_report
+from pcs_annotator.tables.files import read_json
+from pcs_annotator.tables.result_columns import result_schema, with_columns
+from pcs_annotator.tables.sources import items_of
+from pcs_annotator.tables.tables import Columns, find_columns
+from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, text_column
+from pcs_annotator.verbs.fit import open_run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+MOST_ROWS = 10_000
+"""Rows that are labelled at a time, so that memory does not grow with the table."""
+NO_TEXT, NOT_TEXT = "no text", "the text is not valid UTF-8"
+
+
+class LoadedRun:
+    """A fitted run: what it found out, and labels for further texts.
+
+    It can be pickled, so that Ray, Spark and Daft can send it to other processes, and used by several threads. Models
+    and ledger are opened when the first text is labelled, in each process once. `close`, the end of a `with` block or
+    the end of the process closes them.
+
+    Attributes:
+        folder: The run folder.
+        options: How it labels.
+    """
+
+    def __init__(self, folder: Path, options: LoadOptions) -> None:
+        self.folder, self.options = folder, options
+        self._opening = threading.Lock()
+        self._engine: RunEngine | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.folder)!r})"
+
+    def _repr_html_(self) -> str:
+        return self.result._repr_html_()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_this_process, (self.folder, self.options)
+
+    def __enter__(self) -> LoadedRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close models and ledger; the next text opens them again."""
+        with self._opening:
+            if self._engine is not None:
+                self._engine.close()
+            self._engine = None
+
+    def check(self) -> None:
+        """Raise if the folder is not a run folder."""
+        Run.open(self.folder)
+
+    @cached_property
+    def result(self) -> RunResult:
+        """The result of the run, as `run` returned it; read from the folder once."""
+        return replace(open_run(self.folder), own=self.options.own)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the run."""
+        return Run.open(self.folder).config.task.labels
+
+    @property
+    def votes(self) -> Votes:
+        """The votes on the run's own texts."""
+        return self.result.votes
+
+    @property
+    def model(self) -> Model:
+        """What was learned: weights, calibrator and certificate."""
+        return self.result.model
+
+    @property
+    def weights(self) -> Weights:
+        """The weight of every annotator and every relation."""
+        return self.result.weights
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What is promised about accepted labels, or why nothing is; None if no promise was requested."""
+        return self.result.certificate
+
+    def outcomes(self) -> Outcomes:
+        """Return the labels of the run's own texts; of a large table, those of a sample."""
+        return Outcomes(self.result.outcomes)
+
+    def report(self) -> Page:
+        """Return the page of the run, which a notebook shows; it is written if it is missing."""
+        path = RunFolder(self.folder).report
+        return Page(path if path.exists() else write_report(self.result))
+
+    @overload
+    def label(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # a str is an object, too
+    @overload
+    def label(self, texts: object, ids: object = None) -> Outcomes: ...
+    def label(self, texts: object, ids: object = None) -> Outcome | Outcomes:
+        """Return the outcome of a text, or those of several.
+
+        A text that cannot be labelled raises nothing: its outcome has no label, and a reason.
+
+        Args:
+            texts: A text; or several, in a list, a column, a data frame, another table or the `Path` of a file.
+            ids: What the outcomes call the texts; by default the column `id` of a table, or numbers from 1.
+        """
+        found: list[Outcome] = []
+        for part in _parts(self._items(texts, ids)):
+            engine = self._opened()
+            found += _outcomes(engine.label(part), part)
+        return found[0] if isinstance(texts, str) else Outcomes(found)
+
+    @overload
+    async def alabel(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # likewise
+    @overload
+    async def alabel(self, texts: object, ids: object = None) -> Outcomes: ...
+    async def alabel(self, texts: object, ids: object = None) -> Outcome | Outcomes:
+        """Async version of `label`; tasks that label at the same time share models, budget and pace."""
+        found: list[Outcome] = []
+        for part in _parts(self._items(texts, ids)):
+            engine = await self._aopened()
+            found += _outcomes(await engine.alabel(part), part)
+        return found[0] if isinstance(texts, str) else Outcomes(found)
+
+    def _items(self, texts: object, ids: object) -> Sequence[Item]:
+        given = [texts] if isinstance(texts, str) else texts
+        return _named(items_of(given, self.options.text_column), ids)
+
+    def label_table(self, table: object, text_column: str | None = None) -> pa.Table:
+        """Return the same rows in the same order, with more columns: what the run says about each text.
+
+        The new columns are those of `labels.csv` (`pcs_label`, `pcs_confidence`, …) and `pcs_error`, which says why a
+        row has no label and is null otherwise. A column of the table with such a name becomes `input_<name>`. A row
+        that cannot be labelled raises nothing, whether its text is missing, too long or refused, the budget is spent,
+        or a model does not answer.
+
+        Args:
+            table: The rows: a pandas, polars or Arrow table, a dict of columns, a list of texts or a path.
+            text_column: The column of texts; by default that of the options, or one with a usual name.
+
+        Raises:
+            UserError: No row can be labelled: there is no such column, or a key is missing.
+            AccessDenied: A key or a model's name is wrong.
+        """
+        import pyarrow as pa
+
+        place = place_or_table(table)
+        rows = place if isinstance(place, pa.Table) else as_arrow(place)
+        used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self.options.text_column)).text
+        texts = _texts_of(used or "", rows[used])
+        schema = self._new_columns()
+        parts = [self._labelled(part, schema) for part in _parts(texts)]
+        added = pa.concat_tables([schema.empty_table(), *parts])
+        return with_columns(rows, dict(zip(schema.names, added.columns, strict=True)), self.labels)
+
+    def label_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of `label_table` for tables with this schema; engines may ask for it beforehand."""
+        added = self._new_columns().empty_table()
+        columns = dict(zip(added.column_names, added.columns, strict=True))
+        return with_columns(schema.empty_table(), columns, self.labels).schema
+
+    def _new_columns(self) -> pa.Schema:
+        """Return the columns that `label_table` adds; known from the folder, without opening models."""
+        import pyarrow as pa
+
+        fitted = read_json(RunFolder(self.folder).model, REFIT)
+        known = result_schema(self.labels, probable=bool(fitted.get("calibrator")), sets=bool(fitted.get("sets")))
+        return known.append(pa.field(ERROR, pa.string()))
+
+    def _labelled(self, texts: Sequence[_Text], schema: pa.Schema) -> pa.Table:
+        """Return the new columns for some texts."""
+        engine = self._opened()
+        items = [Item(id=str(row), text=one.text) for row, one in enumerate(texts)]
+        return _added(engine.label(items), [one.error for one in texts], schema)
+
+    def _opened(self) -> RunEngine:
+        with self._opening:
+            # threads do not survive a fork, and connections must not be shared after one
+            if self._engine is None or self._engine.process != os.getpid():
+                self._engine = RunEngine.open(self.folder, self.options)
+                weakref.finalize(self, self._engine.close)
+            return self._engine
+
+    async def _aopened(self) -> RunEngine:
+        engine = self._engine
+        return await run_in_thread(self._opened) if engine is None or engine.process != os.getpid() else engine
+
+
+def _parts(things: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (things[at : at + MOST_ROWS] for at in range(0, len(things), MOST_ROWS))
+
+
+_OF_THIS_PROCESS: dict[bytes, LoadedRun] = {}
+
+
+def _of_this_process(folder: Path, options: LoadOptions) -> LoadedRun:
+    """Return the same loaded run for the same folder and options: engines unpickle it for every batch."""
+    own = options.own  # functions cannot always be pickled
+    key = pickle.dumps((folder, replace(options, own=OwnObjects()), [*own.models], [*own.relations]))
+    return _OF_THIS_PROCESS.setdefault(key, LoadedRun(folder, options))
+
+
+class _Text(NamedTuple):
+    """A text to label, and why it cannot be; empty if it can."""
+
+    text: str
+    error: str = ""
+
+
+def _texts_of(name: str, column: pa.ChunkedArray) -> list[_Text]:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return [_decoded(value) for value in column.to_pylist()]
+    texts = text_column(name, column)
+    try:
+        values = texts.to_pylist()
+    except UnicodeDecodeError:  # Arrow takes the word of other programs for what is UTF-8
+        return [_decoded(value) for value in texts.cast(pa.large_binary()).to_pylist()]
+    return [_Text(value) if value and value.strip() else _Text("", NO_TEXT) for value in values]
+
+
+def _decoded(value: bytes | None) -> _Text:
+    try:
+        return _Text(value.decode()) if value and value.strip() else _Text("", NO_TEXT)
+    except UnicodeDecodeError:
+        return _Text("", NOT_TEXT)
+
+
+def _added(answered: LabelledTexts, errors: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """Return the new columns; `errors` say why texts are none."""
+    import pyarrow as pa
+
+    why = [reason and (error or reason) for error, reason in zip(errors, answered.why, strict=True)]
+    columns: dict[str, pa.Array] = {ERROR: pa.array(why, pa.string())}
+    if answered.votes is not None and answered.judged is not None:
+        columns |= result_columns(answered.model, answered.votes, answered.judged)
+    return pa.table([columns.get(one.name, pa.nulls(len(why), one.type)) for one in schema], schema=schema)
+
+
+def _named(items: Sequence[Item], ids: object) -> Sequence[Item]:
+    if ids is None:
+        return items
+    names = values_of(ids, "ids")
+    if len(names) != len(items):
+        raise TableError(f"there are {len(items)} texts and {len(names)} ids: give one id per text")
+    return [replace(item, id=str(name)) for name, item in zip(names, items, strict=True)]
+
+
+def _outcomes(answered: LabelledTexts, items: Sequence[Item]) -> list[Outcome]:
+    if answered.votes is None:
+        return [
+            Outcome(id=item.id, label=None, scores={}, confidence=None, decision="review", reason=why or "")
+            for item, why in zip(items, answered.why, strict=True)
+        ]
+    judged = answered.model.judge(answered.votes, answered.judged)
+    return [
+        outcome if why is None else replace(outcome, reason=why if item.text.strip() else NO_TEXT)
+        for item, outcome, why in zip(items, judged, answered.why, strict=True)
+    ]

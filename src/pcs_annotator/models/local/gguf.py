@@ -1,0 +1,162 @@
+"""Reads what the embedded model needs from a GGUF file: settings, vocabulary and weights.
+
+The format is a header, key-value pairs, a table of tensors, and their data; all numbers are little-endian.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pcs_annotator.base.errors import ConfigError
+
+Floats = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
+MAGIC = b"GGUF"
+DEFAULT_ALIGNMENT = 32
+BLOCK = 32  # weights that share a scale, in both quantised formats read here
+STRING, ARRAY = 8, 9
+SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+
+
+class Tensor(NamedTuple):
+    """A tensor's shape as it is multiplied (outputs, inputs), GGML's code of its number format, and its first byte."""
+
+    shape: tuple[int, ...]
+    kind: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class GgufFile:
+    """An open GGUF file; weights are read from disk on demand."""
+
+    path: Path
+    settings: Mapping[str, Any]
+    tensors: Mapping[str, Tensor]
+    data: mmap.mmap
+
+    def raw(self, name: str) -> Bytes:
+        """Return a tensor's bytes, one row of blocks per row of the tensor; valid while the file is open."""
+        shape, kind, start = self.tensors[name]
+        rows, columns = shape if len(shape) > 1 else (1, shape[0])
+        width = columns // KINDS[kind].block * KINDS[kind].block_bytes
+        return np.frombuffer(self.data, np.uint8, count=rows * width, offset=start).reshape(rows, width)
+
+    def floats(self, name: str) -> Floats:
+        """Return a tensor in float32."""
+        tensor = self.tensors[name]
+        return KINDS[tensor.kind].to_floats(self.raw(name)).reshape(tensor.shape)
+
+
+class Kind(NamedTuple):
+    """A number format: weights and bytes per block, and the way from rows of bytes to rows of float32."""
+
+    block: int
+    block_bytes: int
+    to_floats: Callable[[Bytes], Floats]
+
+
+def from_f32(raw: Bytes) -> Floats:
+    """Return rows of plain float32."""
+    return raw.view("<f4").astype(np.float32)
+
+
+def from_q4_1(raw: Bytes) -> Floats:
+    """Return rows of blocks of 32 four-bit weights, each with a scale and a minimum in half precision."""
+    blocks = raw.reshape(len(raw), -1, 20)
+    ends = np.ascontiguousarray(blocks[..., :4]).view("<f2").astype(np.float32)
+    packed = blocks[..., 4:]
+    weights = np.concatenate([packed & 15, packed >> 4], axis=-1).astype(np.float32)
+    weights *= ends[..., :1]
+    weights += ends[..., 1:]
+    return weights.reshape(len(raw), -1)
+
+
+def from_q8_0(raw: Bytes) -> Floats:
+    """Return rows of blocks of 32 eight-bit weights, each with a scale in half precision."""
+    blocks = raw.reshape(len(raw), -1, 34)
+    scale = np.ascontiguousarray(blocks[..., :2]).view("<f2").astype(np.float32)
+    weights = np.ascontiguousarray(blocks[..., 2:]).view(np.int8).astype(np.float32)
+    return (weights * scale).reshape(len(raw), -1)
+
+
+KINDS = {0: Kind(1, 4, from_f32), 3: Kind(BLOCK, 20, from_q4_1), 8: Kind(BLOCK, 34, from_q8_0)}
+"""The number formats that can be read, by GGML's codes."""
+
+
+def read_gguf(path: Path) -> GgufFile:
+    """Return the opened file.
+
+    Raises:
+        ConfigError: It cannot be read, or is not a GGUF file of a supported kind.
+    """
+    try:
+        with path.open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"the model file {path} cannot be read: {error}") from None
+    if data[:4] != MAGIC:
+        raise ConfigError(f"{path} is not a GGUF file: delete it, and it will be downloaded again")
+    try:
+        return _read(path, data)
+    except (struct.error, UnicodeDecodeError, LookupError) as error:
+        raise ConfigError(f"{path} is damaged ({error}): delete it, and it will be downloaded again") from None
+
+
+def _read(path: Path, data: mmap.mmap) -> GgufFile:
+    reader = _Reader(data, 4)
+    _version, tensor_count, setting_count = reader.scalar(4), reader.scalar(10), reader.scalar(10)
+    settings: dict[str, Any] = {}
+    for _ in range(setting_count):
+        key = reader.string()
+        settings[key] = reader.value(reader.scalar(4))
+    tensors: dict[str, Tensor] = {}
+    for _ in range(tensor_count):
+        name = reader.string()
+        shape = tuple(reader.scalar(10) for _ in range(reader.scalar(4)))
+        tensors[name] = Tensor(shape[::-1], reader.scalar(4), reader.scalar(10))
+    alignment = settings.get("general.alignment", DEFAULT_ALIGNMENT)
+    start = -(-reader.position // alignment) * alignment
+    tensors = {name: tensor._replace(start=start + tensor.start) for name, tensor in tensors.items()}
+    unknown = {tensor.kind for tensor in tensors.values()} - KINDS.keys()
+    if unknown:
+        raise ConfigError(f"{path} has weights in unsupported formats: {sorted(unknown)}")
+    return GgufFile(path, settings, tensors, data)
+
+
+@dataclass(slots=True)
+class _Reader:
+    data: mmap.mmap
+    position: int
+
+    def scalar(self, kind: int) -> Any:
+        form = SCALARS[kind]
+        (value,) = struct.unpack_from(form, self.data, self.position)
+        self.position += struct.calcsize(form)
+        return value
+
+    def string(self) -> str:
+        length = self.scalar(10)
+        start = self.position
+        self.position += length
+        return self.data[start : self.position].decode()
+
+    def value(self, kind: int) -> Any:
+        if kind == STRING:
+            return self.string()
+        if kind != ARRAY:
+            return self.scalar(kind)
+        inner, count = self.scalar(4), self.scalar(10)
+        if inner in SCALARS:
+            values = np.frombuffer(self.data, SCALARS[inner].replace("?", "B"), count, self.position)
+            self.position += values.nbytes
+            return values.tolist()
+        return [self.value(inner) for _ in range(count)]

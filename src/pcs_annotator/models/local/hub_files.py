@@ -1,0 +1,217 @@
+"""Where a model's files are: a folder, or the cache of the Hugging Face hub. Weights are not loaded here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from pcs_annotator.base.errors import ConfigError
+
+CONFIG = "config.json"
+SECONDS = 10.0
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+# What a download leaves out: the same weights in other formats.
+OTHERS = ("*.bin", "*.pt", "*.pth", "*.gguf", "*.h5", "*.msgpack", "*.onnx", "*.ot", "*.tflite", "original/*", "onnx/*")
+# Larger files are weights: only a sample of each step is hashed, because hashing them all takes as long as loading.
+WHOLE = 2**24
+STEP, SAMPLE = 2**20, 2**12
+_REPO = re.compile(r"[\w.-]+(?:/[\w.-]+)?")
+_CAUSAL = re.compile(r"CausalLM|LMHead|ForConditionalGeneration")
+_SIZES = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx")
+_LONGEST = 10**8
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files of one version of a model.
+
+    Attributes:
+        folder: The folder that has, or will have, them all.
+        repo: The name on the hub; "" for a folder of the user's own.
+        commit: The version on the hub.
+    """
+
+    folder: Path
+    repo: str = ""
+    commit: str = ""
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """Return the model's settings."""
+        return _read_json(self.folder / CONFIG)
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Return the tokens that fit into a question and its answer; None if the files do not say."""
+        inner = self.config.get("text_config")
+        settings = self.config | (inner if isinstance(inner, dict) else {})
+        path = self.folder / "tokenizer_config.json"
+        longest = _read_json(path).get("model_max_length") if path.is_file() else None
+        sizes = [*(settings.get(name) for name in _SIZES), longest]
+        return min((size for size in sizes if isinstance(size, int) and 0 < size < _LONGEST), default=None)
+
+    @property
+    def complete(self) -> bool:
+        """Return whether all weights are there."""
+        for index in self.folder.glob("*.index.json"):
+            parts = set(_read_json(index).get("weight_map", {}).values())
+            if parts and all((self.folder / part).is_file() for part in parts):
+                return True
+        split = re.compile(r"-\d+-of-\d+\.")
+        files = (path for pattern in WEIGHTS for path in self.folder.glob(pattern))
+        return any(not split.search(path.name) for path in files)
+
+    @cached_property
+    def version(self) -> str:
+        """Return what tells these files from those of other versions of the model: a commit or a digest."""
+        if self.commit:
+            return self.commit[:12]
+        digest = blake2b(digest_size=8)
+        for path in sorted(path for path in self.folder.iterdir() if path.is_file() and not path.name.startswith(".")):
+            if path.suffix.lower() not in (".md", ".lock"):
+                digest.update(f"{path.name} {path.stat().st_size}\n".encode())
+                _add_content(digest, path)
+        return digest.hexdigest()
+
+
+def find_files(name: str, environment: Mapping[str, str]) -> ModelFiles:
+    """Return the files of a model; of one on the hub that is not here yet, only the settings are downloaded.
+
+    Args:
+        name: A folder, or a name on the hub such as `Qwen/Qwen3-0.6B`, with `@revision` for another than `main`.
+        environment: `HF_HOME` and `HF_HUB_CACHE` name the cache, `HF_HUB_OFFLINE=1` forbids downloads, `HF_TOKEN`
+            opens gated models, `HF_ENDPOINT` is another hub.
+
+    Raises:
+        ConfigError: There is no such model, it cannot be downloaded, or it is not a causal language model.
+    """
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / CONFIG).is_file():
+            raise ConfigError(
+                f"the folder {folder} has no {CONFIG}: name the folder that a model was saved to with save_pretrained, "
+                "or a snapshot of the hub's cache"
+            )
+        return _checked(ModelFiles(folder), name)
+    repo, _, revision = name.partition("@")
+    if not _REPO.fullmatch(repo) or folder.is_file():
+        raise ConfigError(
+            f"there is no folder {folder}: write transformers: and the folder of a model, or its name on the hub, as "
+            "in transformers:HuggingFaceTB/SmolLM2-360M-Instruct; a .gguf file is opened with llama:"
+        )
+    config = _config_path(repo, revision or None, environment)
+    return _checked(ModelFiles(config.parent, repo, config.parent.name), name)
+
+
+def download(files: ModelFiles, environment: Mapping[str, str]) -> Path:
+    """Return the folder of a model after downloading what is missing.
+
+    Raises:
+        ConfigError: The weights are missing and cannot be downloaded.
+    """
+    if files.complete:
+        return files.folder
+    if not files.repo:
+        raise ConfigError(
+            f"the folder {files.folder} has no complete weights: it needs model.safetensors, or all parts that "
+            "model.safetensors.index.json names"
+        )
+    from huggingface_hub import HfApi, snapshot_download
+
+    where = _hub(environment)
+    try:
+        if not where["local_files_only"]:
+            listed = HfApi(where["endpoint"], where["token"]).list_repo_files(files.repo, revision=files.commit)
+            safe = any(name.endswith(".safetensors") for name in listed)
+            ignored = [pattern for pattern in OTHERS if safe or pattern != "*.bin"]
+            snapshot_download(files.repo, revision=files.commit, ignore_patterns=ignored, **where)
+    except Exception as error:
+        raise _no_download(files.repo, environment, error) from None
+    if not files.complete:
+        raise ConfigError(
+            f"transformers:{files.repo} has no complete weights as .safetensors or .bin files in {files.folder}, and "
+            "none can be downloaded: check that it is a model for transformers, and that HF_HUB_OFFLINE is not set"
+        )
+    return files.folder
+
+
+def _config_path(repo: str, revision: str | None, environment: Mapping[str, str]) -> Path:
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+
+    where = _hub(environment)
+    kept = try_to_load_from_cache(repo, CONFIG, cache_dir=where["cache_dir"], revision=revision)
+    if isinstance(kept, str):
+        return Path(kept)
+    try:
+        return Path(hf_hub_download(repo, CONFIG, revision=revision, etag_timeout=SECONDS, **where))
+    except Exception as error:
+        raise _no_download(repo, environment, error) from None
+
+
+def _hub(environment: Mapping[str, str]) -> dict[str, Any]:
+    home = environment.get("HF_HOME", "").strip()
+    cache = environment.get("HF_HUB_CACHE", "").strip() or (f"{home}/hub" if home else "")
+    return {
+        "cache_dir": Path(cache).expanduser() if cache else None,
+        "endpoint": environment.get("HF_ENDPOINT", "").strip() or None,
+        "token": environment.get("HF_TOKEN", "").strip() or None,
+        "local_files_only": environment.get("HF_HUB_OFFLINE", "").strip().lower() in ("1", "true", "yes", "on"),
+    }
+
+
+def _no_download(repo: str, environment: Mapping[str, str], error: Exception) -> ConfigError:
+    from huggingface_hub import constants
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+
+    cache = _hub(environment)["cache_dir"] or constants.HF_HUB_CACHE
+    if isinstance(error, HfHubHTTPError | EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
+        status = getattr(getattr(error, "response", None), "status_code", "")
+        return ConfigError(
+            f"the hub does not give out transformers:{repo} ({type(error).__name__} {status}): check the name and the "
+            "revision; a gated model needs a token of an account with access in HF_TOKEN"
+        )
+    return ConfigError(
+        f"transformers:{repo} is neither a folder here nor in the cache {cache}, and it cannot be downloaded from the "
+        f"hub ({type(error).__name__}): on a machine with a connection run `hf download {repo} --local-dir FOLDER`, "
+        "copy the folder here and write transformers:FOLDER"
+    )
+
+
+def _checked(files: ModelFiles, name: str) -> ModelFiles:
+    kinds = files.config.get("architectures") or []
+    causal = not kinds or any(_CAUSAL.search(str(kind)) for kind in kinds)
+    if not causal or files.config.get("is_encoder_decoder"):
+        raise ConfigError(
+            f"transformers:{name} is not a causal language model ({', '.join(map(str, kinds)) or 'encoder-decoder'}): "
+            "name one that continues texts, such as a Llama, Qwen, Mistral or Gemma model"
+        )
+    return files
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}; download the model again") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path} is not a JSON object; download the model again")
+    return found
+
+
+def _add_content(digest: Any, path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if size <= WHOLE:
+            digest.update(file.read())
+            return
+        for start in range(0, size, STEP):
+            file.seek(start)
+            digest.update(file.read(SAMPLE))
+        file.seek(-SAMPLE, 2)
+        digest.update(file.read())

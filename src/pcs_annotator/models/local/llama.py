@@ -1,0 +1,162 @@
+"""Any GGUF model in this process, with `xllamacpp`: no server, no key, no network."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pcs_annotator.base.errors import ConfigError, MissingPackage
+from pcs_annotator.core.chat import ChatModel, Request, TokenPosition
+from pcs_annotator.models.failures import CallSite, Complaint, failure
+from pcs_annotator.models.local.batching import Job, Runner
+from pcs_annotator.models.local.models import LocalModel
+from pcs_annotator.models.provider import provider
+from pcs_annotator.models.thinking import usual_room
+from pcs_annotator.models.wire import as_dicts, read_completion, replace_surrogates, sampling_fields
+
+INSTALL = "pip install 'perceived-confidence[gguf]'"
+MAGIC = b"GGUF"
+ONLY_ERRORS = -1
+MANY_LOGPROBS = 100
+
+
+class LlamaModel(LocalModel):
+    """A model file.
+
+    Several questions are answered at once, one per slot; others wait.
+
+    Attributes:
+        name: `llama:` and the file's name, without its folder.
+        context_tokens: Tokens per slot.
+        can_constrain: True: choices and JSON schemas become grammars.
+    """
+
+    def __init__(self, path: Path, *, slots: int = 4, context_tokens: int = 4096) -> None:
+        self.name = f"llama:{path.name}"
+        self.context_tokens = context_tokens
+        self.slots = slots
+        self.path = path
+        self.thinking_tokens = usual_room(path.name)
+
+    @property
+    def _key(self) -> Hashable:
+        return "llama", str(self.path.resolve()), self.slots, self.context_tokens
+
+    def _runner(self) -> Runner[Any]:
+        return LlamaRunner(self)
+
+
+class LlamaRunner(Runner[Any]):
+    """Asks a server of `xllamacpp`, which also opens a port on this machine; a random key protects it."""
+
+    def __init__(self, model: LlamaModel) -> None:
+        self._model = model
+        self._place = CallSite(name=model.name, model=model.path.name, url=str(model.path))
+        super().__init__(self._start, threads=model.slots, size=1)
+
+    def _work(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            request = job.question.request
+            data = self.engine().handle_chat_completions(_payload(request))
+            error = data.get("error")
+            if error is not None:
+                complaint = Complaint(str(error.get("message")), str(error.get("type")))
+                raise failure(self._place, int(error.get("code") or 500), complaint, {})
+            reply = read_completion(data, request)
+            job.answer.set_result(replace(reply, logprobs=_useful_logprobs(reply.logprobs, request)))
+
+    def _start(self) -> Any:
+        import xllamacpp  # type: ignore[import-untyped]  # it has no types
+
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self._model.path)
+        params.n_parallel = self._model.slots
+        params.n_ctx = self._model.slots * self._model.context_tokens
+        params.verbosity = ONLY_ERRORS
+        params.warmup = params.ui = params.endpoint_slots = False
+        params.api_keys = [secrets.token_hex(16)]
+        try:
+            return xllamacpp.Server(params)
+        except RuntimeError as error:
+            raise ConfigError(
+                f"llama.cpp cannot load {self._model.path}: {error} Check that the file is complete."
+            ) from None
+
+
+@provider("llama")
+class LlamaProvider:
+    """Opens `llama:/path/model.gguf`."""
+
+    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
+        """Return the model; raises if the package or the file is missing. It is loaded at the first question."""
+        if find_spec("xllamacpp") is None:
+            raise MissingPackage(f"llama:{model} runs in this process and needs xllamacpp: {INSTALL}")
+        return LlamaModel(check_file(Path(model).expanduser()))
+
+
+def check_file(path: Path) -> Path:
+    """Return the path after checking that it is a GGUF file."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(MAGIC))
+    except OSError as error:
+        raise ConfigError(
+            f"the model file {path} cannot be read: {error.strerror}; give the path of a .gguf file"
+        ) from None
+    if start != MAGIC:
+        raise ConfigError(f"{path} is not a GGUF file: convert the model, or download it as .gguf")
+    return path
+
+
+def choices_grammar(choices: Sequence[str]) -> str:
+    r"""Return a GBNF grammar for exactly one of the choices.
+
+    >>> choices_grammar(["Fake", 'a "real" one'])
+    'root ::= "Fake" | "a \\"real\\" one"'
+    """
+    escaped = (
+        choice.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n").replace("\r", r"\r") for choice in choices
+    )
+    return "root ::= " + " | ".join(f'"{choice}"' for choice in escaped)
+
+
+def _payload(request: Request) -> dict[str, Any]:
+    messages = [replace(message, content=replace_surrogates(message.content)) for message in request.messages]
+    payload: dict[str, Any] = {"messages": as_dicts(messages), **sampling_fields(request.sampling)}
+    if request.logprobs:
+        # they are those before the grammar, among which a label may be far down
+        payload |= {"logprobs": True, "top_logprobs": MANY_LOGPROBS if request.constraint else request.logprobs}
+    constraint = request.constraint
+    if constraint is not None and constraint.choices:
+        payload["grammar"] = choices_grammar([replace_surrogates(choice) for choice in constraint.choices])
+    elif constraint is not None and constraint.json_schema is not None:
+        schema = {"name": "answer", "schema": dict(constraint.json_schema)}
+        payload["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return payload
+
+
+def _useful_logprobs(
+    found: tuple[TokenPosition, ...] | str | None, request: Request
+) -> tuple[TokenPosition, ...] | str | None:
+    """Return of the many log-probabilities the first few and those that start a choice."""
+    if request.constraint is None or not isinstance(found, tuple):
+        return found
+    choices = [choice.casefold() for choice in request.constraint.choices]
+    return tuple(position._replace(alternatives=_useful(position, choices, request.logprobs)) for position in found)
+
+
+def _useful(position: TokenPosition, choices: Sequence[str], first: int) -> tuple[tuple[str, float], ...]:
+    last = len(position.alternatives) - 2  # the least likely tell how unlikely those are that are not listed
+    return tuple(
+        (token, log)
+        for place, (token, log) in enumerate(position.alternatives)
+        if place < first or place >= last or token == position.token or _in_some(token.strip().casefold(), choices)
+    )
+
+
+def _in_some(token: str, choices: Sequence[str]) -> bool:
+    return len(token) > 0 and any(token in choice for choice in choices)

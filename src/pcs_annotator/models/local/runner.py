@@ -1,0 +1,177 @@
+"""Answers of models that read and write tokens: labels by their log-probabilities, and free text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+from pcs_annotator.base.errors import BadRequest, Unanswerable
+from pcs_annotator.core.chat import Reply, Request, Sampling
+from pcs_annotator.models.local.batching import Ask, Job, Runner
+from pcs_annotator.models.local.label_tree import Floats, LabelQuestion, LabelTree, Prompt, label_reply
+
+# As many as may wait: the more there are to sort by length, the less padding.
+MOST_WAITING = 1024
+DEFAULT_ANSWER_TOKENS = 256
+KEPT_TREES = 256
+
+
+class Encoded(NamedTuple):
+    """A request as tokens.
+
+    Attributes:
+        prompt: The question.
+        labels: The tokens of each choice, with the one that ends an answer; none for free text.
+        empty: The same question about texts without content; if given, the model's bias on them is subtracted.
+    """
+
+    prompt: Prompt
+    labels: tuple[tuple[int, ...], ...] = ()
+    empty: tuple[Prompt, ...] = ()
+
+
+class TextQuestion(NamedTuple):
+    """A prompt to continue by at most `limit` tokens, and the request that it was made from."""
+
+    prompt: Prompt
+    request: Request
+    limit: int
+
+
+class MemoryFull(Exception):
+    """The device's memory does not hold a batch."""
+
+
+class Engine(Protocol):
+    """A loaded model."""
+
+    @property
+    def most_texts(self) -> int:
+        """Most prompts that are continued at once."""
+        ...
+
+    def encode(self, asked: Sequence[Ask]) -> Iterable[Encoded]:
+        """Return requests as tokens."""
+        ...
+
+    def label_logprobs(self, questions: Sequence[LabelQuestion]) -> Iterable[tuple[int, Floats | None]]:
+        """Yield the number of each question and the log-probabilities of its labels; None if memory is too small."""
+        ...
+
+    def generate(self, questions: Sequence[TextQuestion]) -> list[Reply]:
+        """Return continuations; raises `MemoryFull`."""
+        ...
+
+    def close(self) -> None:
+        """Free the memory."""
+        ...
+
+
+class TokenRunner(Runner[Engine]):
+    """Runs an engine that reads and writes tokens.
+
+    Args:
+        name: The model's name, for messages.
+        load: Returns the loaded model, after downloading it if needed.
+        context_tokens: Tokens of a question and its answer; None if there is no limit.
+        threads: Batches at once.
+        size: Most questions in a batch.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], Engine],
+        *,
+        context_tokens: int | None,
+        threads: int = 1,
+        size: int = MOST_WAITING,
+    ) -> None:
+        self._name = name
+        self._context = context_tokens
+        self._tree = lru_cache(KEPT_TREES)(LabelTree)
+        super().__init__(load, threads=threads, size=size)
+
+    def close(self) -> None:
+        """End the threads and free the memory."""
+        engine = self._engine
+        super().close()
+        if engine is not None:
+            engine.close()
+
+    def _work(self, jobs: Sequence[Job]) -> None:
+        engine = self.engine()
+        asked = [job for job in jobs if self._takes(job)]
+        labels: list[tuple[Job, LabelQuestion]] = []
+        texts: list[tuple[Job, TextQuestion]] = []
+        for job, encoded in zip(asked, engine.encode([job.question for job in asked]), strict=True):
+            longest = max(map(len, encoded.labels), default=1)
+            if self._context is not None and encoded.prompt.length + longest > self._context:
+                said = f"{encoded.prompt.length} tokens, the limit is {self._context}"
+                job.answer.set_exception(Unanswerable(f"the text is too long for {self._name}: {said}"))
+            elif encoded.labels:
+                labels.append((job, LabelQuestion(encoded.prompt, self._tree(encoded.labels), encoded.empty)))
+            else:
+                texts.append((job, self._text_question(job.question.request, encoded.prompt)))
+        self._label(engine, labels)
+        self._write(engine, texts)
+
+    def _takes(self, job: Job) -> bool:
+        constraint = job.question.request.constraint
+        refused = constraint is not None and not constraint.choices and constraint.json_schema is not None
+        if refused:
+            said = f"{self._name} can be restricted to a list of answers, but not to a JSON schema"
+            job.answer.set_exception(BadRequest(said))
+        return not refused
+
+    def _text_question(self, request: Request, prompt: Prompt) -> TextQuestion:
+        given = request.sampling.max_tokens
+        limit = DEFAULT_ANSWER_TOKENS if given is None else given
+        return TextQuestion(
+            prompt, request, limit if self._context is None else min(limit, self._context - prompt.length)
+        )
+
+    def _label(self, engine: Engine, asked: Sequence[tuple[Job, LabelQuestion]]) -> None:
+        for number, logs in engine.label_logprobs([question for _, question in asked]) if asked else ():
+            job, question = asked[number]
+            if logs is None:
+                job.answer.set_exception(self._too_large(question.length))
+            else:
+                job.answer.set_result(label_reply(job.question.request, logs, question))
+
+    def _write(self, engine: Engine, asked: Sequence[tuple[Job, TextQuestion]]) -> None:
+        for numbers in together([question for _, question in asked], engine.most_texts):
+            # a text takes seconds, which a stopped run would wait for
+            batch = [asked[number] for number in numbers if not asked[number][0].abandoned]
+            try:
+                replies = engine.generate([question for _, question in batch]) if batch else []
+            except MemoryFull:
+                for job, question in batch:
+                    job.answer.set_exception(self._too_large(question.prompt.length))
+                continue
+            for (job, _), reply in zip(batch, replies, strict=True):
+                job.answer.set_result(reply)
+
+    def _too_large(self, tokens: int) -> Unanswerable:
+        return Unanswerable(
+            f"{self._name}: the device's memory does not hold a question of {tokens} tokens; use a smaller model or "
+            "another device"
+        )
+
+
+def together(questions: Sequence[TextQuestion], most: int) -> list[list[int]]:
+    """Return the numbers of the questions that can be answered in one batch, longest first.
+
+    Answers drawn with a seed are written alone: what others draw must not change them.
+    """
+    groups: dict[object, list[int]] = {}
+    for number in sorted(range(len(questions)), key=lambda number: -questions[number].prompt.length):
+        groups.setdefault(_batch_key(questions[number].request.sampling, number), []).append(number)
+    return [group[start : start + most] for group in groups.values() for start in range(0, len(group), most)]
+
+
+def _batch_key(sampling: Sampling, number: int) -> object:
+    if not sampling.temperature:
+        return "greedy"
+    return ("alone", number) if sampling.seed is not None else (sampling.temperature, sampling.top_p)

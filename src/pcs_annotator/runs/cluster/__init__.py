@@ -1,1 +1,0 @@
-"""`--executor ray`: workers on a cluster."""

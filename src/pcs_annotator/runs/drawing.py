@@ -1,0 +1,225 @@
+"""Rows that are drawn and written out for people to label or to audit, and what an audit means for the promise.
+
+`drawn.csv` remembers all of them, because what a label may be used for depends on how its row was chosen. The queues of
+`pcs review` draw one row at a time and keep their own record, see `runs/review/queues.py`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import GoldError, PcsWarning, TableError
+from pcs_annotator.core.arrays import Integers, Mask
+from pcs_annotator.core.copies import same_texts
+from pcs_annotator.core.gold import UNLABELLED, as_known, cell_key, gold_codes, same_text, text_hash
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.task import Item, label_lookup
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.certificate import audit, draw_rows
+from pcs_annotator.judging.promising.informative import review_order, rows_to_label
+from pcs_annotator.runs.files import human_files
+from pcs_annotator.runs.files.human_files import AuditedLabel, DrawnRow, SampleKind
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.gold import FromPeople, Gold, kinds_by_row
+from pcs_annotator.runs.review_state import ReviewVerdicts
+from pcs_annotator.tables.files import set_aside
+
+MOST_ROWS_TO_LABEL = 300
+
+
+class HandedOut(NamedTuple):
+    """The number of rows written for a person to label, and how they were chosen."""
+
+    rows: int
+    kind: SampleKind
+
+
+def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Model, gold: Gold, rows: int) -> HandedOut:
+    """Write the rows that a person should label next, each text once, and none whose text has gold.
+
+    Without a confidence, these are the most informative rows. With a confidence but no promise, they are drawn at
+    random, because only random rows can support a promise. With a promise, they are all rows left for review, the
+    least certain first.
+    """
+    codes = gold_codes(votes, gold.labels)
+    labelled = codes != UNLABELLED
+    unlabelled = _first_of_texts(items, labelled)
+    # The seed changes when rows get labels, so that other rows are drawn; rows left empty may be drawn again.
+    seed = int(labelled.sum())
+    certificate = model.certificate
+    kind: SampleKind
+    if model.calibrator is None:
+        among = np.flatnonzero(labelled | unlabelled)
+        chosen = among[rows_to_label(votes.take(among), rows, gold=codes[among], seed=seed)]
+        kind = "informative"
+    elif certificate is None or not certificate.holds:
+        needed = certificate and certificate.rows_needed
+        missing = needed.likely - certificate.gold_rows if certificate and needed else 0
+        wanted = min(max(rows, missing), MOST_ROWS_TO_LABEL)
+        kind, chosen = "at random", draw_rows(unlabelled, wanted, seed)
+    else:
+        kind, chosen = "for review", _review_queue(votes, model, unlabelled)
+    write_to_label(folder, items, gold, _notes(items, chosen, kind))
+    return HandedOut(len(chosen), kind)
+
+
+def _first_of_texts(items: Sequence[Item], labelled: Mask) -> Mask:
+    """Return one row for every text that has no gold label in any row."""
+    same = same_texts([item.text for item in items])
+    found = np.zeros(len(items), dtype=np.bool_)
+    found[np.unique(same, return_index=True)[1]] = True
+    return found & ~np.isin(same, same[labelled])
+
+
+def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
+    judged = model.judged(votes)
+    assert judged.probabilities is not None
+    assert judged.accepted is not None
+    order = review_order(votes, judged.probabilities[np.arange(len(votes)), judged.best])
+    return order[(unlabelled & ~judged.accepted)[order]]
+
+
+def _notes(items: Sequence[Item], rows: Integers, kind: SampleKind) -> list[DrawnRow]:
+    return [DrawnRow(items[row].id, kind, text_hash(items[row].text)) for row in rows]
+
+
+def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: Sequence[DrawnRow]) -> int:
+    """Note how rows were drawn, and write those for a person to label, each text once, and none whose text has gold.
+
+    Returns how many were written; without any, there is no such file.
+    """
+    known = {(item.id, label) for item, label in zip(items, gold.labels, strict=True)}
+    _keep_filled(folder.to_label, "gold", known)
+    _remember(folder, rows)
+    texts = {item.id: item.text for item in items}
+    same = dict(zip(texts, same_texts(list(texts.values())).tolist(), strict=True))
+    seen = {same[item.id] for item, label in zip(items, gold.labels, strict=True) if label}
+    first = {same[one.id]: one for one in reversed(rows) if same[one.id] not in seen}
+    shown = [one for one in rows if first.get(same[one.id]) is one]
+    if shown:
+        human_files.write_to_label(folder.to_label, ((one.id, texts[one.id], one.kind) for one in shown))
+    else:
+        folder.to_label.unlink(missing_ok=True)
+    return len(shown)
+
+
+def hand_out_audit(folder: RunFolder, items: Sequence[Item], outcomes: Sequence[Outcome], gold: Gold, rows: int) -> int:
+    """Write accepted rows, drawn at random, for a person to check, and return how many.
+
+    Rows with gold are left out: the promise was made from them, so they could only confirm it.
+    """
+    pairs = zip(outcomes, gold.labels, strict=True)
+    open_rows = np.array([one.decision == "accept" and not label for one, label in pairs], dtype=np.bool_)
+    if not open_rows.any():
+        raise GoldError("no row without gold is accepted, so there is nothing to audit: label more rows until some are")
+    drawn = draw_rows(open_rows, rows, seed=len(items))
+    _keep_filled(folder.audit, "verdict")
+    _remember(folder, _notes(items, drawn, "for audit"))
+    human_files.write_audit(
+        folder.audit, ((items[row].id, items[row].text, outcomes[row].label or "") for row in drawn)
+    )
+    return len(drawn)
+
+
+def _keep_filled(path: Path, column: str, known: Collection[tuple[str, str | None]] = ()) -> None:
+    """Set aside a table in which a person filled in something that is not known yet, instead of overwriting it."""
+    try:
+        keys = {(cell_key(name), cell_key(value)) for name, value in known if value}
+        rows = human_files.filled_rows(path, column)
+        filled = [row for row in rows if (cell_key(row[0]), cell_key(row[1])) not in keys]
+    except TableError:  # then a person changed it
+        filled = [("", "")]
+    if filled:
+        kept = set_aside(path)
+        message = f"{path.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit"
+        warnings.warn(message, PcsWarning, stacklevel=4)
+
+
+def _remember(folder: RunFolder, rows: Sequence[DrawnRow]) -> None:
+    """Note which rows are written out for people; even without any, so that the folder is known to keep such notes."""
+    before = human_files.read_drawn(folder.drawn)
+    merged = dict.fromkeys([*before, *rows])
+    if len(merged) > len(before) or not folder.drawn.exists():
+        human_files.write_drawn(folder.drawn, merged)
+
+
+def _audited(model: Model, rows: int, wrong: int) -> Model:
+    certificate = model.certificate
+    assert certificate is not None
+    found = audit(certificate.promise, certificate.accepted_share, rows, wrong)
+    return replace(model, certificate=replace(certificate, audit=found))
+
+
+def with_verdicts(
+    model: Model, people: FromPeople, folder: RunFolder, items: Sequence[Item], outcomes: Sequence[Outcome]
+) -> Model:
+    """Return the model with its certificate confirmed, revoked or left open by the verdicts in a person's file."""
+    assert people.verdicts is not None
+    path, certificate = people.verdicts, model.certificate
+    if certificate is None or not certificate.thresholds:
+        raise GoldError(f"{path.name}: there is no promise for these verdicts to confirm or revoke")
+    now = {outcome.id: (outcome, item.text) for outcome, item in zip(outcomes, items, strict=True)}
+    drawn = kinds_by_row(folder) if folder.drawn.exists() else None
+    checked: dict[str, AuditedLabel] = {}
+    known_id, known_label = as_known(now), as_known(one.label for one in outcomes if one.label)
+    for cells in human_files.read_audit(path, people.reading):
+        one = cells._replace(id=known_id(cells.id), label=known_label(cells.label))
+        outcome, text = now.get(one.id, (None, ""))
+        if outcome is None or outcome.decision != "accept" or outcome.label != one.label:
+            why = f"is not accepted as {one.label!r}: the labels have changed since these rows were drawn"
+        elif one.text and not same_text(one.text, text):
+            why = "has another text in the run"
+        elif drawn is not None and "for audit" not in drawn.get((one.id, text_hash(text)), ()):
+            why = "was not drawn for an audit"
+        elif checked.setdefault(one.id, one).right != one.right:
+            why = f"has another verdict in row {checked[one.id].row}"
+        else:
+            continue
+        raise GoldError(
+            f"{path.name}, row {one.row}: {one.id!r} {why}: correct the file, or draw new rows with --audit"
+        )
+    if certificate.audit is not None and certificate.audit.rows > len(checked):
+        raise GoldError(
+            f"{path.name}: an earlier audit checked {certificate.audit.rows} rows and this file has verdicts on "
+            f"{len(checked)}: give all of them, because leaving some out would change what the audit finds"
+        )
+    return _audited(model, len(checked), sum(not one.right for one in checked.values()))
+
+
+def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, gold: Sequence[str | None]) -> Model:
+    """Return the model with its certificate confirmed, revoked or left open by the audit in a review, if there is one.
+
+    An earlier audit of more rows stays.
+    """
+    certificate = model.certificate
+    if certificate is None or not certificate.thresholds or not verdicts.audited:
+        return model
+    unaudited = replace(model, certificate=replace(certificate, audit=None)).judged(votes)
+    assert unaudited.accepted is not None
+    open_rows = np.flatnonzero(unaudited.accepted & (gold_codes(votes, gold) == UNLABELLED)).tolist()
+    checked = verdicts.audit_labels(votes.ids, open_rows)
+    before = 0 if certificate.audit is None else certificate.audit.rows
+    if len(checked) < max(before, 1):
+        return model
+    lookup = label_lookup(votes.labels)
+    wrong = sum(lookup[label.casefold()] != unaudited.best[row] for row, label in checked.items())
+    audited = _audited(model, len(checked), int(wrong))
+    return audited.with_coverage(votes) if audited.certificate and audited.certificate.revoked else audited
+
+
+def with_earlier_audit(model: Model, before: Model) -> Model:
+    """Return the model with the audit of an earlier one, if both make the same promise from the same rows."""
+    earlier = before.certificate
+    if model.certificate is None or earlier is None or earlier.audit is None:
+        return model
+    audited = replace(model.certificate, audit=earlier.audit)
+    about_rows = {name: getattr(earlier, name) for name in ("accepted_share", "review_rows", "assumed_rows")}
+    same = replace(audited, **about_rows) == earlier
+    return replace(model, certificate=audited) if same else model

@@ -1,0 +1,84 @@
+"""Learning again in a run folder from the votes it has; and opening what was learned."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
+from pcs_annotator.base.errors import MismatchError, PcsWarning, TableError
+from pcs_annotator.runs.drawing import hand_out_audit, with_verdicts
+from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.labelling.whole import relabel_whole
+from pcs_annotator.runs.learn import learned_from
+from pcs_annotator.runs.run import REFIT, Run, settings_of_fits
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.tables.files import clear_leftovers, expecting
+
+
+def fit_again(  # noqa: PLR0913  # options of pcs fit
+    path: Path,
+    changes: Mapping[str, Any] | None = None,
+    people: FromPeople | None = None,
+    *,
+    spreadsheet_safe: bool = False,
+    spare_looks: bool = False,
+    ledger: str = "",
+    say: Say = warn_user,
+) -> RunResult:
+    """Learn again from the votes of a run folder, with the labels and verdicts that people gave; no model is called.
+
+    Learning uses the settings of the last fit, with `changes`. A run that is changing the folder is waited for. With
+    `spare_looks`, a promise is tested for only when enough gold rows have come since the last test without one.
+    `ledger` says where the run's answers are now, if that has changed.
+    """
+    folder = Run.open(path).folder  # raises if this is not a run folder, before a lock is put there
+    people = people or FromPeople()
+    with lock_ledger(folder.ledger, say=say):
+        clear_leftovers(path)
+        run = Run.open(path, ledger)
+        settings = replace(run.settings, **(changes or {}))
+        run = run.having(config=replace(run.config, learn=settings))
+        if people.gold is not None:
+            run = run.with_gold(people)
+        learned = run.learn(settings, spare_looks=spare_looks)
+        items, votes = run.dataset.items, run.votes
+        if people.verdicts is not None:
+            model = with_verdicts(learned.model, people, folder, items, list(learned.model.judge(votes)))
+            holds = model.certificate and model.certificate.holds
+            learned = replace(learned, model=model if holds else model.with_coverage(votes))
+        fits = {**settings_of_fits(folder), **(changes or {})}
+        if run.sampled:
+            learned = relabel_whole(run, learned, spreadsheet_safe=spreadsheet_safe)
+            run.write_learned(learned, settings, fits)
+            outcomes = list(learned.model.judge(votes))
+        else:
+            outcomes = run.write(learned, settings, fits, spreadsheet_safe=spreadsheet_safe)
+        audited = hand_out_audit(folder, items, outcomes, run.gold, people.audit) if people.audit else 0
+        to_label = run.hand_out(learned, people.to_label)
+        return run.result(learned, outcomes, to_label=to_label, to_audit=audited)
+
+
+def open_run(path: Path) -> RunResult:
+    """Return the result of a run from its folder; a run that was stopped before it learned is fitted.
+
+    If model or figures are damaged or of different fits, what they would say is learned for this command alone: a
+    command that only reads leaves files as they are, and `pcs fit` puts them right.
+    """
+    run = Run.open(path)
+    run = run.having(config=replace(run.config, learn=run.settings))
+    figures = run.folder.evaluation
+    try:
+        with expecting(figures, REFIT):
+            learned = learned_from(run.model_in_force(), run.figures())
+        outcomes = list(learned.model.judge(run.votes))
+    except (TableError, MismatchError) as error:
+        if not run.folder.model.exists() or not figures.exists():
+            return fit_again(path)
+        warnings.warn(f"{error}; learned again for this command alone", PcsWarning, stacklevel=2)
+        learned = run.learn(run.settings)
+        outcomes = list(learned.model.judge(run.votes))
+    return run.result(learned, outcomes)

@@ -1,0 +1,259 @@
+"""Gold labels of a run: those of its data, those in files that people filled in, and those of a review."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import GoldError, PcsWarning, TableError
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.arrays import Mask
+from pcs_annotator.core.coders import Coders
+from pcs_annotator.core.gold import as_known, refuse_contradictions, same_text, text_hash
+from pcs_annotator.core.task import Item, label_lookup, unknown_label
+from pcs_annotator.runs.files import human_files
+from pcs_annotator.runs.files.human_files import GivenByCoders, GivenGold
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
+from pcs_annotator.tables.table_files import AS_FOUND, Reading
+from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
+
+ROWS_TO_LABEL = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromPeople:
+    """Files that people filled in, and how many rows to write for them next."""
+
+    gold: Path | None = None  # a file with gold labels, such as `to_label.csv` filled in
+    verdicts: Path | None = None  # a file with verdicts on accepted rows, `audit.csv` filled in
+    audit: int = 0  # how many accepted rows to draw for a person to check
+    to_label: int = ROWS_TO_LABEL  # how many rows to write for a person to label
+    gold_wins: bool = False  # whether to accept labels in `gold` that contradict the data or each other
+    reading: Reading = AS_FOUND  # how these files are to be read
+
+
+class Gold(NamedTuple):
+    """Gold labels of a run, including those that people added after the run."""
+
+    labels: tuple[str | None, ...]  # for every item its label, or None
+    # which labels can support a promise: those of rows that we drew at random, and those that came with the data,
+    # unless we know that the row was chosen otherwise
+    random_sample: Mask
+    assumed: Mask  # which of these came with the data, so that we only assume that they are a random sample
+    verdicts: ReviewVerdicts = ReviewVerdicts()  # what people said in a review; labels include those to learn from
+
+
+def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None) -> Gold:
+    """Return the gold labels of a run: those of its data, overridden by those that people gave for the same texts.
+
+    Verdicts of a review override both, or those until one of its events. Without a folder, those of the data.
+    """
+    items, labels = dataset.items, _labels_in_data(dataset)
+    random_sample, assumed = np.zeros((2, len(items)), dtype=np.bool_)
+    drawn = kinds_by_row(folder)
+    for place, label in enumerate(labels):
+        if label is not None:
+            kinds = drawn.get((items[place].id, text_hash(items[place].text)), set()) if drawn else set()
+            random_sample[place] = kinds <= {"at random"}
+            assumed[place] = not kinds
+    for place, one in labels_by_people(folder, items).items():
+        if labels[place] is None or one.kind != "by a person":
+            random_sample[place] = one.kind == "at random"
+            assumed[place] = False
+        labels[place] = one.label
+    verdicts = read_verdicts(folder, dataset, until)
+    for place, label in verdicts.gold.items():
+        if place in verdicts.at_random:
+            random_sample[place], assumed[place] = True, False
+        labels[place] = label
+    return Gold(tuple(labels), random_sample, assumed, verdicts)
+
+
+def _labels_in_data(dataset: Dataset) -> list[str | None]:
+    return list(dataset.gold) if dataset.gold else [None] * len(dataset.items)
+
+
+def kinds_by_row(folder: RunFolder | None) -> dict[tuple[str, str], set[str]]:
+    """Return id and text hash → how the row was chosen, of all rows that were ever written out for people."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for one in human_files.read_drawn(folder.drawn) if folder else ():
+        found.setdefault((one.id, one.text_hash), set()).add(one.kind)
+    return found
+
+
+def labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, GivenGold]:
+    """Return row → the label that a person gave; labels of texts that have changed are left out, with a warning."""
+    if folder is None or not folder.gold.exists():
+        return {}
+    given = human_files.read_gold(folder.gold)
+    found = _of_these_texts(given, items)
+    known = {item.id for item in items}
+    _warn_of_other_texts(folder.gold.name, sorted({one.id for one in given} & known - {items[row].id for row in found}))
+    return found
+
+
+def _of_these_texts(given: Iterable[GivenGold], items: Sequence[Item]) -> dict[int, GivenGold]:
+    """Return row → label, for rows whose text is still the one that was labelled; with the hash of that text."""
+    places = {item.id: place for place, item in enumerate(items)}
+    found = {}
+    for one in given:
+        if one.id in places:
+            hashed = text_hash(items[places[one.id]].text)
+            if one.text_hash in ("", hashed):  # an earlier version stored none
+                found[places[one.id]] = one._replace(text_hash=hashed)
+    return found
+
+
+def _warn_of_other_texts(file: str, ids: Sequence[str]) -> None:
+    if ids:
+        message = f"{file}: labels given for other texts are not used: {len(ids)} ({listed(map(repr, ids), len(ids))})"
+        warnings.warn(message, PcsWarning, stacklevel=4)
+
+
+def check_gold(folder: RunFolder | None, dataset: Dataset) -> None:
+    """Raise if gold labels contradict each other: of people and data for one row, or of rows with the same text."""
+    _check_gold(dataset, labels_by_people(folder, dataset.items), None, folder.gold.name if folder else "")
+
+
+def _check_gold(dataset: Dataset, people: Mapping[int, GivenGold], new: Collection[str] | None, file: str) -> None:
+    """Raise if labels contradict each other; if some rows are `new`, labels of other rows were accepted before."""
+    items, labels = dataset.items, _labels_in_data(dataset)
+    given = {one.id: one.label for one in people.values() if new is None or one.id in new}
+    refuse_other_labels([item.id for item in items], labels, given, (file, dataset.name))
+    for place, one in people.items():
+        labels[place] = one.label
+    if new is not None:
+        texts = {item.text.strip() for item in items if item.id in new}
+        labels = [label if item.text.strip() in texts else None for item, label in zip(items, labels, strict=True)]
+    refuse_contradictions([item.text for item in items], labels, dataset.name)
+
+
+def refuse_other_labels(
+    ids: Sequence[str], labels: Sequence[str | None], given: Mapping[str, str], files: tuple[str, str]
+) -> None:
+    """Raise if a person gave rows another label than the data has for them."""
+    pairs = [(name, given[name], label) for name, label in zip(ids, labels, strict=True) if label and name in given]
+    other = [f"{name!r} ({ours!r}, {theirs!r})" for name, ours, theirs in pairs if ours.casefold() != theirs.casefold()]
+    if other:
+        raise GoldError(
+            f"{files[0]} and {files[1]} give different gold labels to {len(other)} rows: {listed(other, len(other))}: "
+            f"correct one of the two, or let {files[0]} win with --gold-wins"
+        )
+
+
+def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> None:
+    """Add the labels of a person's file to those of a run; later files win over earlier ones.
+
+    A row counts as drawn at random only if the file says so and we drew it. Labels of other texts are left out, with a
+    warning.
+    """
+    assert people.gold is not None
+    path, lookup = people.gold, label_lookup(labels)
+    texts = {item.id: item.text for item in dataset.items}
+    given = read_labels(people, texts, labels, "run", dataset.columns)
+    for one in given:
+        if one.label.casefold() not in lookup:
+            raise unknown_label(one.label, labels, f"{path.name}, row {one.row}, column gold")
+    before = human_files.read_gold(folder.gold) if folder.gold.exists() else []
+    drawn = kinds_by_row(folder) if folder.drawn.exists() else None
+    merged = {one.id: one for one in before}
+    for one in given:
+        hashed = text_hash(texts[one.id])
+        # a folder made by an earlier version does not know what was drawn
+        ours = drawn is None or one.kind in drawn.get((one.id, hashed), ())
+        merged[one.id] = one._replace(text_hash=hashed, kind=one.kind if ours else "by a person")
+    current = _of_these_texts(merged.values(), dataset.items)
+    if not people.gold_wins:
+        _check_gold(dataset, current, {one.id for one in given}, path.name)
+    merged.update((one.id, one) for one in current.values())
+    human_files.write_gold(folder.gold, merged.values())
+    _take_coders(people, folder, dataset, labels)
+
+
+def read_labels(
+    people: FromPeople, texts: Mapping[str, str], labels: Sequence[str], source: str, used: Columns | None = None
+) -> list[GivenGold]:
+    """Return the labels of a person's file without those for other texts; the last of several for one row wins.
+
+    Ids and labels that a spreadsheet changed, such as `1.0` for `1`, are those of the data.
+
+    Args:
+        people: The file, and how to read it.
+        texts: Item id → text; empty where the text is unknown.
+        labels: The label set.
+        source: What has no such id, for messages.
+        used: The columns of the data, which the file may have too.
+    """
+    assert people.gold is not None
+    path, found, other = people.gold, dict[str, GivenGold](), list[str]()
+    known_id, known_label = as_known(texts), as_known(labels)
+    for cells in human_files.read_gold(path, used, people.reading):
+        one = cells._replace(id=known_id(cells.id), label=known_label(cells.label))
+        if one.id not in texts:
+            raise TableError(f"{path.name}, row {one.row}: the {source} has no text with the id {one.id!r}")
+        if one.text and texts[one.id] and not same_text(one.text, texts[one.id]):
+            other.append(one.id)
+            continue
+        first = found.get(one.id, one)
+        if first.label.casefold() != one.label.casefold() and not people.gold_wins:
+            raise GoldError(
+                f"{path.name}, rows {first.row} and {one.row} give {one.id!r} the gold labels {first.label!r} and "
+                f"{one.label!r}: remove one of them, or let the last one win with --gold-wins"
+            )
+        found[one.id] = one
+    if not found:
+        raise GoldError(
+            f"{path.name}: all {len(other)} labels are for other texts than those of the {source}: use the file of "
+            "this run, or remove its column of texts if these labels are right"
+        )
+    _warn_of_other_texts(path.name, other)
+    return list(found.values())
+
+
+def _take_coders(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> None:
+    """Add what several people said in a file; a later file wins over an earlier one, person by person."""
+    assert people.gold is not None
+    texts = {item.id: item.text for item in dataset.items}
+    known_id, known_label = as_known(texts), as_known(labels)
+    merged = {one.id: one for one in _later_coders(folder)}
+    given = False
+    for cells in human_files.read_coders(people.gold, dataset.columns, people.reading):
+        name = known_id(cells.id)
+        if name in texts and (not cells.text or same_text(cells.text, texts[name])):
+            hashed, said = text_hash(texts[name]), {who: known_label(label) for who, label in cells.labels.items()}
+            if name in merged and merged[name].text_hash == hashed:
+                said = {**merged[name].labels, **said}
+            merged[name] = cells._replace(id=name, text_hash=hashed, labels=said)
+            given = True
+    if given:
+        _coders(dataset, list(merged.values()), labels, people.gold.name)  # raises for a label that the run lacks
+        human_files.write_coders(folder.coders, list(merged.values()))
+
+
+def coders_of(folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> Coders | None:
+    """Return what several people said: in columns `gold_<name>` of the data, and in files that came later."""
+    return _coders(dataset, _later_coders(folder), labels, dataset.name)
+
+
+def _later_coders(folder: RunFolder) -> list[GivenByCoders]:
+    return human_files.read_coders(folder.coders) if folder.coders.exists() else []
+
+
+def _coders(dataset: Dataset, later: Sequence[GivenByCoders], labels: Sequence[str], table: str) -> Coders | None:
+    given = coder_labels(dataset)
+    names = {name.casefold(): name for name in given}
+    places = {(item.id, text_hash(item.text)): row for row, item in enumerate(dataset.items)} if later else {}
+    for one in later:
+        row = places.get((one.id, one.text_hash))
+        if row is None:  # of a text that has changed
+            continue
+        for name, label in one.labels.items():
+            own = names.setdefault(name.casefold(), name)
+            given.setdefault(own, [None] * len(dataset.items))[row] = label
+    return Coders.of(given, labels, [item.id for item in dataset.items], table)

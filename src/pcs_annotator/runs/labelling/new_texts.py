@@ -1,0 +1,233 @@
+"""New texts for a fitted run: a table in memory, or a stream that is labelled in chunks; the files of labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.base.concurrency import run_sync
+from pcs_annotator.base.errors import ConfigError, PcsWarning, TableError
+from pcs_annotator.core import result_names as names
+from pcs_annotator.core.outcome import Counts
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.model import Model
+from pcs_annotator.runs.certificate_text import about_confidence, promised
+from pcs_annotator.runs.executors import ask_job
+from pcs_annotator.runs.files import runs
+from pcs_annotator.runs.labelling.fitted import FittedRun, job_of
+from pcs_annotator.runs.labelling.rows import RowWriter, label_all
+from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined, lost_rows
+from pcs_annotator.runs.labelling.whole import with_counted_coverage
+from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.tables import sources, tables
+from pcs_annotator.tables.files import expecting, keep_earlier, read_json, signature, write_json
+from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
+from pcs_annotator.tables.table_stream import TableStream
+from pcs_annotator.tables.table_writer import PLAIN, TableStyle
+from pcs_annotator.tables.workbook import WORKBOOK, excel_dialect, refuse_too_many_rows
+from pcs_annotator.version import __version__
+
+
+def without_gold(request: RunRequest) -> RunRequest:
+    """Return the request for new texts: they need no gold column, even if the settings name one for the run's data."""
+    config = request.config
+    return replace(request, config=replace(config, data=replace(config.data, gold_column="")))
+
+
+def open_texts(request: RunRequest, out: Path | str | None) -> TextsInMemory | TextsInStream:
+    """Open new texts, and say where their labels go; None for nowhere."""
+    request = without_gold(request)
+    stream = request.open_data()
+    if not is_large(stream):
+        return TextsInMemory(request, stream, out)
+    if out is None:
+        raise ConfigError(f"{stream.name} is too large to be labelled in memory: name a file with out=…")
+    return TextsInStream(request, stream, out)
+
+
+class TextsInMemory:
+    """New texts that are all in memory."""
+
+    def __init__(self, request: RunRequest, stream: TableStream, out: Path | str | None) -> None:
+        self._request, self._stream, self._out = request, stream, out
+        self._dataset = request.read_data(stream)
+        self._in_the_way = False
+
+    def check(self) -> int:
+        """Return the number of rows; a file of labels that must not be overwritten is an error."""
+        rows = len(self._dataset.items)
+        if self._out is not None:
+            self._in_the_way = refuse_in_the_way(self._out, self._request, rows, self._dataset)
+        return rows
+
+    def ask(self, fitted: FittedRun) -> tuple[tables.Dataset, Votes]:
+        """Ask a run about all texts; return them and the votes."""
+        items = self._dataset.items
+        return self._dataset, run_sync(
+            partial(ask_job, fitted.job, items, fitted.ledger, fitted.settings, fitted.strategy)
+        )
+
+    def write(self, recorded: Run, fitted: FittedRun, votes: Votes) -> tuple[Model, Counts]:
+        """Write the labels; return the model, whose promise is about these rows, and how many have which label."""
+        model, out = fitted.model.with_coverage(votes), self._out
+        if out is not None and self._in_the_way:
+            self._request.say(f"{out} is kept as {keep_earlier(out)}")
+        style = PLAIN if out is None else style_of(self._request, self._stream, out, model)
+        with RowWriter(model=model, labels=out, style=style) as writer:
+            writer.write(self._dataset, votes)
+        if out is not None:
+            note_written(recorded.folder, out)
+        return model, writer.counts
+
+
+class TextsInStream:
+    """New texts of a table that is larger than memory.
+
+    Labels are written while asking, as if the texts were like those of the run. Whether they are is looked for in a
+    sample. If they are not, the table is gone through once more for other decisions, with the answers in the ledger.
+    """
+
+    def __init__(self, request: RunRequest, stream: TableStream, out: Path | str) -> None:
+        self._request, self._stream, self._out = request, stream, out
+        self._rows, self._data, self._in_the_way = 0, "", False
+        self._first: tuple[Model, Counts] | None = None
+
+    def check(self) -> int:
+        """Return the number of rows; a file of labels that must not be overwritten is an error."""
+        self._rows, self._data = self._stream.check_ids(), data_hash_of(self._stream)
+        self._in_the_way = refuse_in_the_way(self._out, self._request, self._rows, self._data)
+        return self._rows
+
+    def ask(self, fitted: FittedRun) -> tuple[tables.Dataset, Votes]:
+        """Ask a run about all texts, and write labels; return a sample of the texts, and the votes on it."""
+        out = self._out
+        if self._in_the_way:
+            self._request.say(f"{out} is kept as {keep_earlier(out)}")
+        if out == STDIO and fitted.on_drift == "review":  # what is on standard output cannot be taken back
+            with TemporaryDirectory() as scratch:
+                written = self._write(fitted, Path(scratch, "labels.csv"))
+        else:
+            written = self._write(fitted, out)
+            self._first = fitted.model, written.counts
+        parts, votes = zip(*written.sample, strict=True)
+        return joined(parts), Votes.joined(votes)
+
+    def write(self, recorded: Run, fitted: FittedRun, votes: Votes) -> tuple[Model, Counts]:
+        """Write other labels if the model is another now; return it, and how many rows have which label."""
+        if self._first is None or self._first[0] is not fitted.model:
+            settings = replace(
+                fitted.settings, tally=Tally(), budget=Budget(calls=0), batches=None, cluster=None, progress=False
+            )
+            again = replace(fitted, job=job_of(recorded, settings), settings=settings)
+            self._first = fitted.model, self._write(again, self._out).counts
+        model, counts = self._first
+        note_written(recorded.folder, self._out, self._data)
+        return with_counted_coverage(model, counts), counts
+
+    def _write(self, fitted: FittedRun, to: Path | str) -> RowWriter:
+        style = style_of(self._request, self._stream, self._out, fitted.model)
+        writer = RowWriter(model=fitted.model, labels=to, style=style, sample_of=self._rows)
+        label_all(self._stream, self._data, fitted, writer)
+        return writer
+
+
+def style_of(request: RunRequest, stream: TableStream, out: Path | str, model: Model) -> TableStyle:
+    """Return how a file of labels is written: a CSV file like the data, or for Excel if that was requested."""
+    dialect = stream.dialect or Dialect()
+    if dialect.delimiter == "\t" and ending_of(stream.name).kind != ending_of(str(out)).kind:
+        dialect = replace(dialect, delimiter=",")  # the tabs of .tsv are not expected in .csv
+    return TableStyle(
+        dialect=excel_dialect() if request.excel else dialect,
+        spreadsheet_safe=request.spreadsheet_safe or request.excel,
+        about=list(about_labels(model, request.folder, stream.name)),
+        kind=request.format,
+    )
+
+
+def about_labels(model: Model, folder: Path, data: str) -> Iterator[tuple[str, str]]:
+    """Yield what the sheet of explanations has: where the labels come from, and what columns and decisions mean."""
+    yield "data", data
+    yield "run", str(folder)
+    yield "written", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    yield "software", f"perceived-confidence {__version__}"
+    if model.certificate is None:
+        yield "promise", "nothing is promised"
+    else:
+        headline, details = promised(model.certificate)
+        yield "promise", "\n".join([headline.removeprefix("promise: "), *details])
+    yield names.LABEL, "the most probable label"
+    rough = about_confidence(model)
+    yield names.CONFIDENCE, "probability that the label is right, learned from gold labels" + (rough and f"; {rough}")
+    yield names.DECISION, "whether the label can be used as it is"
+    yield "accept", "the label can be used: the promise is about these rows"
+    yield "agree", "all answers give this label, which promises nothing, because there were too few gold labels"
+    yield "review", "a person should decide"
+    yield names.REASON, "why, in plain words"
+    yield names.LABEL_SET, "the labels that cannot be ruled out, if such sets were requested"
+    yield names.score_name("…"), "Perceived Confidence Score of every label: its share of the weighted answers"
+    yield names.probability_name("…"), "calibrated probability of every label"
+    yield (
+        f"{names.VERDICT}, {names.REVIEWER}, {names.FINAL_LABEL}",
+        "what people decided, who, and the label to use; only after a review",
+    )
+
+
+def refuse_in_the_way(out: Path | str, request: RunRequest, rows: int, data: tables.Dataset | str) -> bool:
+    """Raise for a file that cannot have these rows or must not be overwritten; return whether it is set aside first.
+
+    `data` is the table or, if it is not in memory, a hash of it.
+    """
+    if ending_of(str(out)).kind == WORKBOOK:
+        refuse_too_many_rows(rows, str(out))
+    why = _in_the_way(out, runs.RunFolder(request.folder), data)
+    if why and not request.replace:
+        raise TableError(f"{out} {why}: name another file with -o, or add --replace, which keeps it under a dated name")
+    return bool(why)
+
+
+def _in_the_way(out: Path | str, folder: runs.RunFolder, data: tables.Dataset | str) -> str:
+    """Return why a file must not be overwritten; empty if it may be."""
+    marks = _marks(out, folder)
+    if not marks:
+        return ""
+    if not marks.items() <= _written(folder).items():
+        return "exists, and was not written by this run, or has been changed since"
+    if isinstance(data, str):
+        known = read_json(folder.labelled).get("data", {})
+        return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)  # the user knows this file, its sheets and its encoding
+        before = sources.read_source(out, replace(data.columns, gold=None))
+    lost = lost_rows(before.items, data.items, data.name)
+    return lost and f"has labels {lost}"
+
+
+def note_written(folder: runs.RunFolder, out: Path | str, data: str = "") -> None:
+    """Note that this run wrote a file of labels, and of what large table."""
+    for place, mark in _marks(out, folder).items():
+        known = read_json(folder.labelled) if folder.labelled.exists() else {}
+        of_data = {**known.get("data", {}), place: data} if data else known.get("data", {})
+        values: dict[str, Any] = {"files": {**_written(folder), place: mark}}
+        write_json(folder.labelled, {**values, "data": of_data} if of_data else values)
+
+
+def _marks(out: Path | str, folder: runs.RunFolder) -> Mapping[str, str]:
+    return {} if out == STDIO else signature(out, folder.path)
+
+
+def _written(folder: runs.RunFolder) -> Mapping[str, str]:
+    """Return path → hash of the files of labels that a run has written."""
+    if not folder.labelled.exists():
+        return {}
+    remedy = "remove it; files of labels that are there are then not overwritten without --replace"
+    with expecting(folder.labelled, remedy):
+        return dict(read_json(folder.labelled, remedy)["files"])

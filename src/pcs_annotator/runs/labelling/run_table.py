@@ -1,0 +1,325 @@
+"""The table of a run: its size, the sample of rows that the run learns from, and whether a folder is about it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.arrays import Array, Mask
+from pcs_annotator.core.gold import same_text
+from pcs_annotator.core.review import Verdict
+from pcs_annotator.core.task import Item, label_lookup, unknown_label
+from pcs_annotator.runs import resolve_config, review_state
+from pcs_annotator.runs.files import human_files
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.run import SAMPLED, Run
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import Config
+from pcs_annotator.tables.sources import read_source
+from pcs_annotator.tables.table_stream import IdCheck, TableStream
+from pcs_annotator.tables.tables import Dataset
+
+IN_MEMORY_ROWS = 50_000
+"""A table with at most this many rows is kept in memory, and completely in the run folder."""
+SAMPLE_ROWS = 20_000
+ID = "id"
+_HIGHEST = 62
+"""The number of random bits of a lot; the bits above them say which rows come first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTable:
+    """The table of a run; a small one is its own sample.
+
+    Attributes:
+        stream: Reads it in chunks.
+        data: What changes whenever its rows do.
+        rows: How many it has.
+        sample: The rows that the run folder keeps and learns from.
+        known: Those, and the rows of an earlier sample that are still there.
+        sampled: Whether it has more rows than its sample.
+    """
+
+    stream: TableStream
+    data: str
+    rows: int
+    sample: Dataset
+    known: tuple[Item, ...]
+    sampled: bool = True
+
+
+def is_large(stream: TableStream) -> bool:
+    """Return whether a table is to be read in chunks: because of its size, or because only a shard of it is used."""
+    if stream.shard is not None:
+        return True
+    if stream.rows is not None:
+        return stream.rows > IN_MEMORY_ROWS
+    rows = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)  # reading it again warns again
+        for chunk in stream.chunks():
+            rows += len(chunk.items)
+            if rows > IN_MEMORY_ROWS:
+                return True
+    return False
+
+
+def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTable:
+    """Return a table with the rows to learn from: all of a small one, and a sample of a large one.
+
+    The sample of an earlier run is used again if nothing has changed; rows that people have seen stay in it.
+    """
+    if not is_large(stream):
+        all_rows = stream.read()
+        items, data = all_rows.items, _hash_of(all_rows.items)
+        return RunTable(stream=stream, data=data, rows=len(items), sample=all_rows, known=items, sampled=False)
+    data = data_hash_of(stream)
+    earlier = _earlier_sample(folder, stream, config)
+    if earlier is not None and earlier.data == data:
+        return earlier
+    before = () if earlier is None else earlier.sample.items
+    found = survey(stream, _seen_by_people(folder), {item.id for item in before})
+    _refuse_other_gold(found, config, stream)
+    known = (*found.sample.items, *found.found)
+    return RunTable(stream=stream, data=data, rows=found.rows, sample=found.sample, known=known)
+
+
+def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> RunTable | None:
+    """Return the sample that a run folder has; None if it has none, or, warned, none that can be read."""
+    if not folder.settings.exists():
+        return None
+    try:
+        start = Run.open(folder.path).start
+        if SAMPLED in start:
+            columns = resolve_config.columns_of(config)
+            sample = read_source(folder.items, replace(columns, id=columns.id or stream.columns.id))
+            sample = replace(sample, name=stream.name)
+            data = start.get("data_hash", "")
+            return RunTable(stream=stream, data=data, rows=start[SAMPLED], sample=sample, known=sample.items)
+    except PcsError as error:
+        warnings.warn(f"{error}; a new sample of the rows is drawn", PcsWarning, stacklevel=3)
+    return None
+
+
+def _seen_by_people(folder: RunFolder) -> Collection[str]:
+    """Return the ids of rows that people labelled, reviewed, or got to label."""
+    seen: set[str] = set()
+    if folder.drawn.exists():
+        seen.update(one.id for one in human_files.read_drawn(folder.drawn))
+    if folder.gold.exists():
+        seen.update(one.id for one in human_files.read_gold(folder.gold))
+    if folder.review.exists():
+        seen.update(event.id for event in review_state.read_review(folder.review) if isinstance(event, Verdict))
+    return seen
+
+
+def _refuse_other_gold(found: Survey, config: Config, stream: TableStream) -> None:
+    """Raise for a gold label that is not in the label set; the sample no longer knows its row."""
+    if config.task.labels:
+        known = label_lookup(config.task.labels)
+        for label, row in found.first_gold.items():
+            if label.casefold() not in known:
+                where = f"{stream.name}, row {row}, column {stream.columns.gold_source}"
+                raise unknown_label(label, config.task.labels, where)
+
+
+def _hash_of(items: Sequence[Item]) -> str:
+    """Return a hash of ids and texts, in whatever order."""
+    found = blake2b(digest_size=16)
+    for item in sorted(items, key=lambda item: item.id):
+        found.update(f"{item.id}\0{item.text}\0".encode("utf-8", "replace"))
+    return found.hexdigest()
+
+
+def data_hash_of(stream: TableStream) -> str:
+    """Return what changes whenever the rows of a table do, or the columns that are read."""
+    columns = stream.columns
+    return f"{stream.fingerprint()} {columns.text} {columns.id} {columns.gold or ' '.join(columns.coders) or None}"
+
+
+def refuse_other_work(request: RunRequest, config: Config, table: RunTable) -> bool:
+    """Raise if the folder has results of other work; with `request.replace`, return whether it has."""
+    other = _other_work(RunFolder(request.folder), config, table)
+    if other and not request.replace:
+        limit = "" if request.limit is None else ", leave out --limit"
+        raise ConfigError(
+            f"{request.folder} has results {other}: name another folder with -o{limit}, or add --replace, which keeps "
+            "the old results under a dated name"
+        )
+    return bool(other)
+
+
+def _other_work(folder: RunFolder, config: Config, table: RunTable) -> str:
+    """Return why results in a folder are of other work than this: other data, labels or instruction; empty if not.
+
+    Data may have grown: then old rows are still there, with the same texts.
+    """
+    if not folder.has_results or not folder.settings.exists():
+        return ""
+    before_now = Run.open(folder.path)
+    earlier, start = before_now.config, before_now.start
+    other = _other_task(earlier, config)
+    if other or start.get("data_hash") == table.data or not folder.items.exists():
+        return other
+    before = read_source(folder.items, resolve_config.columns_of(earlier)).items
+    return lost_rows(before, table.known, table.sample.name)
+
+
+def _other_task(earlier: Config, config: Config) -> str:
+    ours, theirs = resolve_config.task_of(config), resolve_config.task_of(earlier)
+    if {*map(str.casefold, ours.labels)} != {*map(str.casefold, theirs.labels)}:
+        return f"with other labels ({', '.join(theirs.labels)})"
+    given = (config.task.instruction, earlier.task.instruction)
+    if (any(given) and ours.instruction.split() != theirs.instruction.split()) or ours.meanings != theirs.meanings:
+        return f"of another instruction or other meanings of the labels ({theirs.instruction!r})"
+    return ""
+
+
+def lost_rows(before: Sequence[Item], now: Sequence[Item], name: str) -> str:
+    """Return which rows have another text now, in the table of that name, or are missing; empty if none are."""
+    texts = {item.id: item.text for item in now}
+    pairs = ((item, texts[item.id]) for item in before if item.id in texts)
+    changed = [item.id for item, text in pairs if item.text != text and not same_text(item.text, text)]
+    if changed:
+        names = listed(map(repr, changed), len(changed))
+        return f"of other data: {len(changed)} of {len(before)} rows have another text in {name} ({names})"
+    gone = [item.id for item in before if item.id not in texts]
+    if gone:
+        names = listed(map(repr, gone), len(gone))
+        return f"for {len(before)} rows, and {len(gone)} of them are missing now ({names})"
+    return ""
+
+
+class Survey(NamedTuple):
+    """What a look at all rows of a table found.
+
+    Attributes:
+        rows: How many there are.
+        sample: Those to learn from, in the order of the table; always with a column of ids.
+        found: Rows whose ids were asked for.
+        first_gold: Gold label → the first row that has it, from 1.
+    """
+
+    rows: int
+    sample: Dataset
+    found: Sequence[Item]
+    first_gold: dict[str, int]
+
+
+def survey(stream: TableStream, kept: Collection[str] = (), wanted: Collection[str] = ()) -> Survey:
+    """Read all rows of a table and return a sample of them; two rows with the same id are an error.
+
+    Rows that people have seen (`kept`) come first, then those with a gold label, then others at random. A hash of the
+    id decides, so that the sample hardly changes when rows are added. `wanted` are the ids of rows to return as well.
+    """
+    check, sample = IdCheck(), _SampleSoFar(SAMPLE_ROWS)
+    found: list[Item] = []
+    first_gold: dict[str, int] = {}
+    for chunk in stream.chunks():
+        before = check.rows
+        check.add(item.id for item in chunk.items)
+        first = {row for row, gold in _gold(chunk) if first_gold.setdefault(gold, before + row) == before + row}
+        sample.add(chunk, _lots(chunk, kept, first))
+        if wanted:
+            found += [item for item in chunk.items if item.id in wanted]
+    check.refuse_twins(stream)
+    return Survey(check.rows, sample.dataset(), found, {gold: row + 1 for gold, row in first_gold.items()})
+
+
+def _gold(chunk: Dataset) -> list[tuple[int, str]]:
+    return [(row, gold) for row, gold in enumerate(chunk.gold) if gold is not None]
+
+
+def lots_of(ids: Sequence[str]) -> Array:
+    """Return a number for every id, the same in every process, that is as good as random."""
+    digests = b"".join(
+        blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8, person=b"sample").digest() for name in ids
+    )
+    return np.frombuffer(digests, dtype="<u8") >> np.uint64(64 - _HIGHEST)
+
+
+def sampled_rows(chunk: Dataset, of: int) -> Mask:
+    """Return which rows of a chunk are in a random sample of the `of` rows of a table."""
+    limit = min(1.0, SAMPLE_ROWS / of) * 2.0**_HIGHEST
+    return np.asarray(lots_of([item.id for item in chunk.items]) < limit)
+
+
+def _lots(chunk: Dataset, kept: Collection[str], first: Collection[int]) -> Array:
+    """Return a number for every row: the lowest are in the sample."""
+    rank = np.full(len(chunk.items), 2, dtype=np.uint64)
+    rank[[row for row, _ in _gold(chunk)]] = 1
+    rank[list(first)] = 0
+    if kept:
+        rank[[row for row, item in enumerate(chunk.items) if item.id in kept]] = 0
+    return lots_of([item.id for item in chunk.items]) | rank << np.uint64(_HIGHEST)
+
+
+def taken(rows_of: Dataset, rows: Array) -> Dataset:
+    """Return some rows of a table; they are copied, because a slice would keep all of them in memory."""
+    items, gold = rows_of.items, rows_of.gold
+    return replace(
+        rows_of,
+        table=rows_of.table.take(rows),
+        items=tuple(items[row] for row in rows.tolist()),
+        gold=tuple(gold[row] for row in rows.tolist()) if gold else (),
+    )
+
+
+def joined(parts: Sequence[Dataset]) -> Dataset:
+    """Return the rows of several parts of a table as one."""
+    import pyarrow as pa
+
+    return replace(
+        parts[0],
+        table=pa.concat_tables([part.table for part in parts]),
+        items=tuple(item for part in parts for item in part.items),
+        gold=tuple(gold for part in parts for gold in part.gold),
+    )
+
+
+class _SampleSoFar:
+    """The rows with the lowest lots so far."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._limit: int | None = None
+        self._lots: Array = np.empty(0, dtype=np.uint64)
+        self._parts: list[Dataset] = []
+
+    def add(self, chunk: Dataset, lots: Array) -> None:
+        """Take those rows of a chunk that may be in the sample."""
+        rows = np.arange(len(lots)) if self._limit is None else np.flatnonzero(lots < np.uint64(self._limit))
+        self._lots = np.concatenate([self._lots, lots[rows]])
+        self._parts.append(taken(chunk, rows))
+        if len(self._lots) > 2 * self._size:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        if len(self._lots) > self._size:
+            rows = np.sort(np.argpartition(self._lots, self._size - 1)[: self._size])
+            self._lots = self._lots[rows]
+            self._parts = [taken(joined(self._parts), rows)]
+            self._limit = int(self._lots.max())
+
+    def dataset(self) -> Dataset:
+        """Return the sample, in the order of the table."""
+        import pyarrow as pa
+
+        self._shrink()
+        sample = joined(self._parts)
+        columns, table = sample.columns, sample.table.combine_chunks()
+        # rows without an id have the number of their row, which is another one in a sample
+        ids = pa.array([item.id for item in sample.items], pa.string())
+        if columns.id is None:
+            columns = replace(columns, id=columns.id_setting or ID, numbered=False)
+            table = table.append_column(columns.id, ids)
+        else:
+            table = table.set_column(table.column_names.index(columns.id), columns.id, ids)
+        return replace(sample, table=table, columns=columns)

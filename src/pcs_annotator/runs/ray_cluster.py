@@ -1,0 +1,357 @@
+"""`--executor ray`: asks from the workers of a Ray cluster, which share a ledger on a PostgreSQL server.
+
+Ray Data hands texts to workers and gives those of a lost worker to another one. Workers claim calls in the ledger,
+store the answers there and read from it what all of them have spent. Labels are then made here from the ledger, in
+order, as if all had been asked from here. Workers stop when this process no longer gives signs of life in the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import pickle
+import re
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator.asking.engine.ask import Asker
+from pcs_annotator.asking.engine.budget import BudgetTracker, Cost
+from pcs_annotator.asking.engine.collect import in_blocks, prepare_job, run_job
+from pcs_annotator.asking.engine.item_asker import PreparedJob
+from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.asking.engine.progress import Tally, showing
+from pcs_annotator.asking.ledger.open_ledger import open_server_ledger
+from pcs_annotator.asking.ledger.sums import PaidInRun
+from pcs_annotator.base.concurrency import run_in_thread
+from pcs_annotator.base.errors import ClusterError, ConfigError, Interrupted, MissingPackage, PcsError
+from pcs_annotator.core.ledger_address import LedgerAddress, on_server
+from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.core.task import Item
+from pcs_annotator.models.provider import read_environment
+from pcs_annotator.models.resolve import resolve_model
+from pcs_annotator.runs import ask
+from pcs_annotator.version import __version__
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pcs_annotator.asking.ledger.on_server import PostgresLedger
+
+ROWS_PER_BATCH = 1_000
+FEWEST_ROWS_PER_BATCH = 16
+BATCHES_PER_WORKER = 2
+"""While the last calls about one batch are awaited, the next is asked about."""
+BATCHES_PER_DATASET = 1_000
+"""Texts that Ray holds at a time; models are opened anew after them."""
+ATTEMPTS = 10
+"""How many workers may be lost with the same batch."""
+LOOK_SECONDS = 1.0
+"""Pause between looks at whether the command still runs."""
+RESUMES = "paid answers are kept, and the same command continues"
+VERSIONS = re.compile(r"Ray: (\S+)")
+
+_AS_IS = "utf-8", "surrogatepass"
+
+
+async def ask_on_cluster(  # what to ask about, and the same as `ask.ask_job`
+    job: Job,
+    chunks: Iterable[Sequence[Item]],
+    rows: int | None,
+    ledger: LedgerAddress,
+    settings: ask.CollectSettings,
+    strategy: Strategy | None,
+) -> PaidInRun:
+    """Put the answers to a job into a ledger; return what was paid."""
+    assert settings.cluster is not None
+    check_cluster(ledger)
+    ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
+    cluster = connect(settings.cluster, job)
+    size = ROWS_PER_BATCH
+    if rows is not None:
+        size = min(size, max(FEWEST_ROWS_PER_BATCH, ceil(rows / (4 * cluster.workers))))
+    # everything is counted again when the answers are read from the ledger
+    tally, tracker = Tally(rows_expected=rows), BudgetTracker(settings.budget)
+    filling: asyncio.Task[None] | None = None
+    try:
+        # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
+        with redirect_stdout(sys.stderr), open_server_ledger(ledger) as opened:
+            work = Work.of(job, _share(settings, cluster.workers), strategy, str(ledger), opened.lead_run())
+            batches = (batch for chunk in chunks for batch in in_blocks(chunk, size))
+            results = _results(cluster, work, batches)
+            filling = asyncio.create_task(run_in_thread(partial(_count, results, tally, tracker, opened.__exit__)))
+            async with showing(tally, tracker) if settings.progress else nullcontext():
+                await asyncio.shield(filling)
+            return opened.paid_in_run()
+    finally:
+        # workers see that the ledger is closed, and finish their calls, because they may be billed
+        if filling is not None:
+            await asyncio.gather(filling, return_exceptions=True)
+
+
+def _share(settings: ask.CollectSettings, workers: int) -> ask.CollectSettings:
+    """Return how each of several workers asks; they share the rate limit."""
+    rate = settings.max_per_second
+    return replace(settings, cluster=None, max_per_second=rate and rate / workers)
+
+
+def _count(
+    results: Iterable[Done | PcsError], tally: Tally, tracker: BudgetTracker, stop: Callable[[], object]
+) -> None:
+    """Count what workers have done; after an error, stop them all and raise it."""
+    failed: PcsError | None = None
+    for done in results:
+        if isinstance(done, Done):
+            tally.add(done.tally)
+            tracker.pay(done.cost)
+        elif failed is None:
+            failed = done
+            stop()
+    if failed is not None:
+        raise failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Everything that a worker needs to know; it can be sent to other machines.
+
+    Attributes:
+        asked: What to ask: the fields of a `Job`, without models.
+        settings: How to ask; its environment has only what models need, such as keys.
+        run: The name of the command in the ledger.
+        version: Our version on the driver.
+    """
+
+    asked: Mapping[str, Any]
+    annotators: Sequence[Annotator]
+    settings: ask.CollectSettings = field(repr=False)
+    strategy: Strategy | None = None
+    ledger: str = field(default="", repr=False)
+    run: str = ""
+    version: str = __version__
+
+    @classmethod
+    def of(cls, job: Job, settings: ask.CollectSettings, strategy: Strategy | None, ledger: str, run: str) -> Work:
+        """Return the work of a job that is open here."""
+        environment = _NotedEnvironment(settings.environment or read_environment(Path.cwd()))
+        _models([annotator for annotator, _ in job.annotators], settings, environment)
+        needed = {name: environment[name] for name in sorted(environment.noted) if name in environment}
+        asked = {name: getattr(job, name) for name in ("task", "relations", "draws", "questions")}
+        # what counts and shows stays here
+        settings = replace(settings, environment=needed, tally=Tally(), progress=False, on_variant=None)
+        annotators = [annotator for annotator, _ in job.annotators]
+        return cls(asked=asked, annotators=annotators, settings=settings, strategy=strategy, ledger=ledger, run=run)
+
+    def open(self) -> Job:
+        """Return the job with its models open."""
+        if self.version != __version__:
+            raise ClusterError(
+                f"a machine of the cluster has version {__version__} of perceived-confidence, and this one "
+                f"{self.version}: install the same on all"
+            )
+        return Job(**self.asked, **_models(self.annotators, self.settings, self.settings.environment or {}))
+
+
+class _NotedEnvironment(dict[str, str]):
+    """An environment that notes which variables are read, so that no others are sent to workers."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        super().__init__(variables)
+        self.noted: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a variable."""
+        self.noted.add(name)
+        return super().get(name, default)
+
+    def __getitem__(self, name: str) -> str:
+        self.noted.add(name)
+        return super().__getitem__(name)
+
+
+def _models(
+    annotators: Sequence[Annotator], settings: ask.CollectSettings, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Open the models of a job; annotators that differ only in how they ask share one."""
+    named = cache(lambda name: resolve_model(name, environment))
+    rewriter = None if settings.rewriter is None else resolve_model(settings.rewriter, environment)
+    return {"annotators": [(annotator, named(annotator.model)) for annotator in annotators], "rewriter": rewriter}
+
+
+class Done(NamedTuple):
+    """What was counted when some texts were asked about, and what that cost; the answers are in the ledger."""
+
+    tally: Tally
+    cost: Cost
+
+
+class Worker:
+    """Asks about batches of texts, several at the same time, with its models open."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._opening: asyncio.Task[tuple[Asker, PreparedJob]] | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    async def __call__(self, batch: pa.Table) -> AsyncIterator[dict[str, list[bytes]]]:
+        """Yield what was counted, or the error."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+        done: Done | PcsError
+        try:
+            asker, prepared = await asyncio.shield(self._opening)
+            part = asker.part(asker.shared)
+            await run_job(prepared, _items(batch), part, self._work.strategy)
+            spent = part.spent or part.tracker
+            usd = None if spent.price_unknown else spent.usd
+            done = Done(part.tally, Cost(usd, spent.tokens, spent.output_tokens))
+        except PcsError as error:
+            done = error
+        yield {"done": [pickle.dumps(done)]}
+
+    async def _open(self) -> tuple[Asker, PreparedJob]:
+        import ray
+
+        job = self._work.open()
+        # a worker that is started again has the same name, and takes over what it had claimed
+        name = str(ray.get_runtime_context().get_actor_id())
+        ledger = open_server_ledger(self._work.ledger, worker=name, run=self._work.run).__enter__()
+        asker = ask.open_asker(ledger, self._work.settings)
+        self._watching = asyncio.create_task(self._until_stopped(ledger, asker))
+        return asker, await prepare_job(job, asker)
+
+    async def _until_stopped(self, ledger: PostgresLedger, asker: Asker) -> None:
+        while await asyncio.to_thread(ledger.run_is_led):
+            await asyncio.sleep(LOOK_SECONDS)
+        asker.stop(Interrupted("the command was stopped; every answer that was paid for is in the ledger"))
+
+
+class Cluster(NamedTuple):
+    """The workers to start on a cluster that this process is connected to, with CPUs and GPUs for each of them."""
+
+    workers: int
+    cpus: float
+    gpus: int
+
+
+def connect(settings: ask.ClusterSettings, job: Job) -> Cluster:
+    """Connect to a cluster, unless this process already is; without an address, start one on this machine."""
+    ray = need_ray()
+    if not ray.is_initialized():
+        _init(ray, settings.address or os.environ.get("RAY_ADDRESS", "") or "local")
+    with_gpus = any(str(annotator.model).startswith("transformers:") for annotator, _ in job.annotators)
+    resources = ray.cluster_resources()
+    cpus, gpus = resources.get("CPU", 1.0), int(resources.get("GPU", 0)) if with_gpus else 0
+    workers = settings.workers or gpus or max(1, int(cpus))
+    return Cluster(workers, min(1.0, cpus / workers), 1 if gpus >= workers else 0)
+
+
+def _results(cluster: Cluster, work: Work, batches: Iterable[Sequence[Item]]) -> Iterator[Done | PcsError]:
+    """Have workers ask about batches of texts, and yield what each has come to, in any order."""
+    from ray.data import ActorPoolStrategy, DataContext
+    from ray.exceptions import RayError
+
+    ray = need_ray()
+    DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    try:
+        for some in in_blocks(batches, BATCHES_PER_DATASET):
+            texts = ray.data.from_arrow_refs([ray.put(_table(batch)) for batch in some])
+            done = texts.map_batches(
+                Worker,
+                batch_size=None,
+                batch_format="pyarrow",
+                fn_constructor_args=(work,),
+                compute=ActorPoolStrategy(size=cluster.workers),
+                num_cpus=cluster.cpus,
+                num_gpus=cluster.gpus,
+                max_concurrency=BATCHES_PER_WORKER,
+                max_task_retries=ATTEMPTS,
+            )
+            yield from (pickle.loads(row["done"]) for row in done.iter_rows())
+    except RayError as error:
+        last = [line.strip() for line in str(error).splitlines() if line.strip()][-1:]
+        raise ClusterError(f"a worker of the cluster failed: {''.join(last)[:300]}; {RESUMES}") from error
+
+
+def check_cluster(ledger: LedgerAddress) -> None:
+    """Raise unless Ray is installed and the ledger is one that all workers can reach."""
+    need_ray()
+    if not on_server(ledger):
+        raise ConfigError(
+            '--executor ray needs a ledger that all workers can reach: set ledger = "postgresql://…" under [ask], or '
+            "--ledger postgresql://USER@HOST/DATABASE"
+        )
+
+
+def need_ray() -> Any:
+    """Return the package Ray; an error if it is not installed."""
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingPackage("--executor ray needs the extra ray: pip install 'perceived-confidence[ray]'") from error
+    return ray
+
+
+def _init(ray: Any, address: str) -> None:
+    if address.startswith("ray://"):
+        raise ClusterError(
+            f"{address} is an address for Ray clients, which have no disk on the cluster: run pcs on a machine of the "
+            "cluster, with its own address, such as --ray-address auto"
+        )
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    how = {"log_to_driver": False, "logging_level": "ERROR", "namespace": "pcs"}
+    own = {"include_dashboard": False} if address == "local" else {}
+    started: Future[None] = Future()
+
+    def start_and_stay() -> None:
+        try:
+            ray.init(address=address, **own, **how)
+        except Exception as error:
+            started.set_exception(error)
+            return
+        started.set_result(None)
+        threading.Event().wait()
+
+    # The processes of a local cluster die with the thread that started them, so this one stays.
+    threading.Thread(target=start_and_stay, name="pcs-ray", daemon=True).start()
+    try:
+        started.result()
+    except Exception as error:
+        raise ClusterError(f"no connection to the Ray cluster at {address}: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    text = str(error)
+    versions = VERSIONS.findall(text)
+    if "ersion mismatch" in text and len(versions) == 2:
+        theirs, ours = versions
+        differing = f"it has Ray {theirs}, and this process has {ours}"
+        if theirs == ours:
+            differing = "it has another version of Python"
+        return f"{differing}; install the same versions here and there, such as ray=={theirs}"
+    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    return (
+        f"{first[:300]}; is it running, and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set? "
+        "Without --ray-address, a cluster is started on this machine"
+    )
+
+
+def _table(items: Sequence[Item]) -> pa.Table:
+    import pyarrow as pa
+
+    # as bytes, because a text may have lone surrogates
+    return pa.table({name: [getattr(item, name).encode(*_AS_IS) for item in items] for name in ("id", "text")})
+
+
+def _items(batch: pa.Table) -> list[Item]:
+    return [Item(**{name: value.decode(*_AS_IS) for name, value in row.items()}) for row in batch.to_pylist()]

@@ -1,0 +1,108 @@
+"""Votes with gold, read from a table or a run folder, on which methods are compared."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pcs_annotator.base.errors import ConfigError, PcsWarning, UnknownNameError
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.votes import Votes, check_known
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
+from pcs_annotator.relations.base import relations
+from pcs_annotator.relations.choose import RelationOptions, find_relation
+from pcs_annotator.runs.learn import about_copies, counted_once
+from pcs_annotator.runs.relation_options import relation_options_of
+from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.settings import RelationSettings
+from pcs_annotator.tables.table_files import AS_FOUND, Reading
+from pcs_annotator.tables.tabular import as_arrow, columns_of, table_name, text_column
+from pcs_annotator.tables.votes import read_vote_table
+
+
+class RecordedVotes(NamedTuple):
+    """Votes, gold as positions in their labels and, as far as known, what a model wrote and the order of the labels."""
+
+    votes: Votes
+    gold: Codes
+    rewritten: frozenset[str] = frozenset()
+    order: Sequence[str] = ()
+
+    @classmethod
+    def read(cls, source: Path, reading: Reading = AS_FOUND) -> RecordedVotes:
+        """Return the votes of a table or of a run folder; no model is called, so no key is needed."""
+        if not source.is_dir():
+            arrow = as_arrow(source, reading)
+            table = read_vote_table(arrow, name=table_name(source))
+            texts = list(texts_of(arrow, table.votes).values()) or None
+            return cls(table.votes, _gold_once(table.votes, table.gold, texts))
+        recorded = Run.open(source)
+        votes = recorded.answers
+        gold = _gold_once(votes, recorded.gold.labels, recorded.texts)
+        written = written_by_model(votes.relations, recorded.config.relations)
+        return cls(votes, gold, written, votes.labels if recorded.config.task.ordered else ())
+
+    def plus(self, rewritten: Sequence[str], order: Sequence[str] = ()) -> RecordedVotes:
+        """Return the same votes with what a user says about them."""
+        check_known(rewritten, self.votes.relations, "relation")
+        if order:
+            check_order(order, self.votes.labels)
+        return self._replace(rewritten=self.rewritten | frozenset(rewritten), order=order or self.order)
+
+    def how(self, splitting: Splitting) -> EvaluationOptions:
+        """Return how methods are compared on these votes."""
+        return EvaluationOptions(**asdict(splitting), rewritten=self.rewritten, order=self.order)
+
+
+def check_order(order: Sequence[str], labels: Sequence[str]) -> None:
+    """Raise unless an order has every label once."""
+    if sorted(order) != sorted(labels):
+        raise ConfigError(f"--order must name every label once, from the lowest to the highest: {', '.join(labels)}")
+
+
+def _gold_once(votes: Votes, gold: Sequence[str | None], texts: Sequence[str] | None) -> Codes:
+    """Return the gold of one row for every text: copies would be on both sides of a split."""
+    codes = gold_codes(votes, gold)
+    once = counted_once(votes, codes, texts)
+    for flag in about_copies(once, votes):
+        warnings.warn(flag.detail, PcsWarning, stacklevel=4)
+    return np.where(once.distinct, codes, UNLABELLED).astype(np.int8)
+
+
+def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozenset[str]:
+    """Return the relations of a run, by their names in its votes, whose variants a model wrote.
+
+    Relations that were removed since then were made by rules, so an old run is read without them. A folder knows a
+    user's functions and objects by name alone: with a rewriter they may have called it, without one they cannot.
+    """
+    options = relation_options_of(settings, rewriter=bool(settings.rewriter))
+
+    def written(spec: str) -> bool:
+        try:
+            return _needs_model(spec, options)
+        except UnknownNameError:
+            return options.rewriter
+
+    return frozenset(name for name, spec in zip(names, settings.use, strict=True) if written(spec))
+
+
+def _needs_model(spec: str, options: RelationOptions) -> bool:
+    parts = (part.strip() for part in spec.replace("|", "+").split("+"))
+    known = (part for part in parts if part in options.own or not relations.removed(part))
+    return any("rewriter" in find_relation(part, options).needs for part in known)
+
+
+def texts_of(arrow: pa.Table, votes: Votes) -> dict[str, str]:
+    """Return item id → text, if a table of votes has texts and one row per item."""
+    columns = columns_of(arrow)
+    if "text" not in columns or len(arrow) != len(votes):
+        return {}
+    texts = (text or "" for text in text_column("text", columns["text"]).to_pylist())
+    return dict(zip(votes.ids, texts, strict=True))

@@ -1,0 +1,373 @@
+"""The state of a review: `review.jsonl` replayed, and what follows for every row of the run.
+
+The log has every draw and verdict, one line each; lines are added and never changed. Only this module reads it: the
+page, a fit, Label Studio's exchange and estimates ask for the state.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.arrays import Array, Codes, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED, text_hash
+from pcs_annotator.core.review import (
+    SEQUENCE,
+    Draw,
+    Event,
+    Reviewed,
+    Undo,
+    Verdict,
+    audit_order,
+    fixed_order,
+    frame_hash,
+)
+from pcs_annotator.core.task import Item, label_lookup
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.tables.tables import Dataset
+
+KINDS: Mapping[str, type[Event]] = {"draw": Draw, "verdict": Verdict, "undo": Undo}
+_NAMES = {kind: name.encode() for name, kind in KINDS.items()}
+OTHER_ROWS = "draws and verdicts on rows that the run does not have"
+OTHER_LABELS = "verdicts with other labels than those of the run"
+OTHER_TEXTS = "verdicts on texts that have changed"
+
+
+def now() -> str:
+    """Return the time as it is stored."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class ReviewState:
+    """What has happened in a review.
+
+    Attributes:
+        path: The log.
+        last: Number of the last event.
+        draws: All draws of rows that the run has.
+        verdicts: Row → verdicts that were not taken back, oldest first.
+        given_by: Reviewer → number → their verdicts that were not taken back, oldest first.
+        standing: Number → verdict that was not taken back.
+        latest: Row and reviewer → their last verdict, even if it was taken back.
+        changes: Row → number of the last verdict on it, or undo; row and reviewer → of this reviewer.
+        judged_by: Reviewer → where they gave a verdict, skipped rows included.
+        decided: Position of the label that people gave; `UNLABELLED` where there is none.
+        conflict: Where people differ.
+        coders: How many people gave a label.
+        notes: What was left out of the log, in sentences.
+    """
+
+    def __init__(self, path: Path, items: Sequence[Item], labels: Sequence[str] = ()) -> None:
+        self.path, self.items, self.last = path, items, 0
+        self.places = {item.id: place for place, item in enumerate(items)}
+        self._codes = label_lookup(labels)
+        self.draws: list[Draw] = []
+        self.verdicts: dict[int, list[Verdict]] = {}
+        self.given_by: dict[str, dict[int, Verdict]] = {}
+        self.standing: dict[int, Verdict] = {}
+        self.latest: dict[tuple[str, str], Verdict] = {}
+        self.changes: dict[int | tuple[int, str], int] = {}
+        self.judged_by: dict[str, Mask] = {}
+        self.notes: list[str] = []
+        self.decided: Codes = np.full(len(items), UNLABELLED, dtype=np.int8)
+        self.conflict: Mask = np.zeros(len(items), dtype=np.bool_)
+        self.coders: Array = np.zeros(len(items), dtype=np.int16)
+
+    @classmethod
+    def read(
+        cls, path: Path, items: Sequence[Item], labels: Sequence[str] = (), until: int | None = None
+    ) -> ReviewState:
+        """Replay the log of a review, or its events until one of them.
+
+        Verdicts on other texts and rows than these are left out, with a note; those with other labels, too, if `labels`
+        are given.
+        """
+        state = cls(path, items, labels)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            events = read_review(path)
+        state.notes += [str(one.message) for one in caught]
+        unused: dict[str, dict[str, None]] = {}
+        for event in events:
+            if until is None or event.number <= until:
+                state.last = max(state.last, event.number)
+                if isinstance(event, Undo) or not (why := state._unusable(event)):
+                    state._note(event)
+                else:
+                    unused.setdefault(why, {})[event.id] = None
+        state._update(state.verdicts)
+        for why, ids in unused.items():
+            state.notes.append(f"{path.name}: {why} are not used: {len(ids)} ({listed(map(repr, ids), len(ids))})")
+        return state
+
+    def _unusable(self, event: Draw | Verdict) -> str:
+        if event.id not in self.places:
+            return OTHER_ROWS
+        if isinstance(event, Draw):
+            return ""
+        if self._codes and event.label is not None and event.label.casefold() not in self._codes:
+            return OTHER_LABELS
+        return "" if event.text_hash == text_hash(self.items[self.places[event.id]].text) else OTHER_TEXTS
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Store events; when this returns, they are on disk.
+
+        Raises:
+            TableError: They cannot be written. Part of them may be in the file, so their numbers are not used again.
+        """
+        self.last = events[-1].number
+        try:
+            append_events(self.path, events)
+        except OSError as error:
+            why = f"{self.path} cannot be written ({error.strerror or error}), so nothing was saved"
+            raise TableError(f"{why}: make room, or check the permissions of the folder, then try again") from error
+        self._update({place for event in events for place in self._note(event)})
+
+    def _note(self, event: Event) -> Iterable[int]:
+        """Take an event into account, and return the rows about which people say something else now."""
+        if isinstance(event, Draw):
+            self.draws.append(event)
+            return ()
+        if isinstance(event, Verdict):
+            self.given_by.setdefault(event.reviewer, {})[event.number] = event
+            self.standing[event.number] = self.latest[event.id, event.reviewer] = event
+            self.verdicts.setdefault(self.places[event.id], []).append(event)
+            about = [event]
+        else:
+            about = [self.standing.pop(number) for number in event.verdicts if number in self.standing]
+            for one in about:
+                del self.given_by[one.reviewer][one.number]
+                self.verdicts[self.places[one.id]].remove(one)
+        places = [self.places[one.id] for one in about]
+        for place in places:
+            self.changes[place] = self.changes[place, event.reviewer] = event.number
+        return places
+
+    def _update(self, places: Collection[int]) -> None:
+        for place in places:
+            reviewed = self.reviewed(place)
+            label = None if reviewed is None else reviewed.label
+            self.decided[place] = self._codes.get((label or "").casefold(), UNLABELLED)
+            self.conflict[place] = reviewed is not None and reviewed.in_conflict
+            given = reviewed.by_reviewer if reviewed else {}
+            self.coders[place] = sum(one.label is not None for one in given.values())
+            for mask in self.judged_by.values():
+                mask[place] = False
+            for reviewer in given:
+                self.by(reviewer)[place] = True
+
+    def since(self, number: int) -> int:
+        """Return how many rows people have changed since an event."""
+        return sum(last > number for row, last in self.changes.items() if isinstance(row, int))
+
+    def by(self, reviewer: str) -> Mask:
+        """Return where a person gave a verdict."""
+        return self.judged_by.setdefault(reviewer, np.zeros(len(self.items), dtype=np.bool_))
+
+    def reviewed(self, place: int) -> Reviewed | None:
+        """Return what people say about a row; None if nobody has said anything."""
+        given = self.verdicts.get(place)
+        return Reviewed.of(given) if given else None
+
+    def latest_of(self, reviewer: str) -> list[Verdict]:
+        """Return a person's last verdict that was not taken back, or all of its group; empty if there is none."""
+        own = self.given_by.get(reviewer, {})
+        if not own:
+            return []
+        latest = own[next(reversed(own))]
+        return [one for one in own.values() if one.group == latest.group] if latest.group else [latest]
+
+    def labels_of(self, places: Integers) -> dict[str, Codes]:
+        """Return reviewer → the label that they gave to each of these rows by themselves, `UNLABELLED` where none.
+
+        Verdicts that settle a conflict are left out: whoever gives one has seen the others.
+        """
+        found = {name: np.full(len(places), UNLABELLED, dtype=np.int8) for name in self.given_by}
+        for position, place in enumerate(places.tolist()):
+            for one in self.verdicts[place]:
+                if one.queue != "conflicts" and one.label is not None:
+                    found[one.reviewer][position] = self._codes[one.label.casefold()]
+        return {name: codes for name, codes in found.items() if (codes >= 0).any()}
+
+    def audited(self) -> Iterator[int]:
+        """Yield rows drawn for an audit that had no label before, and that were not also drawn to learn from."""
+        to_learn = {draw.id for draw in self.draws if draw.queue in SEQUENCE}
+        for draw in self.draws:
+            row = self.places[draw.id]
+            known = any(one.number < draw.number and one.label is not None for one in self.verdicts.get(row, ()))
+            if draw.queue == "audit" and draw.id not in to_learn and not known:
+                yield row
+
+    def sequence(self, frame: Sequence[str]) -> list[Draw]:
+        """Return the draws that make one sequence, those from this frame of IDs."""
+        drawn = [draw for draw in self.draws if draw.queue in SEQUENCE]
+        hashed = frame_hash(frame) if drawn else ""
+        return [draw for draw in drawn if draw.frame == hashed]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewVerdicts:
+    """What people said about the rows of a run in a review, and what it may be used for."""
+
+    by_row: Mapping[int, Reviewed] = field(default_factory=dict)  # row → what people say about it
+    # rows that the fixed random order has reached, so that they can support a promise
+    at_random: frozenset[int] = frozenset()
+    audited: frozenset[int] = frozenset()  # rows drawn for an audit alone, which are not learned from
+    # row → its draw in the sequence of the queues that learn and draw at random, in the order of draws
+    sequence: Mapping[int, Draw] = field(default_factory=dict)
+    last: int = 0  # number of the last event
+
+    @property
+    def gold(self) -> dict[int, str]:
+        """Row → label, of the rows to learn from."""
+        labels = {row: one.label for row, one in self.by_row.items() if row not in self.audited}
+        return {row: label for row, label in labels.items() if label is not None}
+
+    @property
+    def in_conflict(self) -> list[int]:
+        """Rows on which people differ, until somebody settles it."""
+        return [row for row, one in self.by_row.items() if one.in_conflict]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows people have seen, and what their verdicts are used for."""
+        labelled = sum(one.label is not None for one in self.by_row.values())
+        return {
+            "rows": len(self.by_row),
+            "learned_from": len(self.gold),
+            "at_random": len(self.gold.keys() & self.at_random),
+            "audited": labelled - len(self.gold),
+            "in_conflict": len(self.in_conflict),
+            "skipped": len(self.by_row) - labelled - len(self.in_conflict),
+        }
+
+    @property
+    def sentence(self) -> str:
+        """The counts as text; empty if nobody has reviewed anything."""
+        if not self.by_row:
+            return ""
+        counts = self.counts
+        rows = "1 row was" if counts["rows"] == 1 else f"{counts['rows']:,} rows were"
+        parts = [f"{counts['learned_from']:,} to learn from, {counts['at_random']:,} of them drawn at random"]
+        names = {"audited": "for the audit", "in_conflict": "on which people differ", "skipped": "skipped"}
+        parts += [f"{counts[name]:,} {what}" for name, what in names.items() if counts[name]]
+        return f"{rows} reviewed by people: {'; '.join(parts)}"
+
+    def by_place(self, rows: int) -> list[Reviewed | None]:
+        """Return what people say about every row; empty if nobody has reviewed anything."""
+        return [self.by_row.get(row) for row in range(rows)] if self.by_row else []
+
+    def audit_labels(self, ids: Sequence[str], accepted: Iterable[int]) -> dict[int, str]:
+        """Return row → the label that people gave, of a random sample of accepted rows.
+
+        These are the rows from the beginning of the order of audits on, up to the first that nobody has checked. Rows
+        that people could not label are passed over.
+        """
+        places = {ids[row]: row for row in accepted} if self.audited else {}
+        found: dict[int, str] = {}
+        for name in audit_order(places):
+            row = places[name]
+            seen = self.by_row.get(row) if row in self.audited else None
+            if seen is None or seen.in_conflict:
+                break
+            if seen.label is not None:
+                found[row] = seen.label
+        return found
+
+
+def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None = None) -> ReviewVerdicts:
+    """Return what people said about the texts of a run, or had said until an event; without a folder, nothing."""
+    if folder is None or not folder.review.exists():
+        return ReviewVerdicts()
+    state = ReviewState.read(folder.review, dataset.items, until=until)
+    for note in state.notes:
+        if OTHER_ROWS not in note:  # a run of fewer rows is nothing to worry about
+            warnings.warn(note, PcsWarning, stacklevel=3)
+    gold = dataset.gold or (None,) * len(dataset.items)
+    # a review draws from the rows without gold in the data
+    frame = [item.id for item, label in zip(dataset.items, gold, strict=True) if label is None]
+    sequence = state.sequence(frame)
+    reached = max((draw.reached for draw in sequence), default=0)
+    return ReviewVerdicts(
+        by_row={row: Reviewed.of(verdicts) for row, verdicts in state.verdicts.items() if verdicts},
+        at_random=frozenset(state.places[name] for name in fixed_order(frame)[:reached]),
+        audited=frozenset(state.audited()),
+        sequence={state.places[draw.id]: draw for draw in sequence},
+        last=state.last,
+    )
+
+
+def read_review(path: Path) -> list[Event]:
+    """Return all events of a review; none if there is no file.
+
+    A last line without an end was being written when the process was killed: nobody was told that it is saved, so it is
+    left out.
+    """
+    if not path.exists():
+        return []
+    *whole, rest = path.read_bytes().split(b"\n")
+    if rest:
+        warnings.warn(f"{path.name}: the last line was cut off and is not read", PcsWarning, stacklevel=2)
+    return list(_events(path, whole))
+
+
+def append_events(path: Path, events: Sequence[Event]) -> None:
+    """Add events to a review; when this returns, they are on disk."""
+    lines = b"".join(b'{"kind":"%b",%b\n' % (_NAMES[type(event)], orjson.dumps(event)[1:]) for event in events)
+    is_new = not path.exists()
+    with path.open("ab") as file:
+        if file.tell() and not _ends_whole(path):
+            file.write(b"\n")  # closes a line that was cut off; it stays, and is passed over
+        file.write(lines)
+        file.flush()
+        os.fsync(file.fileno())
+    if is_new:
+        _sync_folder(path.parent)
+
+
+def _ends_whole(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make sure that the name of a new file is on disk too; not every system lets a folder be opened."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _events(path: Path, lines: Sequence[bytes]) -> Iterator[Event]:
+    cut = []
+    for row, line in enumerate(lines, 1):
+        try:
+            yield _event(orjson.loads(line))
+        except orjson.JSONDecodeError:
+            cut.append(row)
+        except (KeyError, TypeError, AttributeError):
+            remedy = "correct or remove that line; the others stay as they are"
+            raise TableError(f"{path.name}, line {row} is not an event of a review: {remedy}") from None
+    if cut:
+        message = f"{path.name}: lines that were cut off are not read: {', '.join(map(str, cut))}"
+        warnings.warn(message, PcsWarning, stacklevel=4)
+
+
+def _event(values: dict[str, Any]) -> Event:
+    kind = KINDS[values.pop("kind")]
+    if kind is Undo:
+        values["verdicts"] = tuple(values["verdicts"])
+    return kind(**values)

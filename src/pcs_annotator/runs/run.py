@@ -1,0 +1,353 @@
+"""`Run`: what is in a run folder, learning from it again, and writing what was learned; no model is called."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pcs_annotator.asking.engine.progress import Tally, bills_of
+from pcs_annotator.asking.ledger.sums import PriceOf
+from pcs_annotator.base.errors import ConfigError, LedgerError, MismatchError, PcsWarning, TableError
+from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.coders import Coders
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.outcome import Outcome, Outcomes
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
+from pcs_annotator.runs import ask, drawing, folder_votes, ledgers, resolve_config
+from pcs_annotator.runs.certificate_text import fallen_away, promised
+from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings
+from pcs_annotator.runs.files.runs import RunFolder, read_origin
+from pcs_annotator.runs.files.whole_table import read_whole
+from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold
+from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
+from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
+from pcs_annotator.runs.review_state import ReviewState
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import Config, LearnSettings
+from pcs_annotator.tables import tables, vote_files
+from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
+from pcs_annotator.tables.result_columns import with_outcomes
+from pcs_annotator.tables.sources import read_source
+from pcs_annotator.tables.table_writer import TableStyle
+from pcs_annotator.version import __version__
+
+_LOG = logging.getLogger(__name__)
+REFIT = "pcs fit makes it again from the votes"
+SAMPLED = "rows"
+"""The key in `run.json` that says how many rows a large table has, of which the folder keeps a sample."""
+
+
+class Run:
+    """A run folder, of which every part is read when it is first needed.
+
+    Attributes:
+        folder: The folder.
+        config: The settings of the run.
+    """
+
+    def __init__(self, folder: RunFolder, config: Config, **parts: Any) -> None:
+        """Take a run whose `parts`, such as `dataset` and `answers`, may be in memory already."""
+        self.folder, self.config = folder, config
+        vars(self).update(parts)
+
+    @classmethod
+    def open(cls, path: Path, ledger: str = "") -> Run:
+        """Open a run folder; `ledger` says where its answers are now, if that has changed.
+
+        Raises:
+            ConfigError: It is not a run folder.
+        """
+        folder = RunFolder(path)
+        if not folder.settings.exists():
+            raise ConfigError(f"{path} is not a run folder (it has no {folder.settings.name}): pcs run creates one")
+        remedy = "rename it and run again; the ledger keeps all answers"
+        start = read_json(folder.settings, remedy)
+        with expecting(folder.settings, remedy):
+            names = [*start["annotators"], *start["relations"]]
+            config = config_from_dict(start["config"])
+            if not all(isinstance(name, str) for name in names):
+                raise TypeError("names must be texts")
+        return cls(folder, replace(config, ask=replace(config.ask, ledger=ledger or config.ask.ledger)), start=start)
+
+    def having(self, **parts: Any) -> Run:
+        """Return the run with other parts, such as its settings; what was read stays."""
+        other = copy(self)
+        vars(other).update(parts)
+        return other
+
+    @cached_property
+    def start(self) -> Mapping[str, Any]:
+        """All of its `run.json`."""
+        return Run.open(self.folder.path).start
+
+    @cached_property
+    def sampled(self) -> bool:
+        """Whether the texts are a sample of a large table."""
+        return SAMPLED in self.start
+
+    @cached_property
+    def dataset(self) -> tables.Dataset:
+        """The texts, with the gold of the data."""
+        if not self.folder.items.exists():
+            raise TableError(f"{self.folder.path} has no {self.folder.items.name}: pcs run, once more, writes it")
+        dataset = read_source(self.folder.items, resolve_config.columns_of(self.config))
+        return replace(dataset, name=read_origin(self.folder).data or dataset.name)
+
+    @cached_property
+    def answers(self) -> Votes:
+        """All votes, including those of annotators that also state a confidence."""
+        return folder_votes.recorded_votes(self.folder, self.config, self.start, self.dataset.items)
+
+    @cached_property
+    def votes(self) -> Votes:
+        """The votes that scores are computed from: those of annotators that were asked for a label only."""
+        return self.answers.plain()
+
+    @cached_property
+    def gold(self) -> Gold:
+        """Gold labels, including those that people added after the run."""
+        return gold_of(self.folder, self.dataset)
+
+    @property
+    def coders(self) -> Coders | None:
+        """What several people said about the rows; None if there are fewer than two columns of labels."""
+        return coders_of(self.folder, self.dataset, self.votes.labels)
+
+    def review(self) -> ReviewState:
+        """Return the state of the review in this folder."""
+        return ReviewState.read(self.folder.review, self.dataset.items, self.config.task.labels)
+
+    @property
+    def texts(self) -> list[str]:
+        """The text of every item."""
+        return [item.text for item in self.dataset.items]
+
+    def with_gold(self, people: FromPeople) -> Run:
+        """Return the run with the labels of a person's file, which are also stored in the folder."""
+        take_gold(people, self.folder, self.dataset, self.votes.labels)
+        return self.having(gold=gold_of(self.folder, self.dataset))
+
+    @property
+    def settings(self) -> LearnSettings:
+        """The settings of the last fit; before the first one, those of the run."""
+        stored = (self._earlier_model() or {}).get("learn", {})
+        return replace(self.config.learn, **known_learn_settings(stored))
+
+    def learn(self, settings: LearnSettings, *, spare_looks: bool = False) -> Learned:
+        """Learn from the recorded votes; an earlier audit of the same promise still counts.
+
+        With `spare_looks`, a promise is tested for only when enough gold rows have come; see `Looks.too_early`.
+        """
+        gold, (key, looks) = self.gold, self._looks(settings)
+        values = self._earlier_model()
+        earlier = None if values is None else Model.from_dict(values)
+        before = None if earlier is None else earlier.certificate
+        foretold = None if before is None else before.rows_needed
+        early = ""
+        if spare_looks and key not in looks.keys:
+            early = looks.too_early(int(gold.random_sample.sum()), foretold.even_odds if foretold else None)
+        looked = Looked(looks.spent_before(key), looks.refused or early)
+        ordered = self.config.task.ordered
+        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, ordered, self.coders)
+        learned = learn_if_possible(self.votes, gold.labels, settings, known)
+        if early and learned.model.certificate is not None:  # what the last look foretold is still the best guess
+            certificate = replace(learned.model.certificate, rows_needed=foretold)
+            learned = replace(learned, model=replace(learned.model, certificate=certificate))
+        model = learned.model if earlier is None else drawing.with_earlier_audit(learned.model, earlier)
+        model = drawing.with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
+        return replace(learned, model=model if earlier is None else fallen_away(earlier, model))
+
+    def looked(self, settings: LearnSettings) -> Looked:
+        """Return what looks at the gold labels before a fit with these settings leave for a promise."""
+        key, looks = self._looks(settings)
+        return Looked(looks.spent_before(key), looks.refused)
+
+    def _looks(self, settings: LearnSettings) -> tuple[str, Looks]:
+        """Return the key of a look with these settings, and the folder's looks."""
+        key = key_of(self.votes, self.gold.labels, settings)
+        return key, read_looks(self.folder, self._gold_ids(), key)
+
+    def _note_look(self, certificate: Certificate, settings: LearnSettings) -> None:
+        key, before = self._looks(settings)
+        after = before.with_look(key, certificate, self._gold_ids())
+        if after is not before:
+            write_looks(self.folder, after)
+
+    def _gold_ids(self) -> list[str]:
+        """Return the IDs of rows with gold; people may still settle a row on which they differ, so it is not gone."""
+        disputed = set(self.gold.verdicts.in_conflict)
+        rows = enumerate(zip(self.dataset.items, self.gold.labels, strict=True))
+        return [item.id for row, (item, label) in rows if label or row in disputed]
+
+    def _earlier_model(self) -> Mapping[str, Any] | None:
+        """Return the folder's `model.json`; None if there is none, or a damaged one; reading changes nothing."""
+        path = self.folder.model
+        if not path.exists():
+            return None
+        try:
+            values = read_json(path)
+            _model_of(path, values)
+            with expecting(path, REFIT):
+                known_learn_settings(values.get("learn", {}))
+        except TableError as error:
+            warnings.warn(f"{error}; until then, the settings of the run are used", PcsWarning, stacklevel=3)
+            return None
+        return values
+
+    def write(
+        self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any], *, spreadsheet_safe: bool = False
+    ) -> list[Outcome]:
+        """Write model, figures and labels, and return the outcomes; `fits` is what `pcs fit` was given."""
+        self.write_learned(learned, settings, fits)
+        outcomes = list(learned.model.judge(self.votes))
+        people = self.gold.verdicts.by_place(len(outcomes))
+        labelled = with_outcomes(self.dataset.table, outcomes, self.votes.labels, people, self.gold.labels)
+        tables.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
+        return outcomes
+
+    def write_learned(self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any]) -> None:
+        """Write model and figures; `fits` is what `pcs fit` was given."""
+        weights, certificate = learned.model.weights, learned.model.certificate
+        _LOG.info("%d gold rows, %s: %r", learned.model.gold_rows, weights.diagnostics.optimiser, weights)
+        _LOG.info("%s", promised(certificate).headline if certificate else "no promise was requested")
+        if certificate is not None:  # noted first: an interruption must not hide a look
+            self._note_look(certificate, settings)
+        known = {"fit": fits, "verdicts_until": self.gold.verdicts.last}
+        if self.folder.model.exists() and self._earlier_model() is None:
+            set_aside(self.folder.model)  # a damaged one is kept
+        model = {**model_file(learned, settings, self.votes.labels), **known}
+        same = {"fit_id": blake2b(json.dumps(model, default=str).encode(), digest_size=8).hexdigest()}
+        write_json(self.folder.model, model | same)
+        write_json(self.folder.evaluation, evaluation_file(learned) | same)
+
+    def figures(self) -> Mapping[str, Any]:
+        """Return `evaluation.json`; if it is about another model than `model.json`, that is an error."""
+        path = self.folder.evaluation
+        found = read_json(path, REFIT)
+        if found.get("fit_id") != read_json(self.folder.model, REFIT).get("fit_id"):
+            raise TableError(f"{path} and {self.folder.model.name} are of different fits: {REFIT}")
+        return found
+
+    def hand_out(self, learned: Learned, rows: int) -> drawing.HandedOut:
+        """Write the rows that a person should label next."""
+        return drawing.hand_out(self.folder, self.dataset.items, self.votes, learned.model, self.gold, rows)
+
+    def model_in_force(self, *, with_gold: bool = True) -> Model:
+        """Return the model of the folder; its promise is void if votes, gold or code have changed since.
+
+        Verdicts of a review that came later do not count: the next fit learns from them. Without `with_gold`, gold is
+        not compared, because it grows between two fits while people review; and votes are compared only if their file
+        is newer than the model.
+        """
+        folder, votes = self.folder, self.votes
+        values = read_json(folder.model, REFIT)
+        with expecting(folder.model, REFIT):
+            other = {*values.get("labels", votes.labels)} ^ {*votes.labels}
+        if other:
+            raise TableError(f"{folder.model} was fitted with other labels ({', '.join(values['labels'])}): {REFIT}")
+        model = _model_of(folder.model, values)
+        if model.certificate is None or model.certificate.fingerprint is None:
+            return model
+        then = model.certificate.fingerprint
+        if with_gold:
+            gold, until = self.gold, values.get("verdicts_until", 0)
+            if gold.verdicts.last > until:
+                gold = gold_of(folder, self.dataset, until)
+            now = fingerprint(votes, gold_codes(votes, gold.labels), __version__)
+        elif folder.votes.stat().st_mtime_ns > folder.model.stat().st_mtime_ns:
+            no_gold = np.full(len(votes), UNLABELLED, dtype=np.int8)
+            now = fingerprint(votes, no_gold, __version__)._replace(gold=then.gold)
+        else:
+            now = then._replace(version=__version__)
+        return fallen_away(model, replace(model, certificate=in_force(model.certificate, now)))
+
+    def result(self, learned: Learned, outcomes: Sequence[Outcome], **more: Any) -> RunResult:
+        """Return the result of the run."""
+        whole = read_whole(self.folder) if self.sampled else None
+        counted = vote_files.read_note(self.folder.votes).get("tally", {}) if whole is None else whole.tally
+        tally = more.get("tally", Tally())
+        used, elsewhere = self._used(counted, tally)
+        return RunResult(
+            folder=self.folder,
+            config=self.config,
+            dataset=replace(self.dataset, gold=self.gold.labels),
+            votes=self.votes,
+            learned=learned,
+            outcomes=Outcomes(outcomes),
+            bills=self._bills(tally),
+            used=used,
+            paid_elsewhere=elsewhere,
+            rewrites=tuple(vote_files.count_variants(self.folder.variants)),
+            unreadable=counted.get("unreadable", {}),
+            cut=counted.get("cut", {}),
+            hard=counted.get("hard", {}),
+            bounded=counted.get("bounded", 0),
+            verdicts=self.gold.verdicts,
+            random_sample=self.gold.random_sample,
+            assumed=self.gold.assumed,
+            whole=whole,
+            **{"tally": Tally(), **more},
+        )
+
+    def _bills(self, tally: Tally) -> Sequence[Bill]:
+        """Return what was paid for in this folder, the calls of a command that is not noted yet among them."""
+        if self.config.ask.ledger:
+            noted = sum(map(Counter, ledgers.payments_in(self.folder).values()), Counter(tally.paid))
+            return bills_of(noted, self._prices)
+        if not self.folder.ledger.exists():
+            message = f"the cost is not shown: {self.folder.ledger} is gone; put it back, or ask again with pcs run"
+            warnings.warn(message, PcsWarning, stacklevel=4)
+            return ()
+        return ledgers.paid_bills(self.folder.ledger)
+
+    def _used(self, counted: Mapping[str, Any], tally: Tally) -> tuple[Sequence[Bill], Sequence[Bill]]:
+        """Return what all answers behind the votes cost, and that part which others paid for."""
+        used = Counter(counted.get("paid", {})) + Counter(counted.get("reused", {}))
+        here = Counter(ledgers.payments_in(self.folder).get("run", {})) + tally.paid if self.config.ask.ledger else used
+        return tuple(bills_of(used, self._prices)), tuple(bills_of(used - here, self._prices))
+
+    @property
+    def _prices(self) -> PriceOf:
+        return ask.pricing(self.config.ask.prices)
+
+
+def settings_of_fits(folder: RunFolder) -> dict[str, Any]:
+    """Return the settings that were given to `pcs fit` in a folder; the next `pcs run` there keeps them."""
+    try:
+        with expecting(folder.model, REFIT):
+            return known_learn_settings(read_json(folder.model).get("fit", {}))
+    except TableError:  # missing, or damaged
+        return {}
+
+
+def refuse_lost_ledger(folder: RunFolder, config: Config) -> None:
+    """Raise if the ledger that a finished run shares is gone: with a new one, everything would be paid for again."""
+    ledger = config.ask.ledger
+    if not ledger or not folder.votes.exists() or Run.open(folder.path).config.ask.ledger != ledger:
+        return
+    if not ledgers.ledger_exists(ledger):
+        raise LedgerError(
+            f"{ledger}, where {folder.path} has its answers, is gone: put it back, or say with --ledger where it is "
+            "now; with --ledger and the name of a new file, everything is asked and paid for again"
+        )
+
+
+def _model_of(path: Path, values: Mapping[str, Any]) -> Model:
+    try:
+        with expecting(path, REFIT):
+            return Model.from_dict(values)
+    except MismatchError as error:  # such as a calibration that was removed
+        raise TableError(f"{path}: {error}") from error

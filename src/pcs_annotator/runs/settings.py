@@ -1,0 +1,338 @@
+"""Every setting of a run, written once: its key in `pcs.toml`, type, default, meaning and command-line option.
+
+The classes are the table, and their docstrings say what each setting means. `pcs.toml` is read and checked against it;
+options of the command line, their help, the documentation and the docstrings of Python functions are made from it. What
+Python functions take by name is listed with its types at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from inspect import signature
+from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
+
+from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.core.variant import Expectation
+from pcs_annotator.runs.fields import TABLES, Section, Setting, setting, settings_in
+
+T = TypeVar("T")
+LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens", "prices")
+EXECUTION = ("executor", "workers", "ray_address", "max_per_second")
+SPENDING = (*LIMITS, *EXECUTION)
+"""Settings of a run that may be others for new texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSettings(Section):
+    """The section `[task]`: what the models decide.
+
+    Attributes:
+        instruction: What to decide, in one sentence; default: a question made from the labels.
+        labels: The labels; default: those in the gold column.
+        meanings: What labels mean, in a table `[task.meanings]` with a text per label; only where a name is not enough.
+        wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2` and so on;
+            after them, or if there are none, sentences are put around the instruction.
+        written_wording: The instruction that the relation `llm:wording` asks with; empty to have the rewriter write it.
+        ordered: Whether the labels are listed from the lowest to the highest, so that a near miss is a smaller
+            disagreement than a far one (weighted κ, ordinal α). The models are not told.
+    """
+
+    instruction: str = setting("", "--instruction TEXT")
+    labels: tuple[str, ...] = setting((), "--labels A,B")
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    wordings: tuple[str, ...] = ()
+    written_wording: str = ""
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSettings(Section):
+    """The section `[data]`: the columns of the data file, and how it is read.
+
+    Attributes:
+        text_column: The column of texts; default: `text` or similar, or the only column.
+        id_column: The column of ids, or `row` to number the rows, unless a column has that name; default: `id`, or row
+            numbers.
+        gold_column: The column of gold labels, may be partly empty; default: `gold`, what most people say in columns
+            `gold_<name>`, `label` or `labels`.
+        encoding: The encoding of a text file, such as windows-1252; default: UTF-8 if it fits, else a guess.
+        sheet: The sheet of a workbook, by name or number; default: the first with a header and rows.
+    """
+
+    text_column: str = setting("", "--text-column NAME")
+    id_column: str = setting("", "--id-column NAME")
+    gold_column: str = setting("", "--gold-column NAME")
+    encoding: str = setting("", "--encoding NAME")
+    sheet: str = setting("", "--sheet NAME")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskSettings(Section):
+    """The section `[ask]`: which models are asked, how, and at what cost.
+
+    Attributes:
+        models: Models to ask, as provider:model; at least one.
+        answers: Keep the probability of every label, from models that give log-probabilities (graded), or the label
+            only (hard); auto is graded, except that hard answers already paid for are kept.
+        letters: Whether labels are listed as A, B, C … and answered by letter instead of by name.
+        questions: Relations to ask a model under, in a table `[ask.questions]` with a list per `provider:model`; a
+            model that is not listed is asked under all.
+        draws: How many times each question is asked.
+        concurrency: Maximum number of simultaneous calls per model; default: 64.
+        executor: Where calls are made: live from this machine (local), in batches at half the price that take up to a
+            day per wave (batch), or from the machines of a Ray cluster (ray).
+        workers: Number of workers on the Ray cluster; default: one per CPU, or per GPU for models on GPUs.
+        ray_address: Address of the Ray cluster, such as auto or HOST:6379; default: $RAY_ADDRESS, else one is started
+            here.
+        max_per_second: Maximum number of calls per second, to all models and from all workers together.
+        timeout: Seconds to wait for a server's answer before asking again; slow servers on your own machine may need
+            more. Models in this process (`embedded:`, `llama:`, `transformers:`) are waited for.
+        budget_usd: Maximum cost of all calls in the run folder in US dollars, earlier commands included.
+        budget_per_day_usd: Maximum cost of the run folder per day, from midnight UTC, in US dollars.
+        max_calls: Maximum number of calls in one command.
+        max_tokens: Maximum number of tokens, in and out, in one command.
+        ledger: Where answers are kept, so that none is paid for twice: a file that several runs may share, or a
+            PostgreSQL server, postgresql://user@host/database; default: ledger.db in the run folder. In pcs.toml, a
+            relative path starts from its folder.
+        prices: US dollars per million tokens in and per million tokens out, for models whose price is unknown.
+    """
+
+    models: tuple[str, ...] = setting((), "--model MODEL")
+    answers: Literal["auto", "graded", "hard"] = setting("auto", "--answers")
+    letters: bool = False
+    questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    draws: int = setting(1, "--draws N", least=1)
+    concurrency: int | None = setting(None, "--concurrency N", least=1)
+    executor: Literal["local", "batch", "ray"] = setting("local", "--executor")
+    workers: int | None = setting(None, "--workers N", least=1)
+    ray_address: str = setting("", "--ray-address ADDRESS")
+    max_per_second: float | None = setting(None, "--max-per-second N", above=0)
+    timeout: float = 60.0
+    budget_usd: float | None = setting(None, "--budget USD", least=0)
+    budget_per_day_usd: float | None = setting(None, "--budget-per-day USD", least=0)
+    max_calls: int | None = setting(None, "--max-calls N", least=0)
+    max_tokens: int | None = setting(None, "--max-tokens N", least=0)
+    ledger: str = setting("", "--ledger ADDRESS", secret=True)
+    prices: Mapping[str, tuple[float, float]] = setting(dict, "--price MODEL=IN,OUT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRelation:
+    """The table `[relations.NAME]`: a relation that the user defines.
+
+    Attributes:
+        prompt: The prompt for the rewriter; `{text}` is replaced by the text.
+        version: Version of the prompt; change it whenever you change the prompt.
+        expects: What its rewrites may do to a text; in the file, the fields of `Expectation` are keys of this table.
+    """
+
+    prompt: str = ""
+    version: str = "1"
+    expects: Expectation = field(default_factory=Expectation, metadata=TABLES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationSettings(Section):
+    """The section `[relations]`: how texts are rewritten.
+
+    Attributes:
+        use: Relations to ask under; default: those that suit the models, which pcs plan shows.
+        rewriter: The model that rewrites texts, as provider:model; default: rules do.
+        judge: Whether to also ask the rewriter if each rewrite means the same as the text.
+        own: Relations that the user defines, each in a table `[relations.NAME]`.
+    """
+
+    use: tuple[str, ...] = setting((), "--relations A,B", name="relations")
+    rewriter: str = setting("", "--rewriter MODEL")
+    judge: bool = False
+    own: Mapping[str, OwnRelation] = field(default_factory=dict, metadata=TABLES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnSettings(Section):
+    """The section `[learn]`: how weights, confidence and decisions are learned from gold labels.
+
+    Attributes:
+        optimiser: How weights are learned: lr, logit, scaling, naive-bayes, ga, uniform, majority, …; auto chooses one
+            by cross-validation.
+        folds: Number of folds in every cross-validation.
+        seed: Seed for everything random.
+        resamples: Number of bootstrap resamples behind every interval; 0 for no intervals.
+        calibration: How scores become probabilities; none leaves them as they are.
+        max_error: Maximum share of wrong labels: of the accepted ones, or what `promise` says.
+        certainty: Share of fits, over draws of the gold rows, in which error-among-accepted must hold.
+        promise: What the maximum error is a share of: the accepted labels, or all rows, counting labels that are
+            accepted and wrong, which holds on average.
+        per_label: Make the promise for each label separately.
+        sets: Also list, for every row, the labels that cannot be ruled out.
+    """
+
+    optimiser: str = setting("auto", "--optimiser NAME")
+    folds: int = setting(5, least=2)
+    seed: int = setting(0, "--seed N", least=0)
+    resamples: int = setting(200, least=0)
+    calibration: Literal["softmax", "temperature", "none"] = setting("softmax", "--calibration")
+    max_error: float | None = setting(0.05, "--max-error SHARE")  # None: no promise, no decisions
+    certainty: float = setting(0.9, "--certainty SHARE")
+    promise: Literal["error-among-accepted", "accepted-and-wrong"] = setting("error-among-accepted", "--promise")
+    per_label: bool = setting(False, "--per-label")
+    sets: bool = setting(False, "--sets")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings of a `pcs.toml`."""
+
+    task: TaskSettings = field(default_factory=TaskSettings)
+    data: DataSettings = field(default_factory=DataSettings)
+    ask: AskSettings = field(default_factory=AskSettings)
+    relations: RelationSettings = field(default_factory=RelationSettings)
+    learn: LearnSettings = field(default_factory=LearnSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSettings:
+    """What a single command does with its data; none of it is in `pcs.toml`.
+
+    Attributes:
+        limit: Use only the first N rows.
+        shard: Use only the Ith of N equal parts of the rows, with a run folder for each; pcs merge puts them together.
+        to_label: Write N rows to to_label.csv for a person to label, if nothing can be promised yet.
+        spreadsheet_safe: Put an apostrophe before cells that a spreadsheet would run as a formula.
+        excel: For Excel: a .csv file that you name has the delimiter and decimal sign of this computer.
+        gold_wins: Accept gold labels that contradict each other; yours win over those of the data.
+        replace: Keep what is in the way under a dated name, and start anew.
+        fresh: Ask everything again, and pay again; the old ledger is kept.
+        wait: While another process uses the ledger, wait for it (default), or else stop.
+    """
+
+    limit: int | None = setting(None, "--limit N", least=1)
+    shard: str = setting("", "--shard I/N")
+    to_label: int = setting(30, "--to-label N", least=0)
+    spreadsheet_safe: bool = setting(False, "--spreadsheet-safe")
+    excel: bool = setting(False, "--excel")
+    gold_wins: bool = setting(False, "--gold-wins")
+    replace: bool = setting(False, "--replace")
+    fresh: bool = setting(False, "--fresh")
+    wait: bool = setting(True, "--no-wait")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving(Section):
+    """How to spend less on new texts; limits, prices and executor are those of the run where they are not given.
+
+    Attributes:
+        ask_all: Ask all questions, even when the label can no longer change.
+        cascade: Ask cheap models first, expensive ones only where they can change the label.
+        on_drift: If the texts differ from the gold rows: leave all for review, or decide as if they did not.
+    """
+
+    ask_all: bool = setting(False, "--ask-all")
+    cascade: bool = setting(False, "--cascade")
+    on_drift: Literal["review", "accept"] = setting("review", "--on-drift")
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    budget_usd: float | None = None
+    budget_per_day_usd: float | None = None
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    executor: str | None = None
+    workers: int | None = None
+    ray_address: str | None = None
+    max_per_second: float | None = None
+
+
+class SpendingSettings(TypedDict, total=False):
+    """Settings of `run`, `label` and `load_run`: who is asked, and what may be spent."""
+
+    models: Sequence[object]
+    relations: Sequence[object]
+    text_column: str | None
+    ledger: LedgerAddress | None
+    executor: str | None
+    workers: int | None
+    ray_address: str | None
+    max_per_second: float | None
+    budget_usd: float | None
+    budget_per_day_usd: float | None
+    max_calls: int | None
+    max_tokens: int | None
+    prices: Mapping[str, tuple[float, float]]
+
+
+class RunSettings(SpendingSettings, total=False):
+    """Settings of `run`: the options of `pcs run`, which override those in `config`."""
+
+    labels: Sequence[str]
+    instruction: str | None
+    rewriter: object | None
+    id_column: str | None
+    gold_column: str | None
+    encoding: str | None
+    sheet: str | None
+    answers: str | None
+    draws: int | None
+    concurrency: int | None
+    optimiser: str | None
+    seed: int | None
+    calibration: str | None
+    max_error: float | None
+    certainty: float | None
+    promise: str | None
+    per_label: bool | None
+    sets: bool | None
+    limit: int | None
+    shard: str
+    to_label: int
+    spreadsheet_safe: bool
+    gold_wins: bool
+    replace: bool
+    fresh: bool
+    wait: bool
+
+
+class SavingSettings(SpendingSettings, total=False):
+    """Settings of `label` and `load_run`: when to stop asking."""
+
+    ask_all: bool
+    cascade: bool
+    on_drift: Literal["review", "accept"]
+
+
+class LabelSettings(SavingSettings, total=False):
+    """Settings of `label`: the options of `pcs label`."""
+
+    id_column: str | None
+    encoding: str | None
+    sheet: str | None
+    limit: int | None
+    replace: bool
+    wait: bool
+
+
+class SplittingSettings(TypedDict, total=False):
+    """Settings of `evaluate`, `relation_values` and `compare`: how rows are split and resampled."""
+
+    folds: int
+    repeats: int
+    seed: int
+    resamples: int
+
+
+@cache
+def all_settings() -> Mapping[str, tuple[str, Setting]]:
+    """Return option by option: its name in Python → its section, empty if it is not in `pcs.toml`, and the setting."""
+    sections = [*get_type_hints(Config).items(), ("", CommandSettings), ("", Saving)]
+    return {one.name: (name, one) for name, kind in sections for one in settings_in(kind) if one.option}
+
+
+def take(make: Callable[..., T], given: MutableMapping[str, Any]) -> T:
+    """Return `make` called with those of the values that are its parameters; they are taken out of `given`."""
+    taken = {name: given.pop(name) for name in signature(make).parameters if name in given}
+    return make(**{name: value for name, value in taken.items() if value is not None})
+
+
+def take_settings(given: MutableMapping[str, Any]) -> dict[str, Any]:
+    """Return those of the values that are settings of `pcs.toml`, by name; they are taken out of `given`."""
+    return {name: given.pop(name) for name, (section, _) in all_settings().items() if section and name in given}

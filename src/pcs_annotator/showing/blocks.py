@@ -1,0 +1,323 @@
+"""Results as blocks: what is said, apart from how it looks; `to_html` and `to_terminal` show them.
+
+A section is a function that returns blocks. Whoever shows it chooses the sections, their order and the renderer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.showing.formats import count, percent
+from pcs_annotator.showing.svg_plot import Plot
+
+NUMBER = re.compile(r"(about )?[-+<≤$]? ?\d|(unknown|free|text unchanged|)$")
+Style = Literal[
+    "name", "plain", "strong", "bold", "em", "small", "quiet", "count", "warn", "chip", "listed", "meaning", "quantity"
+]
+
+
+class Styled(NamedTuple):
+    """Words that look different; `own` if a user or a model wrote them, in their own writing direction."""
+
+    text: str
+    style: Style
+    own: bool = False
+
+
+Words = str | Styled | tuple[str | Styled, ...]
+
+
+def name(text: str) -> Styled:
+    """Return text of a user or of a model: a label, a name, a reason."""
+    return Styled(text, "name", own=True)
+
+
+class Bar(NamedTuple):
+    """A bar that fills a share of the width, with an optional mark across it."""
+
+    share: float
+    mark: float | None = None
+    kind: str = "bar"
+
+
+class Level(NamedTuple):
+    """A bar that ends at a value, with its interval; `reference` is a value to compare it with, `top` the width."""
+
+    value: float
+    interval: Interval | None
+    top: float
+    reference: float
+
+
+class Spot(NamedTuple):
+    """A point with its interval on a scale from `low` to `high`; `mark` is a value to compare it with."""
+
+    value: float
+    interval: Interval
+    low: float
+    high: float
+    mark: float | None = None
+    kind: str = "point"
+
+
+class Shaded(NamedTuple):
+    """Words in a cell with a look of its own, and a hint to point at."""
+
+    words: Words
+    kind: str
+    hint: str | None = None
+
+
+class Change(NamedTuple):
+    """A text, with what differs from an earlier one marked; on a page cut to about `room` characters."""
+
+    before: str
+    after: str
+    room: int = 2_000
+
+
+Cell = Words | int | float | Figure | Bar | Level | Spot | Shaded | Change | None
+"""Content of a table's cell; None if it could not be computed."""
+Row = list[Cell]
+
+
+class Column(NamedTuple):
+    """The heading of a column; `kind` says what it has: numbers, a chart, or words; `digits` are decimals."""
+
+    title: Words
+    kind: str = ""
+    hint: str | None = None
+    digits: int = 2
+
+
+def numbers(*titles: Words, digits: int = 2) -> list[Column]:
+    """Return columns of numbers."""
+    return [Column(title, "number", digits=digits) for title in titles]
+
+
+class Paragraph(NamedTuple):
+    """A paragraph: plain, a `note` in small print, a `verdict`, a `warning`, …."""
+
+    words: Words
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table whose first column names its rows.
+
+    Attributes:
+        columns: The headings.
+        rows: One cell per column.
+        kind: Its look.
+        label: Its name for screen readers; by default its first heading.
+        total: Whether the last row sums up the others.
+        best: Cells to stress, as (row, column).
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    kind: str = ""
+    label: str = ""
+    total: bool = False
+    best: frozenset[tuple[int, int]] = frozenset()
+
+
+class Stamp(NamedTuple):
+    """A word or two that tell how far to trust what follows: `good`, `given`, `warn`, `bad` or `quiet`."""
+
+    words: str
+    kind: str
+
+
+class Bullets(NamedTuple):
+    """A list."""
+
+    items: Sequence[Words]
+    kind: str = ""
+
+
+class KeyValues(NamedTuple):
+    """Names with values."""
+
+    pairs: Sequence[tuple[str, Words]]
+    kind: str = ""
+
+
+class KeyFigure(NamedTuple):
+    """A number in large print, with its name and a detail."""
+
+    value: str
+    title: str
+    detail: str
+
+
+class KeyFigures(NamedTuple):
+    """The main numbers."""
+
+    figures: Sequence[KeyFigure]
+
+
+class Shares(NamedTuple):
+    """How a whole divides into parts, each with its name, its look and its count."""
+
+    parts: Sequence[tuple[str, str, int]]
+    whole: int
+
+
+class Group(NamedTuple):
+    """Blocks under a small heading, side by side, or in a box."""
+
+    blocks: Sequence[Block]
+    title: Words = ""
+    kind: str = "figure"
+
+
+class Folded(NamedTuple):
+    """Blocks that open on demand."""
+
+    summary: Words
+    blocks: Sequence[Block]
+    opened: bool = False
+
+
+class Heading(NamedTuple):
+    """A heading; without words, the end of a section."""
+
+    words: Words
+    level: int
+
+
+class Section(NamedTuple):
+    """A section with its heading; `menu` is a shorter title for the table of contents."""
+
+    name: str
+    title: str
+    blocks: Sequence[Block]
+    menu: str = ""
+
+
+Block = object
+"""One of the blocks above, a `ResultTable`, a chart, or what a renderer knows besides."""
+
+
+def text(*words: str | Styled, kind: str = "") -> Paragraph:
+    """Return a paragraph."""
+    return Paragraph(words, kind)
+
+
+def note(*words: str | Styled) -> Paragraph:
+    """Return a paragraph in small print."""
+    return Paragraph(words, "note")
+
+
+def strong(words: str, *, own: bool = False) -> Styled:
+    """Return words in bold."""
+    return Styled(words, "strong", own)
+
+
+def titled(title: Words, *blocks: Block) -> Group:
+    """Return a chart or a table with a small heading."""
+    return Group(blocks, title)
+
+
+def not_known(why: str, title: str = "Not known yet.") -> Group:
+    """Return a box that says why something cannot be shown yet."""
+    return Group([text(strong(title)), text(why)], kind="callout")
+
+
+def section(name: str, title: str, *blocks: Block, menu: str = "") -> Section:
+    """Return a section; blocks that are None are left out."""
+    return Section(name, title, [one for one in blocks if one is not None], menu)
+
+
+def figure(found: Estimate | None) -> Figure | None:
+    """Return an estimate as a cell."""
+    return None if found is None else Figure(found.value, found.interval)
+
+
+def results(found: ResultTable) -> list[Block]:
+    """Return a table of results with its title, its summary and its notes."""
+    columns = [
+        Column(title, "number" if _numeric(found, at) else "", digits=found.digits.get(title, 2))
+        for at, title in enumerate(found.columns)
+    ]
+    summary = [text(f"{title}: ", strong(value)) for title, value in found.summary]
+    table = Table(columns=columns, rows=found.rows, best=found.best)
+    return [Paragraph(found.title, "title"), table, *summary, *map(note, found.notes)]
+
+
+def _numeric(table: ResultTable, column: int) -> bool:
+    """Tell whether a column has numbers, as numbers or as text."""
+    cells = [row[column] for row in table.rows]
+    return any(number_of(cell) is not None for cell in cells) or all(
+        cell is None or (isinstance(cell, str) and NUMBER.match(cell)) for cell in cells
+    )
+
+
+def simple(*shown: Block) -> Iterator[Block]:
+    """Yield blocks as headings, paragraphs, lists, tables and changes alone, for renderers that know no others."""
+    for block in shown:
+        simpler = _SIMPLER.get(type(block))
+        if simpler is not None:
+            yield from simple(*simpler(block))
+        elif block is not None:
+            yield block
+
+
+def _with_heading(block: Group | Folded) -> list[Block]:
+    title = block.title if isinstance(block, Group) else block.summary
+    return [*([Heading(title, 2)] if title else []), *block.blocks]
+
+
+def _parts(shares: Shares) -> str:
+    named = [f"{count(times)} {title} ({percent(times, shares.whole)})" for title, _, times in shares.parts if times]
+    return f"{', '.join(named)} of {count(shares.whole)} rows"
+
+
+def _pair(title: str, value: Words) -> Words:
+    return (f"{title}: ", *(value if type(value) is tuple else (value,)))
+
+
+_SIMPLER: Mapping[type, Callable[[Any], Iterable[Block]]] = {
+    str: lambda words: [Paragraph(words)],
+    Section: lambda block: [Heading(block.title, 1), *block.blocks, Heading("", 1)],
+    Group: _with_heading,
+    Folded: _with_heading,
+    ResultTable: results,
+    KeyValues: lambda block: [Bullets([_pair(*pair) for pair in block.pairs])],
+    KeyFigures: lambda block: [Bullets([(strong(one.value), f" {one.title}, {one.detail}") for one in block.figures])],
+    Shares: lambda block: [Paragraph(_parts(block))],
+    Stamp: lambda block: [Paragraph(block.words, block.kind)],
+    Plot: lambda plot: [Paragraph(plot.description, "note")],
+}
+
+
+def plain(words: object) -> str:
+    """Return words without their looks; empty for what has no words."""
+    if isinstance(words, Shaded):
+        return plain(words.words)
+    if isinstance(words, Styled):
+        return words.text
+    return words if isinstance(words, str) else "".join(map(plain, words)) if type(words) is tuple else ""
+
+
+def as_results(table: Table) -> ResultTable:
+    """Return a table without its charts as a table of results."""
+    kept = [at for at, column in enumerate(table.columns) if not column.kind.startswith("chart")]
+    columns = [plain(table.columns[at].title) for at in kept]
+    rows = [[_content(row[at]) for at in kept] for row in table.rows]
+    digits = {plain(column.title): column.digits for column in table.columns}
+    return ResultTable(name="", title="", columns=columns, rows=rows, digits=digits)
+
+
+def _content(cell: Cell) -> Content:
+    if isinstance(cell, Change):
+        return cell.after
+    return cell if cell is None or isinstance(cell, int | float | Figure) else plain(cell)

@@ -1,0 +1,86 @@
+"""A rewrite with its changes marked; long unchanged passages are left out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pcs_annotator.core.variant import Edit, edits_between
+from pcs_annotator.showing.markup import Child, Markup, joined, tag
+
+# Comparing word by word takes time quadratic in the length.
+LONGEST_COMPARED = 600
+CONTEXT = 80
+MOST_CHANGES = 6
+
+
+class _Frame(NamedTuple):
+    """How many characters two texts share at their beginnings and at their ends."""
+
+    head: int
+    tail: int
+
+
+def marked(before: str, after: str, room: int) -> Markup:
+    """Return the second text, with `<del>` and `<ins>` where it differs from the first, in about `room` characters."""
+    edits, whole = _edits(before, after), max(len(before), len(after)) <= room
+    shown: list[Child] = []
+    at = 0
+    for place, edit in enumerate(edits if whole else edits[:MOST_CHANGES]):
+        same = before[at : edit.start]
+        shown.append(same if whole else _middle(same, from_start=not place))
+        longest = LONGEST_COMPARED if whole else max(room // 3, CONTEXT)
+        shown += [tag(name, clipped(one, longest)) for name, one in (("del", edit.before), ("ins", edit.after)) if one]
+        at = edit.start + len(edit.before)
+    if whole:
+        return joined(*shown, before[at:])
+    return joined(*shown, " …" if len(edits) > MOST_CHANGES else clipped(before[at:], CONTEXT))
+
+
+def clipped(text: str, room: int) -> str:
+    """Return the beginning of a text, with an ellipsis if it was cut.
+
+    >>> clipped("one two three", 9)
+    'one two …'
+    """
+    if len(text) <= room:
+        return text
+    return text[:room].rsplit(None, 1)[0] + " …" if " " in text[:room] else text[:room] + "…"
+
+
+def _edits(before: str, after: str) -> tuple[Edit, ...]:
+    frame = _frame(before, after)
+    old = before[frame.head : len(before) - frame.tail]
+    new = after[frame.head : len(after) - frame.tail]
+    if max(len(old), len(new)) > LONGEST_COMPARED:
+        return (Edit(frame.head, old, new),)
+    return tuple(edit._replace(start=edit.start + frame.head) for edit in edits_between(old, new))
+
+
+def _frame(before: str, after: str) -> _Frame:
+    """Return the lengths of the common beginning and end, in whole words."""
+    shorter = min(len(before), len(after))
+    head = next((at for at in range(shorter) if before[at] != after[at]), shorter)
+    while head and (_inside_word(before, head) or _inside_word(after, head)):
+        head -= 1
+    rest = shorter - head
+    tail = next((at for at in range(rest) if before[-1 - at] != after[-1 - at]), rest)
+    while tail and (_inside_word(before, len(before) - tail) or _inside_word(after, len(after) - tail)):
+        tail -= 1
+    return _Frame(head, tail)
+
+
+def _inside_word(text: str, at: int) -> bool:
+    return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
+
+
+def _middle(same: str, *, from_start: bool) -> str:
+    """Return unchanged text between two changes, with its middle left out if it is long."""
+    if from_start:
+        return same if len(same) <= CONTEXT else f"… {_end(same)}"
+    return same if len(same) <= 2 * CONTEXT else f"{same[:CONTEXT]} … {_end(same)}"
+
+
+def _end(same: str) -> str:
+    """Return the end of a long text, from the beginning of a word on."""
+    end = same[-CONTEXT:]
+    return end.partition(" ")[2] or end

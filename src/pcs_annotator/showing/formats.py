@@ -1,0 +1,87 @@
+"""Numbers as text; a value that cannot be computed is a dash."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pcs_annotator.core.weights import Interval
+
+DASH = "–"
+PRICE_UNKNOWN = "price unknown"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Return a number with a fixed number of decimals.
+
+    >>> number(0.8333), number(None), number(float("nan")), number(-0.001)
+    ('0.83', '–', '–', '0.00')
+    """
+    if value is None or not math.isfinite(value):
+        return DASH
+    written = f"{value:.{digits}f}"
+    return written.lstrip("-") if float(written) == 0 else written.replace("-", "−")
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """Return a difference with its sign."""
+    written = number(value, digits)
+    return f"+{written}" if math.isfinite(value) and value > 0 else written
+
+
+def percent(part: float, whole: float) -> str:
+    """Return a share in percent; a dash if the whole is 0.
+
+    >>> percent(5, 6), percent(1, 1000), percent(0, 0)
+    ('83 %', '0.1 %', '–')
+    """
+    if not whole:
+        return DASH
+    share = 100 * part / whole
+    return f"{share:.1f} %" if 0 < share < 1 or 99 < share < 100 else f"{share:.0f} %"
+
+
+def interval(ends: Interval | None, digits: int = 2) -> str:
+    """Return an interval in brackets; an empty string if there is none.
+
+    >>> interval(Interval(0.791, 0.862))
+    '[0.79, 0.87]'
+    """
+    if ends is None or not all(map(math.isfinite, ends)):
+        return ""
+    low, high = ends.rounded(digits)
+    return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def count(value: int) -> str:
+    """Return an integer with thousands separators.
+
+    >>> count(12345)
+    '12,345'
+    """
+    return f"{value:,}"
+
+
+def dollars(value: float | None) -> str:
+    """Return a price.
+
+    >>> dollars(12.3), dollars(0.0009), dollars(0.00001), dollars(0.0), dollars(None)
+    ('$12.30', '$0.0009', 'below $0.0001', '$0.00', 'price unknown')
+    """
+    if value is None or not math.isfinite(value):
+        return PRICE_UNKNOWN
+    if 0 < value < 0.0001:
+        return "below $0.0001"
+    return f"${value:.4f}" if 0 < value < 1 else f"${value:,.2f}"
+
+
+def total_cost(prices: Sequence[float | None]) -> str:
+    """Return the total cost; a lower bound when some prices are unknown.
+
+    >>> total_cost([1.0, None]), total_cost([None]), total_cost([])
+    ('at least $1.00', 'price unknown', '$0.00')
+    """
+    known = [price for price in prices if price is not None]
+    if prices and not known:
+        return PRICE_UNKNOWN
+    return ("at least " if len(known) < len(prices) else "") + dollars(sum(known))

@@ -1,0 +1,207 @@
+"""Charts as SVG, for the page and as files: axes, marks, and a legend below, where nothing can overlap."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal, NamedTuple
+
+from pcs_annotator.showing.markup import Markup, joined, tag
+
+WIDTH = 400.0
+LEFT, RIGHT, TOP, BOTTOM = 46.0, 380.0, 34.0, 290.0
+UNDER_AXIS, LEGEND_TOP, LEGEND_ROW = 330.0, 356.0, 21.0
+PAPER_MARGIN = 12.0
+LONGEST_NAME = 18
+FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+Point = tuple[float, float]
+"""A position in the drawing, from the left and from the top."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """A scale from 0 to `high`, with a title and ticks."""
+
+    title: str
+    high: float = 1.0
+    ticks: Sequence[float] = FIFTHS
+    percent: bool = False
+
+    def place(self, value: float) -> float:
+        """Return the position along the axis, from 0 to 1; values outside are moved to its ends."""
+        return min(max(value / self.high, 0.0), 1.0)
+
+    def tick_text(self, value: float) -> str:
+        """Return the label of a tick."""
+        return f"{100 * value:g} %" if self.percent else f"{value:g}"
+
+
+class Axes(NamedTuple):
+    """The two axes of a chart; the title of `y` is written above it."""
+
+    x: Axis
+    y: Axis
+
+    def at(self, x: float, y: float) -> Point:
+        """Return the position of a value in the drawing."""
+        return LEFT + self.x.place(x) * (RIGHT - LEFT), BOTTOM - self.y.place(y) * (BOTTOM - TOP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegendEntry:
+    """A line of the legend: the class and shape of its sample, and its text."""
+
+    kind: str
+    text: str
+    shape: Literal["line", "dot", "area"] = "line"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """A chart.
+
+    Attributes:
+        name: Its file name and the prefix of its ids.
+        title: Its name, for screen readers.
+        description: Its content in words, for screen readers.
+        axes: The horizontal and the vertical axis.
+        parts: The lines, areas and dots.
+        legend: The meaning of the colours.
+    """
+
+    name: str
+    title: str
+    description: str
+    axes: Axes
+    parts: Sequence[Markup]
+    legend: Sequence[LegendEntry] = ()
+
+    @property
+    def height(self) -> float:
+        """Height of the drawing in its own units."""
+        return (LEGEND_TOP + LEGEND_ROW * len(self.legend) if self.legend else UNDER_AXIS) + 4
+
+    def inline(self) -> Markup:
+        """Return the drawing for a page that has the styles."""
+        return self._svg(self._body(), f"0 0 {_n(WIDTH)} {_n(self.height)}")
+
+    def file(self) -> str:
+        """Return the drawing as a separate file: white background, styles included."""
+        width, height = _n(WIDTH + 2 * PAPER_MARGIN), _n(self.height + 2 * PAPER_MARGIN)
+        corner = _n(-PAPER_MARGIN)
+        ground = tag("rect", x=corner, y=corner, width=width, height=height, fill="#ffffff")
+        whole = joined(tag("style", Markup(_style())), ground, self._body())
+        box = f"{corner} {corner} {width} {height}"
+        return f"{self._svg(whole, box, xmlns='http://www.w3.org/2000/svg', width='800')}\n"
+
+    def _svg(self, body: Markup, box: str, **more: str) -> Markup:
+        ids = f"{self.name}-name", f"{self.name}-text"
+        return tag(
+            "svg",
+            tag("title", self.title, id=ids[0]),
+            tag("desc", self.description, id=ids[1]),
+            body,
+            class_="plot",
+            viewBox=box,
+            role="img",
+            aria_labelledby=" ".join(ids),
+            **more,
+        )
+
+    def _body(self) -> Markup:
+        return joined(*_axes(self.axes), *self.parts, *_legend(self.legend))
+
+
+def path(points: Iterable[Point], kind: str, *, closed: bool = False) -> Markup:
+    """Return a line through points, or the area inside it."""
+    drawn = "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
+    return tag("path", d=f"M{drawn}{'Z' if closed else ''}", class_=kind)
+
+
+def segment(start: Point, end: Point, kind: str) -> Markup:
+    """Return a straight line between two points."""
+    return tag("line", x1=_n(start[0]), y1=_n(start[1]), x2=_n(end[0]), y2=_n(end[1]), class_=kind)
+
+
+def dot(place: Point, kind: str, tooltip: str = "") -> Markup:
+    """Return a dot, with a tooltip if there is one."""
+    title = tag("title", tooltip) if tooltip else None
+    return tag("circle", title, cx=_n(place[0]), cy=_n(place[1]), r="4", class_=kind)
+
+
+def short(name: str) -> str:
+    """Return a name cut to fit into a legend, isolated from the writing direction of the text around it.
+
+    >>> short("a very long name of a label indeed").strip("\u2068\u2069")
+    'a very long name …'
+    """
+    room, kept = LONGEST_NAME, ""
+    for letter in " ".join(name.split()):
+        room -= 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        if room < 1:
+            kept += "…"
+            break
+        kept += letter
+    return f"\u2068{kept}\u2069"
+
+
+def nice_ticks(value: float) -> list[float]:
+    """Return a few round ticks from 0 up to at least the value.
+
+    >>> nice_ticks(0.07)
+    [0.0, 0.02, 0.04, 0.06, 0.08, 0.1]
+    """
+    scales = ((0.05, 0.01), (0.1, 0.02), (0.2, 0.05), (0.3, 0.05), (0.5, 0.1), (1.0, 0.2))
+    top, step = next((scale for scale in scales if value <= scale[0]), scales[-1])
+    return [round(step * place, 4) for place in range(round(top / step) + 1)]
+
+
+def _axes(axes: Axes) -> list[Markup]:
+    x, y = axes
+    parts = [_text(y.title, 0, 14, "axis-title"), _text(x.title, RIGHT, UNDER_AXIS, "axis-title end")]
+    for tick in y.ticks:
+        _, height = axes.at(0, tick)
+        parts.append(segment((LEFT, height), (RIGHT, height), "grid" if tick else "base"))
+        parts.append(_text(y.tick_text(tick), LEFT - 7, height + 4, "tick end"))
+    for tick in x.ticks:
+        place, _ = axes.at(tick, 0)
+        parts.append(segment((place, BOTTOM), (place, BOTTOM + 4), "base"))
+        parts.append(_text(x.tick_text(tick), place, BOTTOM + 19, "tick middle"))
+    return parts
+
+
+def _legend(entries: Sequence[LegendEntry]) -> list[Markup]:
+    parts = []
+    for place, entry in enumerate(entries):
+        y = LEGEND_TOP + place * LEGEND_ROW
+        parts += [_sample(entry, y), _text(entry.text, LEFT, y + 4, "key")]
+    return parts
+
+
+def _sample(entry: LegendEntry, y: float) -> Markup:
+    middle = LEFT - 22
+    if entry.shape == "dot":
+        return dot((middle, y), entry.kind)
+    if entry.shape == "area":
+        return tag("rect", x=_n(middle - 12), y=_n(y - 6), width="24", height="12", class_=entry.kind)
+    return segment((middle - 12, y), (middle + 12, y), entry.kind)
+
+
+def _text(text: str, x: float, y: float, kind: str) -> Markup:
+    return tag("text", text, x=_n(x), y=_n(y), class_=kind)
+
+
+def _n(value: float) -> str:
+    return f"{round(value, 2):g}"
+
+
+def _style() -> str:
+    """Return the chart styles with the light colours filled in: not every SVG viewer supports CSS variables."""
+    folder = files("pcs_annotator.showing.report")
+    light = folder.joinpath("colours.css").read_text(encoding="utf-8").split("}", 1)[0]
+    colours = dict(re.findall(r"--([\w-]+): *([^;]+);", light))
+    style = folder.joinpath("charts.css").read_text(encoding="utf-8")
+    return re.sub(r"var\(--([\w-]+)\)", lambda found: colours[found[1]], style)

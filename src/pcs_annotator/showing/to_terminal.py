@@ -1,0 +1,274 @@
+"""Blocks for a terminal of any width: nothing is cut, wide tables are split, and long names are shortened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
+
+from rich.console import Console, JustifyMethod
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from pcs_annotator.core.result_table import Figure, number_of
+from pcs_annotator.core.variant import edits_between
+from pcs_annotator.showing import blocks
+from pcs_annotator.showing.blocks import Bar, Block, Cell, Change, Level, Shaded, Style, Styled, plain
+from pcs_annotator.showing.formats import DASH
+
+GAP = 2
+WIDEST_BAR = 30
+GONE, NEW = "red strike", "green"
+STYLES: dict[Style, str] = {
+    "strong": "bold",
+    "bold": "bold",
+    "count": "bold",
+    "warn": "bold yellow",
+    "em": "italic",
+    "small": "dim",
+    "quiet": "dim",
+    "meaning": "dim",
+}
+PARAGRAPHS = {
+    "note": "dim",
+    "warning": "yellow",
+    "promise": "bold",
+    "title": "bold",
+    "files": "bold",
+    # stamps
+    "good": "green",
+    "given": "cyan",
+    "warn": "yellow",
+    "bad": "red",
+    "quiet": "dim",
+}
+
+
+def show(*shown: Block, console: Console | None = None) -> None:
+    """Print blocks, then the names that were shortened in full."""
+    console = console or Console(highlight=False)
+    found = [*blocks.simple(*shown)]
+    tables = [_Layout(one, ShortNames((), 0), console.width) for one in found if isinstance(one, blocks.Table)]
+    room = max(room_for_names(console.width), min((table.room for table in tables), default=0))
+    printer = _Printer(console, ShortNames(_words(found), room))
+    for one in found:
+        printer.block(one)
+    printer.names.explain(console)
+
+
+def room_for_names(width: int) -> int:
+    """Return the longest name that is shown in full at least: a third of the line, or more."""
+    return max(width // 3, width - 60, 8)
+
+
+class ShortNames:
+    """Names, those too long for the terminal shortened in the middle; two names never look the same."""
+
+    def __init__(self, names: Iterable[str], room: int) -> None:
+        long = [name for name in dict.fromkeys(names) if len(name) > room]
+        cuts = sorted(range(1, room - 1), key=lambda tail: abs(tail - 3 * room // 4))  # versions are near the end
+        ways = ([f"{name[: room - 1 - tail]}…{name[-tail:]}" for name in long] for tail in cuts)
+        numbered = [f"{name[: room - 5]}…{number}" for number, name in enumerate(long, 1)]
+        short = next((way for way in ways if len(set(way)) == len(long)), numbered)
+        self._short = dict(zip(long, short, strict=True))
+
+    def __call__(self, text: str) -> str:
+        """Return a text with the names in it, which are words, shortened."""
+        return " ".join(self._short.get(word, word) for word in text.split(" "))
+
+    def explain(self, console: Console) -> None:
+        """Print the shortened names in full."""
+        if self._short:
+            console.print(Text(f"names in full: {', '.join(self._short)}", style="dim"))
+
+
+def _words(shown: Sequence[Block]) -> Iterator[str]:
+    """Yield the words of all tables, among them names."""
+    for block in shown:
+        if isinstance(block, blocks.Table):
+            titles = (column.title for column in block.columns)
+            for cell in (*titles, *(cell for row in block.rows for cell in row)):
+                yield from plain(cell).split(" ")
+
+
+def styled(words: object) -> Text:
+    """Return words for the terminal."""
+    if isinstance(words, str):
+        return Text(words)
+    if isinstance(words, Styled):
+        return Text(words.text, STYLES.get(words.style, ""))
+    return Text.assemble(*map(styled, words))  # type: ignore[call-overload]  # a tuple
+
+
+class _Printer:
+    """Prints simple blocks; between them there is at most one empty line."""
+
+    def __init__(self, console: Console, names: ShortNames) -> None:
+        self.console, self.names = console, names
+        self._fresh = True
+
+    def block(self, block: Block) -> None:
+        """Print a block."""
+        match block:
+            case blocks.Heading():
+                self._gap()
+                if block.words:
+                    self._print(styled(block.words), "bold underline" if block.level == 1 else "bold")
+            case blocks.Paragraph():
+                if block.kind in ("title", "files"):
+                    self._gap()
+                self._print(styled(block.words), PARAGRAPHS.get(block.kind, ""), whole=block.kind == "files")
+            case blocks.Bullets():
+                self._bullets(block)
+            case Change():
+                self._gap()
+                coloured = self.console.color_system is not None
+                self._print(difference(block.before, block.after, coloured=coloured), whole=True)
+            case blocks.Table():
+                for part in _Layout(block, self.names, self.console.width).parts():
+                    self.console.print(part)
+                    self._fresh = False
+                    self._gap()
+            case _:
+                raise TypeError(f"{type(block).__name__} is not a block")
+
+    def _print(self, text: Text, style: str = "", *, whole: bool = False) -> None:
+        """Print a paragraph; `whole` if its lines must not be broken."""
+        text.style = style
+        self.console.print(text, soft_wrap=whole)
+        self._fresh = False
+
+    def _gap(self) -> None:
+        """Print an empty line, unless the last one is."""
+        if not self._fresh:
+            self.console.print()
+        self._fresh = True
+
+    def _bullets(self, block: blocks.Bullets) -> None:
+        for place, item in enumerate(block.items):
+            if block.kind == "spoken":
+                self._print(styled(item), "" if place else "bold")
+            else:
+                grid = RichTable.grid(padding=(0, 1))
+                grid.add_row(" •", styled(item))
+                self.console.print(grid)
+                self._fresh = False
+
+
+class _Layout:
+    """A table that fits the terminal: headings wrapped, intervals below figures, or columns in several parts."""
+
+    def __init__(self, table: blocks.Table, names: ShortNames, width: int) -> None:
+        self.table, self.names, self.width = table, names, width
+        kinds = [column.kind.startswith("chart") for column in table.columns]
+        drawn = [any(isinstance(row[at], Bar | Level) for row in table.rows) for at in range(len(kinds))]
+        self.bars = next((at for at, chart in enumerate(kinds) if chart and drawn[at]), None)
+        self.columns = [at for at, chart in enumerate(kinds) if not chart]
+
+    @property
+    def room(self) -> int:
+        """What the other columns leave for the first one, which names the rows."""
+        return self.width - sum(GAP + _width(self._cells(column, "\n"), True) for column in self.columns[1:])
+
+    def parts(self) -> Iterator[RichTable]:
+        """Yield the table, in several parts with the same first columns if it is too wide."""
+        leading = next((at for at in range(1, len(self.columns)) if self._numeric(self.columns[at])), 1)
+        for wrapped, between in ((False, "  "), (True, "  "), (True, "\n")):
+            cells = {column: self._cells(column, between) for column in self.columns}
+            widths = {column: _width(one, wrapped) for column, one in cells.items()}
+            if sum(widths.values()) + GAP * (len(widths) - 1) <= self.width:
+                break
+        else:
+            room = room_for_names(self.width)
+            for column in self.columns[:leading]:
+                widths[column] = min(widths[column], room, 2 * self.width // 3 // leading)
+            for column in self.columns[leading:]:
+                widths[column] = widths[column] if self._numeric(column) else min(widths[column], room)
+        for block in self._blocks({at: width + GAP for at, width in widths.items()}, leading):
+            yield self._part(cells, {column: widths[column] for column in block})
+
+    def _blocks(self, widths: Mapping[int, int], leading: int) -> Iterator[list[int]]:
+        """Yield the columns of each part; every part begins with the columns that name the rows."""
+        names, others = self.columns[:leading], self.columns[leading:]
+        room = self.width + GAP - sum(widths[column] for column in names)
+        block, left = [*names], room
+        for column in others:
+            if len(block) > len(names) and widths[column] > left:
+                yield block
+                block, left = [*names], room
+            block.append(column)
+            left -= widths[column]
+        yield block
+
+    def _part(self, cells: Mapping[int, Sequence[Text]], widths: Mapping[int, int]) -> RichTable:
+        """Return some columns with fixed widths, because rich would otherwise squeeze figures before names."""
+        shown = RichTable(box=None, padding=(0, 1), pad_edge=False)
+        for column, width in widths.items():
+            # the no-break space keeps "50 %" on one line
+            heading = "\n".join(wrap(cells[column][0].plain.replace(" %", "\u00a0%"), width))
+            side: JustifyMethod = "right" if self._numeric(column) else "left"
+            shown.add_column(Text(heading), justify=side, width=width, overflow="fold")
+        left = min(WIDEST_BAR, self.width - sum(widths.values()) - GAP * (len(widths) + 1))
+        bars = self.bars if left > 1 and self.columns[-1] in widths else None
+        if bars is not None:
+            shown.add_column("")
+        for place, row in enumerate(self.table.rows, 1):
+            drawn = [] if bars is None else [_bar(row[bars], left)]
+            shown.add_row(*(cells[column][place] for column in widths), *drawn)
+        return shown
+
+    def _numeric(self, column: int) -> bool:
+        return self.table.columns[column].kind.startswith("number")
+
+    def _cells(self, column: int, between: str) -> list[Text]:
+        """Return the heading and cells of a column; `between` separates a figure from its interval."""
+        heading = self.table.columns[column]
+        best = {row for row, at in self.table.best if at == column}
+        rows = [self._cell(row[column], heading.digits, between) for row in self.table.rows]
+        for place in best:
+            rows[place].stylize("bold")
+        return [Text(self.names(plain(heading.title))), *rows]
+
+    def _cell(self, cell: Cell, digits: int, between: str) -> Text:
+        if isinstance(cell, Shaded | Change):
+            cell = cell.words if isinstance(cell, Shaded) else cell.after
+        if isinstance(cell, str | Styled) or type(cell) is tuple:
+            text = styled(cell)
+            return Text(self.names(" ".join(text.plain.split())), text.style, spans=text.spans)
+        return _number(cell, digits, between) if isinstance(cell, int | float | Figure) else Text(DASH, "dim")
+
+
+def _number(cell: float | Figure, digits: int, between: str) -> Text:
+    value = number_of(cell)
+    if value is None:
+        return Text(DASH, style="dim")
+    shown = Text(f"{cell:,d}" if isinstance(cell, int) else f"{value:.{digits}f}")
+    if isinstance(cell, Figure) and cell.interval is not None:
+        low, high = cell.interval.rounded(digits)
+        to = " to " if low < 0 else "–"  # a dash before or after a minus would not be read
+        shown.append(f"{between}{low:.{digits}f}{to}{high:.{digits}f}", style="not bold dim")
+    return shown
+
+
+def _bar(cell: Cell, width: int) -> Text:
+    if not isinstance(cell, Bar | Level):
+        return styled(cell) if isinstance(cell, str | Styled) else Text()
+    share = cell.share if isinstance(cell, Bar) else cell.value / cell.top
+    return Text("█" * round(share * width) or "▏", style="cyan")
+
+
+def _width(cells: Sequence[Text], heading_wrapped: bool) -> int:
+    heading, *rows = cells
+    parts = heading.plain.split() if heading_wrapped else [heading.plain]
+    return max([1, *map(len, parts), *(line.cell_len for cell in rows for line in cell.split())])
+
+
+def difference(before: str, after: str, *, coloured: bool) -> Text:
+    """Return a text with deletions in red and insertions in green; in brackets without colours."""
+    shown, done = Text(), 0
+    for start, gone, new in edits_between(before, after):
+        shown.append(before[done:start])
+        shown.append(gone if coloured or not gone else f"[-{gone}-]", GONE)
+        shown.append(new if coloured or not new else f"{{+{new}+}}", NEW)
+        done = start + len(gone)
+    shown.append(before[done:])
+    return shown

@@ -1,0 +1,135 @@
+"""What a paper says about how a run labelled its texts: the paragraph about methods."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from pcs_annotator.base.errors import LedgerError, PcsWarning
+from pcs_annotator.base.text import counted
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.judging.evaluation.agreement_tables import shown
+from pcs_annotator.runs.certificate_text import promised
+from pcs_annotator.runs.files.runs import read_origin
+from pcs_annotator.runs.learn import counted_once
+from pcs_annotator.runs.ledgers import existing_ledger, ledger_of
+from pcs_annotator.runs.resolve_config import task_of
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing.formats import PRICE_UNKNOWN, total_cost
+
+CITATION = (
+    "Perceived Confidence Score: Salimian et al., IEEE Transactions on Software Engineering; software: "
+    "perceived-confidence, version {version}."
+)
+
+
+def methods_of(result: RunResult) -> str:
+    """Return what a reader of a paper needs to know about a run, as a paragraph."""
+    return " ".join(_sentences(result))
+
+
+def _sentences(result: RunResult) -> Iterator[str]:
+    config, task, version = result.config, task_of(result.config), read_origin(result.folder).version
+    models = config.ask.models
+    yield (
+        f"{counted(result.counts.rows, 'text')} ({result.dataset.name}) were labelled as {_listed(task.labels)} by "
+        f"{counted(len(models), 'language model')} ({_listed(models)}) with perceived-confidence {version}, which "
+        "computes the Perceived Confidence Score (Salimian et al., IEEE Transactions on Software Engineering)."
+    )
+    yield f"The models were asked {_when(result)}."
+    yield f"The instruction was: “{' '.join(task.instruction.split())}”"
+    if task.meanings:
+        yield f"Labels were explained: {'; '.join(f'{label}: {text}' for label, text in task.meanings.items())}."
+    relations = result.votes.relations
+    rewriter = f"; rewrites by a model are of {config.relations.rewriter}" if config.relations.rewriter else ""
+    draws = f", {config.ask.draws} times each" if config.ask.draws > 1 else ""
+    ways = f"up to {counted(len(relations), 'way')} ({_listed(relations)})"
+    yield f"Each text was asked about in {ways}{draws}{rewriter}."
+    yield from _about_gold(result)
+    yield from _about_promise(result)
+    yield _about_cost(result)
+    yield f"To cite: {CITATION.format(version=version)}"
+
+
+def _when(result: RunResult) -> str:
+    """Return the days of the first and the last call."""
+    try:
+        with existing_ledger(ledger_of(result.folder, result.config)) as ledger:
+            found = ledger.asked_between()
+    except LedgerError as error:
+        warnings.warn(f"the days of the calls are not known: {error}", PcsWarning, stacklevel=2)
+        found = None
+    if found is None:
+        return "on days that are not recorded"
+    first, last = (datetime.fromtimestamp(time, UTC).date().isoformat() for time in found)
+    shared = ", counting all calls in the ledger that this run shares" if result.config.ask.ledger else ""
+    return f"{f'on {first}' if first == last else f'from {first} to {last}'}{shared}"
+
+
+def _about_gold(result: RunResult) -> Iterator[str]:
+    learned, facts = result.learned, result.facts
+    codes = gold_codes(result.votes, facts.gold)
+    known = codes != UNLABELLED
+    once = known & counted_once(result.votes, codes, facts.texts, result.random_sample).distinct
+    at_random = once if result.random_sample is None else once & result.random_sample
+    assumed = at_random if result.assumed is None else at_random & result.assumed
+    coders = learned.among_coders
+    parts = {
+        "came with the data and are assumed to be drawn at random": assumed,
+        "were drawn at random": at_random & ~assumed,
+        "were chosen otherwise": once & ~at_random,
+        "repeat a text and were not counted again": known & ~once,
+    }
+    drawn = _listed([f"{rows.sum():,} {how}" for how, rows in parts.items() if rows.any()])
+    if coders is not None:
+        alpha = f" (Krippendorff's α {shown(coders.alpha['alpha'])})" if "alpha" in coders.alpha else ""
+        yield (
+            f"{counted(len(coders.names), 'coder')} ({_listed(coders.names)}) labelled rows independently; "
+            f"{coders.rows:,} rows have labels of two coders or more{alpha}."
+        )
+    source = result.dataset.columns
+    where = (
+        "" if source.gold or not source.coders else ", the majority of the coders (rows on which they tie have none)"
+    )
+    yield f"{counted(int(known.sum()), 'row')} had a gold label{where}; {drawn}."
+    folds = result.config.learn.folds
+    how = learned.model.weights.diagnostics.optimiser or result.config.learn.optimiser
+    yield (
+        f"Weights ({how}) and calibration were learned from the gold rows, and all figures come from {folds}-fold "
+        "cross-validation: every row was labelled by fits that had not seen its gold label."
+    )
+
+
+def _about_promise(result: RunResult) -> Iterator[str]:
+    certificate, counts = result.learned.model.certificate, result.counts
+    if certificate is None:
+        return
+    text = promised(certificate)
+    yield _sentence(text.headline)
+    if certificate.holds:
+        promise = certificate.promise
+        certainty = f", δ = {promise.delta:g}" if promise.kind == "error-among-accepted" else ""
+        accepted = counts.decisions.get("accept", 0)
+        yield (
+            f"(α = {promise.max_error:g}{certainty}; {accepted:,} of {counts.rows:,} labels accepted, the others for "
+            f"review.) {_sentence(text.details[0])}"
+        )
+
+
+def _about_cost(result: RunResult) -> str:
+    cost = total_cost([bill.usd for bill in result.bills])
+    cost = "of unknown price" if cost == PRICE_UNKNOWN else f"at a cost of {cost}"
+    made = f"{counted(sum(bill.calls for bill in result.bills), 'call')} were made, {cost}"
+    if others := sum(bill.calls for bill in result.paid_elsewhere):
+        made += f", and {counted(others, 'answer')} came from calls of other runs that share the ledger"
+    return f"{made}."
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,159 @@
+"""`pcs fit` on a table of votes: writes the model and the labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.core.gold import refuse_contradictions
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.task import check_labels
+from pcs_annotator.core.votes import Unknown
+from pcs_annotator.runs.facts import Facts
+from pcs_annotator.runs.gold import FromPeople, read_labels, refuse_other_labels
+from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file
+from pcs_annotator.runs.recorded_votes import texts_of
+from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.tables import tables
+from pcs_annotator.tables.files import check_ending, read_json, refuse_inputs, set_aside, signature, write_json
+from pcs_annotator.tables.result_columns import with_outcomes
+from pcs_annotator.tables.table_files import AS_FOUND
+from pcs_annotator.tables.table_writer import WRITTEN, TableStyle
+from pcs_annotator.tables.tabular import as_arrow, table_name
+from pcs_annotator.tables.votes import VoteTable, read_vote_table
+from pcs_annotator.tables.workbook import excel_dialect
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitFiles:
+    """What to read and where to write."""
+
+    table: Path  # votes and gold, wide or long
+    model: Path  # output file for the model
+    labels_out: Path | None = None  # output file with a label for every row; None to write none
+    labels: Iterable[str] | None = None  # the label set; None for the labels in the table
+    unknown: Unknown = "error"  # what to do with votes for other labels
+    # a file with more gold labels, by id; without one, how to read the table
+    people: FromPeople = field(default_factory=FromPeople)
+    replace: bool = False  # whether to keep a file in the way of `labels_out` under a dated name
+    spreadsheet_safe: bool = False  # whether labels are written so that a spreadsheet runs no cell as a formula
+    excel: bool = False  # whether a CSV file of labels is written as Excel expects it on this computer
+
+    @property
+    def style(self) -> TableStyle:
+        """How labels are written."""
+        if self.excel:
+            return TableStyle(dialect=excel_dialect(), spreadsheet_safe=True)
+        return TableStyle(spreadsheet_safe=self.spreadsheet_safe)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedTable:
+    """The result of fitting a table of votes; `table` has the votes and the gold that were learned from."""
+
+    table: VoteTable
+    learned: Learned
+    outcomes: list[Outcome]
+    folds: int
+    texts: Sequence[str] | None = None
+
+    @property
+    def unlabelled(self) -> int:
+        """Number of rows without a label, because they have no vote."""
+        return sum(outcome.label is None for outcome in self.outcomes)
+
+    @property
+    def facts(self) -> Facts:
+        """What findings about the votes are made from."""
+        return Facts(
+            votes=self.table.votes, outcomes=self.outcomes, gold=self.table.gold, learned=self.learned, texts=self.texts
+        )
+
+
+def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> FittedTable:
+    """Learn from a table of votes, with the default settings and `changes`; write the model and the labels."""
+    settings = LearnSettings(**(changes or {}))
+    earlier = _earlier_model(files.model)
+    in_the_way = _check_outputs(files, earlier)
+    arrow = as_arrow(files.table, files.people.reading if files.people.gold is None else AS_FOUND)
+    labels = None if files.labels is None else check_labels(files.labels)
+    table = read_vote_table(arrow, labels, unknown=files.unknown, name=table_name(files.table))
+    texts = texts_of(arrow, table.votes)
+    gold = _with_gold(table, texts, files.people, files.table.name)
+    if not files.people.gold_wins:
+        refuse_contradictions([texts.get(name, "") for name in table.votes.ids], gold, table_name(files.table))
+    votes = table.votes.plain()
+    # what a person chose to label may be easier or harder than the rest
+    from_table = np.array([label is not None for label in table.gold], dtype=np.bool_)
+    known = KnownRows(from_table, texts=list(texts.values()) or None)
+    learned = learn_if_possible(votes, gold, settings, known)
+    outcomes = list(learned.model.judge(votes))
+    for path in in_the_way:
+        set_aside(path)
+    written = dict(earlier.get("written", {}))
+    if files.labels_out is not None:
+        labelled = with_outcomes(arrow, outcomes, table.votes.labels)
+        tables.write_table(files.labels_out, labelled, files.style)
+        written.update(signature(files.labels_out, files.model.parent))
+    made = {"table": files.table.name, "written": written}
+    write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})
+    return FittedTable(
+        table=VoteTable(votes, gold), learned=learned, outcomes=outcomes, folds=settings.folds, texts=known.texts
+    )
+
+
+def _earlier_model(path: Path) -> Mapping[str, Any]:
+    """Return the contents of a model file; empty if there is none, or if it is something else."""
+    try:
+        found = read_json(path)
+    except TableError:
+        return {}
+    return found if "weights" in found else {}
+
+
+def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
+    """Return the files to set aside, because an earlier fit of this table did not write them.
+
+    A model of another table is kept without asking, because the name of the model's file is usually not chosen.
+    """
+    in_the_way = []
+    check_ending(files.model, [".json"])
+    refuse_inputs(files.model, files.table, files.people.gold)
+    if files.model.exists() and earlier.get("table", files.table.name if earlier else None) != files.table.name:
+        in_the_way.append(files.model)
+        what = f"a model of {earlier['table']}" if earlier else "no model"
+        warnings.warn(f"{files.model} was {what}: it is kept under a dated name", PcsWarning, stacklevel=3)
+    out = files.labels_out
+    if out is None:
+        return in_the_way
+    check_ending(out, WRITTEN)
+    refuse_inputs(out, files.table, files.people.gold)
+    if not signature(out, files.model.parent).items() <= earlier.get("written", {}).items():
+        in_the_way.append(out)
+        if not files.replace:
+            raise TableError(
+                f"{out} exists, and was not written by a fit of {files.table.name}, or has been changed since: name "
+                "another file with -o, or add --replace, which keeps it under a dated name"
+            )
+    return in_the_way
+
+
+def _with_gold(table: VoteTable, texts: Mapping[str, str], people: FromPeople, name: str) -> tuple[str | None, ...]:
+    """Return the gold of a table, overridden by that in a person's file, if there is one."""
+    if people.gold is None:
+        return tuple(table.gold)
+    ids = table.votes.ids
+    rows = read_labels(people, {name: texts.get(name, "") for name in ids}, table.votes.labels, "table")
+    given = {one.id: one.label for one in rows}
+    if not people.gold_wins:
+        refuse_other_labels(ids, table.gold, given, (people.gold.name, name))
+    return tuple(given.get(name, label) for name, label in zip(ids, table.gold, strict=True))

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.base.errors import LabelError
+from pcs_annotator.core.coders import Coders, coder_columns, majority_labels
+from pcs_annotator.runs.files.human_files import GivenByCoders, read_coders, read_gold, write_coders
+from pcs_annotator.tables.sources import read_source
+from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
+
+
+def dataset(tmp_path: Path, table: str, columns: Columns | None = None) -> Dataset:
+    path = tmp_path / "coded.csv"
+    path.write_text(table, encoding="utf-8")
+    return read_source(path, columns or Columns())
+
+
+def test_columns_of_coders_are_named_after_people() -> None:
+    assert coder_columns(["gold", "gold_", " Gold_Anna ", "gold_b", "golden"]) == (" Gold_Anna ", "gold_b")
+
+
+def test_a_majority_ignores_case_and_empty_cells_and_a_tie_has_none() -> None:
+    columns = [["x", "x", "x", None, None], ["X", "y", None, None, "y"], ["y", None, None, None, "y"]]
+    assert majority_labels(columns) == ["x", None, "x", None, "y"]
+    assert majority_labels([]) == []
+
+
+CODED = "text,gold_Anna,gold_ben,label\none,a,a,z\ntwo,a,b,z\nthree,,b,z\n"
+
+
+def test_the_majority_is_the_gold_label_if_no_column_is_called_gold(tmp_path: Path) -> None:
+    found = dataset(tmp_path, CODED)
+    assert found.gold == ("a", None, "b")
+    assert found.columns.gold_source == "majority of gold_Anna, gold_ben"
+    assert coder_labels(found) == {"Anna": ["a", "a", None], "ben": ["a", "b", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "gold"),
+    [
+        (CODED, Columns(gold="gold_ben"), ("a", "b", "b")),
+        (CODED, Columns(gold="label"), ("z", "z", "z")),
+        (CODED.replace("label", "gold"), Columns(), ("z", "z", "z")),
+        (CODED.replace("gold_ben", "other"), Columns(), ("a", "a", None)),
+    ],
+)
+def test_a_column_that_is_named_or_called_gold_wins(
+    tmp_path: Path, table: str, columns: Columns, gold: tuple[str, ...]
+) -> None:
+    found = dataset(tmp_path, table, columns)
+    assert found.gold == gold
+    assert found.columns.coders
+
+
+def test_labels_of_people_become_codes_and_the_majority_counts() -> None:
+    found = Coders.of({"anna": ["a", None, "B"], "ben": ["a", "b", "a"]}, ["a", "b"], ["1", "2", "3"], "coded.csv")
+    assert found is not None
+    assert found.codes.tolist() == [[0, -1, 1], [0, 1, 0]]
+    assert found.majority.tolist() == [0, 1, -1]
+    with pytest.raises(ValueError, match="1 coders with codes of shape"):
+        Coders(names=("anna",), codes=found.codes)
+
+
+def test_a_label_outside_the_set_names_column_and_row(tmp_path: Path) -> None:
+    given = coder_labels(dataset(tmp_path, "id,text,gold_ben\nr1,one,a\nr2,two,oops\n"))
+    with pytest.raises(
+        LabelError, match=r"coded\.csv, id 'r2', column gold_ben: 'oops' is not one of the labels 'a', 'b'"
+    ):
+        Coders.of(given, ["a", "b"], ["r1", "r2"], "coded.csv")
+    assert Coders.of({}, ["a", "b"], [], "coded.csv") is None
+
+
+def test_what_coders_said_is_written_and_read_back(tmp_path: Path) -> None:
+    given = [GivenByCoders("1", {"anna": "=a"}, text_hash="h1"), GivenByCoders("2", {"ben": "b"}, text_hash="h2")]
+    write_coders(tmp_path / "coders.csv", given)
+    assert read_coders(tmp_path / "coders.csv") == given
+
+
+def test_a_file_of_several_coders_gives_the_majority_as_gold(tmp_path: Path) -> None:
+    path = tmp_path / "given.csv"
+    path.write_text("id,text,gold_anna,gold_ben,gold_cleo\n1,one,a,a,b\n2,two,a,b,\n", encoding="utf-8")
+    assert [(one.id, one.label) for one in read_gold(path)] == [("1", "a")]
+    assert read_coders(path)[1] == GivenByCoders("2", {"anna": "a", "ben": "b"}, "two")
+
+
+def test_coders_are_read_from_a_file_with_the_columns_of_the_data(tmp_path: Path) -> None:
+    path = tmp_path / "given.csv"
+    path.write_text("case,said,gold_anna\nc1,one,a\n", encoding="utf-8")
+    assert read_coders(path, Columns(text="said", id="case")) == [GivenByCoders("c1", {"anna": "a"}, "one")]
+    path.write_text("case,said,code\nc1,one,a\n", encoding="utf-8")
+    assert read_coders(path) == []  # no coders, so no ids are needed

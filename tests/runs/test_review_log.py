@@ -1,0 +1,44 @@
+"""The log of a review: durable, append-only, and readable after a kill."""
+
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.core.review import Draw, Undo, Verdict
+from pcs_annotator.runs.review_state import append_events, read_review
+
+AT = "2026-11-16T08:00:00Z"
+DRAW = Draw(number=1, id="a", text_hash="h", queue="learn", at=AT, probability=0.25, pool=4, frame="f", reached=1)
+VERDICT = Verdict(number=2, id="a", text_hash="h", label="good", reviewer="anna", at=AT, queue="learn", seconds=2.5)
+UNDO = Undo(number=3, verdicts=(2,), reviewer="anna", at=AT)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "review.jsonl"
+
+
+def test_events_come_back_as_they_were(log: Path) -> None:
+    assert read_review(log) == []
+    append_events(log, [DRAW])
+    append_events(log, [VERDICT, UNDO])
+    assert read_review(log) == [DRAW, VERDICT, UNDO]
+
+
+def test_a_line_that_was_cut_off_is_left_out_and_the_next_one_is_kept(log: Path) -> None:
+    append_events(log, [DRAW, VERDICT])
+    log.write_bytes(log.read_bytes()[:-9])
+    with pytest.warns(PcsWarning, match="the last line was cut off"):
+        assert read_review(log) == [DRAW]
+    append_events(log, [UNDO])
+    with pytest.warns(PcsWarning, match="cut off are not read: 2"):
+        assert read_review(log) == [DRAW, UNDO]
+
+
+@pytest.mark.parametrize("line", ['{"kind": "guess"}', '{"kind": "draw"}', "[]", '{"kind": "undo", "verdicts": 3}'])
+def test_a_line_that_is_no_event_is_named(log: Path, line: str) -> None:
+    append_events(log, [DRAW])
+    log.write_text(log.read_text() + line + "\n")
+    with pytest.raises(TableError, match=r"review\.jsonl, line 2 is not an event of a review: correct or remove"):
+        read_review(log)
