@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.base.errors import PcsWarning, TableError
@@ -47,7 +47,6 @@ def test_a_sentence_tells_its_encoding(name: str, text: str) -> None:
     assert codecs.lookup(guess.shown)  # what is shown can be given
 
 
-@settings(max_examples=60, deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), block=st.integers(1, 7))
 def test_utf_8_is_never_taken_for_anything_else(text: str, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -56,7 +55,6 @@ def test_utf_8_is_never_taken_for_anything_else(text: str, block: int) -> None:
         assert found(data) == Encoding()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     text=st.text(st.characters(exclude_categories=["Cs"])),
     encoding=st.sampled_from(["utf-16-le", "utf-16-be", "utf-32-le", "gb18030"]),

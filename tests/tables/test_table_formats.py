@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -30,7 +30,6 @@ def as_csv(rows: list[list[str]]) -> bytes:
     return text.getvalue().encode()
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1, max_size=60), block=st.integers(40, 400))
 def test_csv_read_in_small_blocks_is_what_was_written(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], block: int
@@ -43,7 +42,6 @@ def test_csv_read_in_small_blocks_is_what_was_written(
     assert [list(row.values()) for row in table.to_pylist()] == rows
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(st.dictionaries(st.sampled_from("abc"), st.none() | CELLS | st.integers(), min_size=1), min_size=1),
     block=st.integers(1, 100),

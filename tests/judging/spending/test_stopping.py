@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -94,7 +94,6 @@ def linear(votes: Votes, annotators: list[float], relations: list[float]) -> Wei
     return Weights.normalised(votes, np.array(annotators), np.array(relations))
 
 
-@settings(max_examples=100)
 @given(hard_panels())
 def test_the_label_after_an_exact_stop_is_that_of_asking_everything(panel: HardPanel) -> None:
     stopped = simulate(panel.votes, exact(panel))
@@ -106,14 +105,12 @@ def test_the_label_after_an_exact_stop_is_that_of_asking_everything(panel: HardP
     np.testing.assert_array_equal(stopped.votes.silent, everything.silent)
 
 
-@settings(max_examples=100)
 @given(hard_panels())
 def test_asking_as_many_as_needed_at_once_asks_no_more_than_asking_one_by_one(panel: HardPanel) -> None:
     rule = exact(panel)
     np.testing.assert_array_equal(simulate(panel.votes, rule).asked, simulate(panel.votes, OneByOne(rule)).asked)
 
 
-@settings(max_examples=40)
 @given(hard_panels())
 def test_asking_stops_as_soon_as_no_future_can_change_the_label(panel: HardPanel) -> None:
     """Every future of the last two cells is tried; where all agree beyond a tie, the rule must have stopped."""
@@ -220,7 +217,6 @@ def test_weights_for_graded_votes_ask_about_everything(reads: VoteScale) -> None
     assert (rule.needed(np.zeros_like(cells)), rule.urgency(np.zeros_like(cells))) == (0, 0.0)
 
 
-@settings(max_examples=40)
 @given(hard_panels())
 def test_urgency_is_zero_when_settled_and_at_most_one(panel: HardPanel) -> None:
     rule = exact(panel)

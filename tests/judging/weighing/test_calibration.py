@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import approx_fprime, minimize_scalar
@@ -135,7 +135,6 @@ def test_order_of_labels_changes_nothing(method: str) -> None:
     )
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     hits=arrays(np.float64, (50, 3), elements=st.sampled_from([0.0, 1e-300, 1e-12, 0.5, 1.0])),
     gold=arrays(np.int8, 50, elements=st.integers(0, 2)),

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Optimiser, Votes, Weights, score
@@ -29,7 +29,6 @@ from tests.builders import simulated_votes
 from tests.judging.strategies import coded
 
 
-@settings(deadline=None)
 @given(gold=st.lists(st.integers(0, 3), min_size=1, max_size=60), folds=st.integers(1, 10), seed=st.integers(0, 9))
 def test_classes_and_sizes_are_spread_evenly_over_folds(gold: list[int], folds: int, seed: int) -> None:
     codes = np.array(gold, dtype=np.int8)

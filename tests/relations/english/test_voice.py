@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Variant
@@ -133,13 +133,11 @@ def test_odd_texts_are_never_an_error(text: str) -> None:
     assert rewritten(text).status in ("changed", "not_applicable")
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(WORDS, max_size=25).map(" ".join))
 def test_word_salad_is_never_an_error(text: str) -> None:
     assert rewritten(text).status in ("changed", "not_applicable")
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=80))
 def test_any_characters_are_never_an_error(text: str) -> None:
     assert rewritten(text).status in ("changed", "not_applicable")
