@@ -32,6 +32,8 @@ from tests.ray_cluster import kill_one, start_ray
 from tests.simulated import read_csv
 from tests.stub import Behaviour, StubProcess, stub_process
 
+pytestmark = pytest.mark.system
+
 ROWS, IN_FLIGHT, RATE = 300, 8, 20
 SERVER = Behaviour(labels=("good", "bad"), logprobs="ignored", latency_s=0.05, key="sk-secret")
 SETTINGS = f"""

@@ -27,6 +27,8 @@ from pcs_annotator.tables.vote_columns import MIN_MASS
 from pcs_annotator.tables.votes import read_vote_table
 
 LABELS = ["Fake", "no, never", "Real"]
+
+
 # importing pyarrow alone takes longer than a deadline
 def table(**columns: Sequence[object]) -> dict[str, Sequence[object]]:
     """One row per value; the labels are `fake` unless given."""

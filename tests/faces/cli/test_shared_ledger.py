@@ -15,6 +15,8 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.folder_votes import SETTLED_AFTER
 from tests.postgres import PASSWORD, PostgresServer
 
+pytestmark = pytest.mark.system
+
 TEXTS = [f"The bus number {number} was {'late' if number % 3 else 'fine'}." for number in range(12)]
 ASK = ["--labels", "fine,late", "--model", "scripted:hash", "--relations", "original"]
 

@@ -47,6 +47,8 @@ from tests.simulated import (
     write_texts,
 )
 
+pytestmark = pytest.mark.system
+
 ROWS, GOLD, SAMPLE, IN_MEMORY, CHUNK = 80, 30, 40, 20, 15
 CONFIG = Config(
     task=TaskSettings(labels=("good", "bad")),
