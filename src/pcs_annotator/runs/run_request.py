@@ -20,7 +20,7 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import CommandSettings, Config
 from pcs_annotator.tables import sources, tables
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
-from pcs_annotator.tables.table_stream import Shard, TableStream
+from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.tabular import table_stem
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class RunRequest(CommandSettings):
         config: Settings, including those of the command line.
         progress: Whether to show progress.
         format: Format of labels in a file without an extension, and on standard output: `csv`, `tsv` or `jsonl`.
-        ask: Whether models may be called; otherwise, only answers in the ledger are used.
         environment: Keys and base URLs; None for those of the process and of `.env`.
         own: The objects that some names of models and relations stand for.
         announce: Called with the questions that were chosen, before they are asked.
@@ -49,7 +48,6 @@ class RunRequest(CommandSettings):
     config: Config
     progress: bool = False
     format: str = "csv"
-    ask: bool = True
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)
     announce: Callable[[DefaultPanel], None] | None = None
@@ -69,9 +67,8 @@ class RunRequest(CommandSettings):
 
     def open_data(self) -> TableStream:
         """Open the user's table, to be read in chunks."""
-        shard = Shard.parse(self.shard) if self.shard else None
         columns = resolve_config.columns_of(self.config)
-        return sources.open_stream(self.data, columns, self.limit, shard, self.reading())
+        return sources.open_stream(self.data, columns, self.limit, self.reading())
 
     def reading(self) -> Reading:
         """Return how to read the table: as the settings say; if they say nothing, as in an earlier run over it."""

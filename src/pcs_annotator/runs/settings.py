@@ -198,7 +198,6 @@ class CommandSettings:
 
     Attributes:
         limit: Use only the first N rows.
-        shard: Use only the Ith of N equal parts of the rows, with a run folder for each; pcs merge puts them together.
         to_label: Write N rows to to_label.csv for a person to label, if nothing can be promised yet.
         spreadsheet_safe: Put an apostrophe before cells that a spreadsheet would run as a formula.
         excel: For Excel: a .csv file that you name has the delimiter and decimal sign of this computer.
@@ -209,7 +208,6 @@ class CommandSettings:
     """
 
     limit: int | None = setting(None, "--limit N", least=1)
-    shard: str = setting("", "--shard I/N")
     to_label: int = setting(30, "--to-label N", least=0)
     spreadsheet_safe: bool = setting(False, "--spreadsheet-safe")
     excel: bool = setting(False, "--excel")
@@ -283,7 +281,6 @@ class RunSettings(SpendingSettings, total=False):
     per_label: bool | None
     sets: bool | None
     limit: int | None
-    shard: str
     to_label: int
     spreadsheet_safe: bool
     gold_wins: bool

@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import job_digest
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
@@ -145,8 +144,6 @@ def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectS
     """Return how to ask, with what is left of the budget."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     settings = replace(settings, progress=request.progress, tally=tally)
-    if not request.ask:
-        return replace(settings, budget=Budget(calls=0), cluster=None)
     budget = settings.budget.after(tally.calls)
     return replace(settings, budget=budget, batches=request.batches(config.ask.executor))
 
@@ -183,7 +180,7 @@ def _asked(
         "asked": digest,
     }
     if table.sampled:
-        start |= {SAMPLED: table.rows, "limit": request.limit, "shard": request.shard}
+        start |= {SAMPLED: table.rows, "limit": request.limit}
     write_json(folder.settings, start)
     tables.write_table(folder.items, dataset.table)
 

@@ -56,9 +56,7 @@ class RunTable:
 
 
 def is_large(stream: TableStream) -> bool:
-    """Return whether a table is to be read in chunks: because of its size, or because only a shard of it is used."""
-    if stream.shard is not None:
-        return True
+    """Return whether a table is to be read in chunks: because of its size."""
     if stream.rows is not None:
         return stream.rows > IN_MEMORY_ROWS
     rows = 0
