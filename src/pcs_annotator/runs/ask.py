@@ -45,14 +45,10 @@ OwnPrices = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSettings:
-    """Which cluster to use.
+    """Which cluster to use."""
 
-    Attributes:
-        address: Its address; empty for that in `RAY_ADDRESS`, or a cluster of this machine's own.
-        workers: Number of workers; None for one per CPU of the cluster, or per GPU where models run on these.
-    """
-
-    address: str = ""
+    address: str = ""  # its address; empty for that in `RAY_ADDRESS`, or a cluster of this machine's own
+    # number of workers; None for one per CPU of the cluster, or per GPU where models run on these
     workers: int | None = None
 
 

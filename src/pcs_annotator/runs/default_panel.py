@@ -37,20 +37,14 @@ HARD_TWO_LABELS = (ORIGINAL, "order", "wording", "wording:2", "case")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultPanel:
-    """The questions that were chosen.
+    """The questions that were chosen."""
 
-    Attributes:
-        relations: All relations that some model is asked under.
-        questions: Model → its relations, where they are not all.
-        reasons: Why, a sentence per group of models.
-        graded: Whether some model is asked for log-probabilities.
-        unsure: The models among these of which only an answer tells whether they give log-probabilities.
-    """
-
-    relations: tuple[str, ...]
+    relations: tuple[str, ...]  # all relations that some model is asked under
+    # model → its relations, where they are not all
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    reasons: tuple[str, ...] = ()
-    graded: bool = False
+    reasons: tuple[str, ...] = ()  # why, a sentence per group of models
+    graded: bool = False  # whether some model is asked for log-probabilities
+    # the models among these of which only an answer tells whether they give log-probabilities
     unsure: tuple[str, ...] = ()
 
     def applied_to(self, config: Config) -> Config:
@@ -115,20 +109,13 @@ def _reasons(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Support:
-    """Finds out which models give log-probabilities.
+    """Finds out which models give log-probabilities."""
 
-    Attributes:
-        task: What to decide.
-        annotators: `Annotator`s, or anything that names a model.
-        ledger: The ledger, which remembers it; it need not exist.
-        settings: How to ask.
-        texts: The texts to ask about, for a rule that can change them; empty if they are not known yet.
-    """
-
-    task: Task
-    annotators: Sequence[object]
-    ledger: LedgerAddress
-    settings: ask.CollectSettings
+    task: Task  # what to decide
+    annotators: Sequence[object]  # `Annotator`s, or anything that names a model
+    ledger: LedgerAddress  # the ledger, which remembers it; it need not exist
+    settings: ask.CollectSettings  # how to ask
+    # the texts to ask about, for a rule that can change them; empty if they are not known yet
     texts: Sequence[str] = ()
 
     def panel(self, probe: Item | None = None, tally: Tally | None = None, *, unsure_give: bool = True) -> DefaultPanel:

@@ -21,27 +21,16 @@ from pcs_annotator.runs.learn import Learned, counted_once
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What findings are made from.
+    """What findings are made from."""
 
-    Attributes:
-        votes: All votes.
-        outcomes: The label of every item.
-        gold: The gold label of every item or None; empty if none has one.
-        learned: The model, and its figures.
-        rewrites: How rewrites ended, per relation and reason; empty if that is unknown.
-        cut: Annotator → texts that did not fit into its model's context.
-        texts: The text of every item; None if unknown.
-        random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
-    """
-
-    votes: Votes
-    outcomes: Sequence[Outcome]
-    gold: Sequence[object]
-    learned: Learned
-    rewrites: Sequence[VariantCount] = ()
-    cut: Mapping[str, int] = field(default_factory=dict)
-    texts: Sequence[str] | None = None
-    random_sample: Mask | None = None
+    votes: Votes  # all votes
+    outcomes: Sequence[Outcome]  # the label of every item
+    gold: Sequence[object]  # the gold label of every item or None; empty if none has one
+    learned: Learned  # the model, and its figures
+    rewrites: Sequence[VariantCount] = ()  # how rewrites ended, per relation and reason; empty if that is unknown
+    cut: Mapping[str, int] = field(default_factory=dict)  # annotator → texts that did not fit into its model's context
+    texts: Sequence[str] | None = None  # the text of every item; None if unknown
+    random_sample: Mask | None = None  # which gold rows were drawn at random or may be assumed to be; None for all
 
     @cached_property
     def gold_codes(self) -> Codes:

@@ -19,7 +19,7 @@ from pcs_annotator.relations.language import NAMES, known_language
 
 LOOKED_AT = 300
 UNCLEAR = "unclear"
-# A relation that does not apply to fewer texts than this share is not worth a warning.
+# a relation that does not apply to fewer texts than this share is not worth a warning.
 MANY = 0.05
 MOST = 0.5
 ANY_TEXT = ("order", "wording", "layout")
@@ -32,14 +32,10 @@ _LANGUAGES_SHOWN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Languages:
-    """The languages of a table.
+    """The languages of a table."""
 
-    Attributes:
-        sample: Texts that were looked at.
-        limits: Relation → number of texts in the sample to which it does not apply, because of language or script.
-    """
-
-    sample: Sequence[str]
+    sample: Sequence[str]  # texts that were looked at
+    # relation → number of texts in the sample to which it does not apply, because of language or script
     limits: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property

@@ -122,22 +122,16 @@ def _count(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Everything that a worker needs to know; it can be sent to other machines.
+    """Everything that a worker needs to know; it can be sent to other machines."""
 
-    Attributes:
-        asked: What to ask: the fields of a `Job`, without models.
-        settings: How to ask; its environment has only what models need, such as keys.
-        run: The name of the command in the ledger.
-        version: Our version on the driver.
-    """
-
-    asked: Mapping[str, Any]
+    asked: Mapping[str, Any]  # what to ask: the fields of a `Job`, without models
     annotators: Sequence[Annotator]
+    # how to ask; its environment has only what models need, such as keys
     settings: ask.CollectSettings = field(repr=False)
     strategy: Strategy | None = None
     ledger: str = field(default="", repr=False)
-    run: str = ""
-    version: str = __version__
+    run: str = ""  # the name of the command in the ledger
+    version: str = __version__  # our version on the driver
 
     @classmethod
     def of(cls, job: Job, settings: ask.CollectSettings, strategy: Strategy | None, ledger: str, run: str) -> Work:

@@ -29,29 +29,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest(CommandSettings):
-    """What to run.
+    """What to run."""
 
-    Attributes:
-        data: The user's table: a path, a pattern or an address; or the table itself.
-        folder: The run folder.
-        config: Settings, including those of the command line.
-        progress: Whether to show progress.
-        format: Format of labels in a file without an extension, and on standard output: `csv`, `tsv` or `jsonl`.
-        environment: Keys and base URLs; None for those of the process and of `.env`.
-        own: The objects that some names of models and relations stand for.
-        announce: Called with the questions that were chosen, before they are asked.
-        say: Called with whom the run waits for, and where an earlier ledger is kept.
-    """
-
-    data: Path | str | pa.Table
-    folder: Path
-    config: Config
-    progress: bool = False
+    data: Path | str | pa.Table  # the user's table: a path, a pattern or an address; or the table itself
+    folder: Path  # the run folder
+    config: Config  # settings, including those of the command line
+    progress: bool = False  # whether to show progress
+    # format of labels in a file without an extension, and on standard output: `csv`, `tsv` or `jsonl`
     format: str = "csv"
+    # keys and base URLs; None for those of the process and of `.env`
     environment: Mapping[str, str] | None = field(default=None, repr=False)
+    # the objects that some names of models and relations stand for
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)
+    # called with the questions that were chosen, before they are asked
     announce: Callable[[DefaultPanel], None] | None = None
-    say: Say = warn_user
+    say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept
 
     def batches(self, executor: str) -> BatchSettings | None:
         """Return how to ask in batches; None if another executor asks."""

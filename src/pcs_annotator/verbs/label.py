@@ -37,28 +37,17 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """New texts with labels from a fitted run.
+    """New texts with labels from a fitted run."""
 
-    Attributes:
-        dataset: The texts.
-        votes: The votes on them.
-        outcomes: A label for every text.
-        tally: Counts of calls, answers and failures.
-        out: The file with the labels; None if none was written.
-        model: The model that judged them; its certificate is about these texts.
-        frugal: How questions were saved; None when everything was asked.
-        drift: Whether the answers differ from those of the run; None when the run kept nothing to compare with.
-        counts: How many rows have which label; texts, votes and outcomes of a large table are those of a sample.
-    """
-
-    dataset: tables.Dataset
-    votes: Votes
-    outcomes: Outcomes
-    tally: Tally
-    out: Path | str | None
-    model: Model
-    counts: Counts
-    frugal: Frugal | None = None
+    dataset: tables.Dataset  # the texts
+    votes: Votes  # the votes on them
+    outcomes: Outcomes  # a label for every text
+    tally: Tally  # counts of calls, answers and failures
+    out: Path | str | None  # the file with the labels; None if none was written
+    model: Model  # the model that judged them; its certificate is about these texts
+    counts: Counts  # how many rows have which label; texts, votes and outcomes of a large table are those of a sample
+    frugal: Frugal | None = None  # how questions were saved; None when everything was asked
+    # whether the answers differ from those of the run; None when the run kept nothing to compare with
     drift: Drift | None = None
 
     @property
@@ -122,19 +111,12 @@ def _opened(request: RunRequest, recorded: Run, saving: Saving, tally: Tally) ->
 
 
 class LabelPlan(NamedTuple):
-    """The cost of labelling new texts: with every question, and with stopping early.
+    """The cost of labelling new texts: with every question, and with stopping early."""
 
-    Attributes:
-        everything: All questions.
-        frugal: The expected cost with stopping early; None when nothing was learned to decide when to stop.
-        spending: The share of questions that is expected.
-        ways: Cost and time of asking live and in batches.
-    """
-
-    everything: Plan
-    frugal: Plan | None
-    spending: Spending | None
-    ways: Sequence[WayToAsk] = ()
+    everything: Plan  # all questions
+    frugal: Plan | None  # the expected cost with stopping early; None when nothing was learned to decide when to stop
+    spending: Spending | None  # the share of questions that is expected
+    ways: Sequence[WayToAsk] = ()  # cost and time of asking live and in batches
 
 
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:

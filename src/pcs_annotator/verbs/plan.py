@@ -22,23 +22,14 @@ from pcs_annotator.runs.settings import Config
 
 
 class RunPlan(NamedTuple):
-    """What a run would ask.
+    """What a run would ask."""
 
-    Attributes:
-        plan: Calls and the most that they can cost.
-        ways: Cost and time of asking live and in batches.
-        languages: The languages of the texts, and relations that can do nothing with them.
-        panel: The questions that were chosen; None when the user named them.
-        alternatives: Option that would ask otherwise → its plan.
-        without_logprobs: The plan if models of which only an answer can tell give no log-probabilities; None if there
-            are none of these.
-    """
-
-    plan: Plan
-    ways: Sequence[WayToAsk]
-    languages: Languages
-    panel: DefaultPanel | None = None
-    alternatives: Mapping[str, Plan] = MappingProxyType({})
+    plan: Plan  # calls and the most that they can cost
+    ways: Sequence[WayToAsk]  # cost and time of asking live and in batches
+    languages: Languages  # the languages of the texts, and relations that can do nothing with them
+    panel: DefaultPanel | None = None  # the questions that were chosen; None when the user named them
+    alternatives: Mapping[str, Plan] = MappingProxyType({})  # option that would ask otherwise → its plan
+    # the plan if models of which only an answer can tell give no log-probabilities; None if there are none of these
     without_logprobs: Plan | None = None
 
 

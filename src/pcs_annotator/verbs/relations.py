@@ -63,19 +63,12 @@ class KnownRelation:
 
 @dataclass(slots=True)
 class Coverage:
-    """How well one relation does on a file.
+    """How well one relation does on a file."""
 
-    Attributes:
-        statuses: Number of texts per status.
-        causes: Why texts were not changed, with counts.
-        seconds: Time spent rewriting and checking: CPU time with parsing for rules, wall time for models.
-        flips: How often votes changed under it; None without votes.
-    """
-
-    flips: Flips | None = None
-    statuses: Counter[Status] = field(default_factory=Counter)
-    causes: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
+    flips: Flips | None = None  # how often votes changed under it; None without votes
+    statuses: Counter[Status] = field(default_factory=Counter)  # number of texts per status
+    causes: Counter[str] = field(default_factory=Counter)  # why texts were not changed, with counts
+    seconds: float = 0.0  # time spent rewriting and checking: CPU time with parsing for rules, wall time for models
 
     @property
     def texts(self) -> int:
@@ -96,23 +89,14 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRequest:
-    """What to measure relations on.
+    """What to measure relations on."""
 
-    Attributes:
-        file: A table of texts.
-        config: Settings; if they name no relations, the paper's three are measured.
-        votes: A run folder or a table of votes, for how often answers changed under each relation.
-        out: Where to write every variant; None to write none.
-        replace: Whether to keep a file in the way of `out` under a dated name.
-        limit: Use only the first N texts; None for all.
-    """
-
-    file: Path
-    config: Config
-    votes: Path | None = None
-    out: Path | None = None
-    replace: bool = False
-    limit: int | None = None
+    file: Path  # a table of texts
+    config: Config  # settings; if they name no relations, the paper's three are measured
+    votes: Path | None = None  # a run folder or a table of votes, for how often answers changed under each relation
+    out: Path | None = None  # where to write every variant; None to write none
+    replace: bool = False  # whether to keep a file in the way of `out` under a dated name
+    limit: int | None = None  # use only the first N texts; None for all
 
 
 def list_relations(config: Config) -> list[KnownRelation]:
@@ -129,19 +113,12 @@ def list_relations(config: Config) -> list[KnownRelation]:
 
 
 class TriedRelation(NamedTuple):
-    """A text under a relation.
+    """A text under a relation."""
 
-    Attributes:
-        variant: The text, or why there is none.
-        question: What models read under this relation; empty if it does not change the question.
-        usual_question: What they read under `original`.
-        example: Whether the question is an example, because `pcs.toml` has no labels.
-    """
-
-    variant: Variant
-    question: str = ""
-    usual_question: str = ""
-    example: bool = False
+    variant: Variant  # the text, or why there is none
+    question: str = ""  # what models read under this relation; empty if it does not change the question
+    usual_question: str = ""  # what they read under `original`
+    example: bool = False  # whether the question is an example, because `pcs.toml` has no labels
 
 
 def try_relation(name: str, text: str, config: Config) -> TriedRelation:

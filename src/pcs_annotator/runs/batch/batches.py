@@ -42,16 +42,11 @@ SMALLEST_SPLIT = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSettings:
-    """How to ask in batches.
+    """How to ask in batches."""
 
-    Attributes:
-        records: The file that keeps track of batches.
-        say: Called with what was submitted, and what is waited for.
-        environment: Keys and base URLs; None for those of the process and of `.env`.
-    """
-
-    records: Path
-    say: Say = warn_user
+    records: Path  # the file that keeps track of batches
+    say: Say = warn_user  # called with what was submitted, and what is waited for
+    # keys and base URLs; None for those of the process and of `.env`
     environment: Mapping[str, str] | None = field(default=None, repr=False)
 
 

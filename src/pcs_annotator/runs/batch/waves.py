@@ -119,21 +119,13 @@ def _stop_if_useless(batches: Batches, in_vain: int) -> None:
 
 
 class WayToAsk(NamedTuple):
-    """One way to make the calls of a job.
+    """One way to make the calls of a job."""
 
-    Attributes:
-        name: What it is called.
-        calls: Number of calls.
-        usd: The most that they can cost; None if a price is unknown.
-        waves: Number of waves of batches; 0 for live calls.
-        hours: How long it takes: about, if live; at most, in batches.
-    """
-
-    name: str
-    calls: int
-    usd: float | None
-    waves: int
-    hours: float
+    name: str  # what it is called
+    calls: int  # number of calls
+    usd: float | None  # the most that they can cost; None if a price is unknown
+    waves: int  # number of waves of batches; 0 for live calls
+    hours: float  # how long it takes: about, if live; at most, in batches
 
 
 def ways_to_run(job: Job, plan: Plan, in_flight: int) -> list[WayToAsk]:

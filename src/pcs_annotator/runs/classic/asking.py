@@ -46,7 +46,7 @@ KEY_VARIABLES = {
     "huggingface": ("HUGGINGFACE_API_KEY", "HF_TOKEN", "HUGGINGFACEHUB_API_TOKEN"),
 }
 NO_KEY = "none"
-# A user's prompt may shorten, expand and reorder texts more than the built-in ones.
+# a user's prompt may shorten, expand and reorder texts more than the built-in ones.
 OWN_PROMPT = Expectation(reorders=True, shortest=0.3, longest=3.0, renumbers=True)
 
 
@@ -115,23 +115,17 @@ def own_relation(name: str, how: OwnRelation, checked: bool | None = None) -> Re
         made = FunctionRelation(name, how, expects=OWN_PROMPT)  # type: ignore[arg-type]  # no relation
     if checked is None:
         checked = isinstance(how, str)
-    # A combined relation is not checked, even if it has only one part.
+    # a combined relation is not checked, even if it has only one part.
     return made if checked else InTurn(name, (made,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedTexts:
-    """The answers on some texts.
+    """The answers on some texts."""
 
-    Attributes:
-        votes: One item for every text, in that order.
-        variants: Text and relation → the variant.
-        tally: Counts of calls, answers and failures.
-    """
-
-    votes: Votes
-    variants: Mapping[tuple[str, str], Variant]
-    tally: Tally
+    votes: Votes  # one item for every text, in that order
+    variants: Mapping[tuple[str, str], Variant]  # text and relation → the variant
+    tally: Tally  # counts of calls, answers and failures
 
     def rewrite(self, text: str, relation: str) -> str | None:
         """Return the rewrite of a text by a relation; None if there is none."""

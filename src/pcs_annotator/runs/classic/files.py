@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEXT, LABEL = "text", "label"
-# A column with more distinct values than this is unlikely to be a label column.
+# a column with more distinct values than this is unlikely to be a label column.
 MOST_LABELS_TO_GUESS = 50
 GENERATE = "pass generate_annotations=True to ask the models"
 _TAG = re.compile(r"<\s*label\s*>([^<>]*)<\s*/\s*label\s*>", re.IGNORECASE)
@@ -37,21 +37,13 @@ _VARIANT = re.compile(r"text_mr(\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicDataset:
-    """A dataset with its labels.
+    """A dataset with its labels."""
 
-    Attributes:
-        name: The file's name, for messages.
-        table: All columns of the file.
-        texts: The text of each row.
-        gold: The label of each row, spelled as in `labels`, or None.
-        labels: The label set.
-    """
-
-    name: str
-    table: pa.Table
-    texts: tuple[str, ...]
-    gold: tuple[str | None, ...]
-    labels: tuple[str, ...]
+    name: str  # the file's name, for messages
+    table: pa.Table  # all columns of the file
+    texts: tuple[str, ...]  # the text of each row
+    gold: tuple[str | None, ...]  # the label of each row, spelled as in `labels`, or None
+    labels: tuple[str, ...]  # the label set
 
     def rows(self, *, labelled: bool) -> list[int]:
         """Return the positions of all rows, or of those with a label."""

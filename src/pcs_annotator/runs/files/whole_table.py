@@ -15,25 +15,15 @@ REMEDY = "pcs run writes it again, from the answers in the ledger"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeTable:
-    """The rows of a large table with their labels.
+    """The rows of a large table with their labels."""
 
-    Attributes:
-        counts: How many rows have which label.
-        columns: The user's own columns in the file of labels.
-        made_from: A digest of all that the labels depend on: data, questions and model.
-        signature: A hash of the file of labels.
-        spreadsheet_safe: Whether formulas were made safe in it.
-        tally: What was counted while asking.
-        ledger: How many calls the ledger had, and when.
-    """
-
-    counts: Counts
-    columns: Sequence[str]
-    made_from: str = ""
-    signature: Mapping[str, str] = field(default_factory=dict)
-    spreadsheet_safe: bool = False
-    tally: Mapping[str, Any] = field(default_factory=dict)
-    ledger: Mapping[str, Any] = field(default_factory=dict)
+    counts: Counts  # how many rows have which label
+    columns: Sequence[str]  # the user's own columns in the file of labels
+    made_from: str = ""  # a digest of all that the labels depend on: data, questions and model
+    signature: Mapping[str, str] = field(default_factory=dict)  # a hash of the file of labels
+    spreadsheet_safe: bool = False  # whether formulas were made safe in it
+    tally: Mapping[str, Any] = field(default_factory=dict)  # what was counted while asking
+    ledger: Mapping[str, Any] = field(default_factory=dict)  # how many calls the ledger had, and when
 
 
 def write_whole(folder: RunFolder, whole: WholeTable) -> None:

@@ -35,46 +35,32 @@ LEAST_GOLD = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
-    """How a loaded run labels.
+    """How a loaded run labels."""
 
-    Attributes:
-        text_column: The column of texts; None to look for one with a usual name, or take the only column.
-        in_flight: Maximum number of concurrent calls per model, in each process; None for that of the run.
-        ledger: Where paid calls are kept, a file or `postgresql://…`; None for the run's own ledger.
-        environment: Keys and base URLs; None for those of the process and of `.env`, wherever tables are labelled.
-        saving: When to stop asking, and what may be spent by each process.
-        own: Models and relations that the run was given as objects.
-    """
-
+    # the column of texts; None to look for one with a usual name, or take the only column
     text_column: str | None = None
+    # maximum number of concurrent calls per model, in each process; None for that of the run
     in_flight: int | None = None
+    # where paid calls are kept, a file or `postgresql://…`; None for the run's own ledger
     ledger: LedgerAddress | None = field(default=None, repr=False)  # it may have a password
+    # keys and base URLs; None for those of the process and of `.env`, wherever tables are labelled
     environment: Mapping[str, str] | None = field(default=None, repr=False)
-    saving: Saving = field(default_factory=Saving)
+    saving: Saving = field(default_factory=Saving)  # when to stop asking, and what may be spent by each process
+    # models and relations that the run was given as objects
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedRun:
-    """A fitted run, ready to be asked about texts.
+    """A fitted run, ready to be asked about texts."""
 
-    Attributes:
-        job: Its questions, with its models open.
-        settings: How to ask, and what may be spent.
-        model: What judges the votes.
-        frugal: How questions are saved; None when everything is asked.
-        on_drift: What becomes of labels for texts that differ from the gold rows: `review` or `accept`.
-        folder: The run folder.
-        ledger: Where its paid calls are kept.
-    """
-
-    job: Job
-    settings: ask.CollectSettings
-    model: Model
-    frugal: Frugal | None
-    on_drift: str = "review"
-    folder: Path
-    ledger: LedgerAddress
+    job: Job  # its questions, with its models open
+    settings: ask.CollectSettings  # how to ask, and what may be spent
+    model: Model  # what judges the votes
+    frugal: Frugal | None  # how questions are saved; None when everything is asked
+    on_drift: str = "review"  # what becomes of labels for texts that differ from the gold rows: `review` or `accept`
+    folder: Path  # the run folder
+    ledger: LedgerAddress  # where its paid calls are kept
 
     @property
     def strategy(self) -> Strategy | None:

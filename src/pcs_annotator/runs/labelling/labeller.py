@@ -37,19 +37,13 @@ RECENT_TEXTS, COMPARED_EVERY = 500, 50
 
 
 class LabelledTexts(NamedTuple):
-    """What is known about some texts.
+    """What is known about some texts."""
 
-    Attributes:
-        model: What judged them; while recent texts differ from the gold rows, it accepts nothing.
-        votes: The votes on them; None if there are none at all.
-        judged: Scores, labels, probabilities and which are accepted, as arrays; `model.judge` makes outcomes.
-        why: Why a text has no label; None if it has one.
-    """
-
-    model: Model
-    votes: Votes | None
+    model: Model  # what judged them; while recent texts differ from the gold rows, it accepts nothing
+    votes: Votes | None  # the votes on them; None if there are none at all
+    # scores, labels, probabilities and which are accepted, as arrays; `model.judge` makes outcomes
     judged: Verdicts | None
-    why: Sequence[str | None]
+    why: Sequence[str | None]  # why a text has no label; None if it has one
 
 
 class Labeller:
@@ -168,13 +162,9 @@ def _sum(one: Profile, other: Profile) -> Profile:
 
 @dataclass(slots=True)
 class RunEngine:
-    """A fitted run with its ledger and models open, and the thread whose event loop asks.
+    """A fitted run with its ledger and models open, and the thread whose event loop asks."""
 
-    Attributes:
-        process: The process that opened it.
-    """
-
-    process: int
+    process: int  # the process that opened it
     _loop: asyncio.AbstractEventLoop
     _closing: AsyncExitStack
     _labeller: Labeller

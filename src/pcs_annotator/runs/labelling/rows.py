@@ -75,29 +75,19 @@ class RowWriter:
     """Judges votes on rows and writes these in order, with their labels; use it as a context manager.
 
     The files appear at the end, and not at all after an error.
-
-    Attributes:
-        model: What judges the votes.
-        labels: The file for the user's columns, then the results; None for no file.
-        style: How that is written.
-        votes: The file for all votes, in the long form; None for no file.
-        graded: Whether that has columns for grades, whether or not a chunk has some.
-        people: Item → what people said about it.
-        gold: Item → its gold label, also from a person's file; of rows outside the sample, gold is in their table.
-        sample_of: How many rows the table has, if a sample of them is to be kept.
-        counts: How many rows have which label, so far.
-        sample: The rows of the sample, and the votes on them.
     """
 
-    model: Model
-    labels: Path | str | None
-    style: TableStyle = PLAIN
-    votes: Path | None = None
-    graded: bool = False
-    people: Mapping[str, Reviewed] = field(default_factory=dict)
+    model: Model  # what judges the votes
+    labels: Path | str | None  # the file for the user's columns, then the results; None for no file
+    style: TableStyle = PLAIN  # how that is written
+    votes: Path | None = None  # the file for all votes, in the long form; None for no file
+    graded: bool = False  # whether that has columns for grades, whether or not a chunk has some
+    people: Mapping[str, Reviewed] = field(default_factory=dict)  # item → what people said about it
+    # item → its gold label, also from a person's file; of rows outside the sample, gold is in their table
     gold: Mapping[str, str | None] = field(default_factory=dict)
-    sample_of: int | None = None
-    counts: Counts = field(default_factory=Counts, init=False)
+    sample_of: int | None = None  # how many rows the table has, if a sample of them is to be kept
+    counts: Counts = field(default_factory=Counts, init=False)  # how many rows have which label, so far
+    # the rows of the sample, and the votes on them
     sample: list[tuple[Dataset, Votes]] = field(default_factory=list, init=False)
     _open: ExitStack = field(default_factory=ExitStack, init=False)
     _labels: TableWriter | None = field(default=None, init=False)

@@ -36,23 +36,14 @@ _HIGHEST = 62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTable:
-    """The table of a run; a small one is its own sample.
+    """The table of a run; a small one is its own sample."""
 
-    Attributes:
-        stream: Reads it in chunks.
-        data: What changes whenever its rows do.
-        rows: How many it has.
-        sample: The rows that the run folder keeps and learns from.
-        known: Those, and the rows of an earlier sample that are still there.
-        sampled: Whether it has more rows than its sample.
-    """
-
-    stream: TableStream
-    data: str
-    rows: int
-    sample: Dataset
-    known: tuple[Item, ...]
-    sampled: bool = True
+    stream: TableStream  # reads it in chunks
+    data: str  # what changes whenever its rows do
+    rows: int  # how many it has
+    sample: Dataset  # the rows that the run folder keeps and learns from
+    known: tuple[Item, ...]  # those, and the rows of an earlier sample that are still there
+    sampled: bool = True  # whether it has more rows than its sample
 
 
 def is_large(stream: TableStream) -> bool:
@@ -196,19 +187,12 @@ def lost_rows(before: Sequence[Item], now: Sequence[Item], name: str) -> str:
 
 
 class Survey(NamedTuple):
-    """What a look at all rows of a table found.
+    """What a look at all rows of a table found."""
 
-    Attributes:
-        rows: How many there are.
-        sample: Those to learn from, in the order of the table; always with a column of ids.
-        found: Rows whose ids were asked for.
-        first_gold: Gold label → the first row that has it, from 1.
-    """
-
-    rows: int
-    sample: Dataset
-    found: Sequence[Item]
-    first_gold: dict[str, int]
+    rows: int  # how many there are
+    sample: Dataset  # those to learn from, in the order of the table; always with a column of ids
+    found: Sequence[Item]  # rows whose ids were asked for
+    first_gold: dict[str, int]  # gold label → the first row that has it, from 1
 
 
 def survey(stream: TableStream, kept: Collection[str] = (), wanted: Collection[str] = ()) -> Survey:

@@ -49,15 +49,11 @@ OUTDATED = "the run has changed and cannot be loaded: the log of the service say
 
 
 class TextError(NamedTuple):
-    """Why a text has no label.
+    """Why a text has no label."""
 
-    Attributes:
-        kind: `budget_reached`, `model_unavailable`, `ledger_unavailable`, or `unanswerable`, which is about this text.
-        message: A sentence.
-    """
-
+    # `budget_reached`, `model_unavailable`, `ledger_unavailable`, or `unanswerable`, which is about this text
     kind: str
-    message: str
+    message: str  # a sentence
 
     @property
     def of_text(self) -> bool:
@@ -77,21 +73,13 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classified:
-    """A text's label, or why it has none.
+    """A text's label, or why it has none."""
 
-    Attributes:
-        outcome: Label, confidence, decision and reason; None if a model or the ledger failed.
-        probabilities: Of each label, calibrated where the run allows that; empty without a label.
-        spent: What this text cost.
-        error: Why there is no label; None if there is one.
-        version: The model that judged it.
-    """
-
-    outcome: Outcome | None
-    probabilities: tuple[float, ...]
-    spent: Spent
-    error: TextError | None
-    version: str
+    outcome: Outcome | None  # label, confidence, decision and reason; None if a model or the ledger failed
+    probabilities: tuple[float, ...]  # of each label, calibrated where the run allows that; empty without a label
+    spent: Spent  # what this text cost
+    error: TextError | None  # why there is no label; None if there is one
+    version: str  # the model that judged it
 
 
 class Service:
