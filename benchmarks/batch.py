@@ -31,9 +31,8 @@ from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.runs.ask import CollectSettings, open_job
-from pcs_annotator.runs.batch.batches import BatchSettings
+from pcs_annotator.runs.batch.batches import BatchSettings, read_batches
 from pcs_annotator.runs.executors import ask_job
-from pcs_annotator.runs.files.batch_records import read_batches
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))

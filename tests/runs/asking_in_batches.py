@@ -18,9 +18,8 @@ from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs.ask import CollectSettings, open_job
-from pcs_annotator.runs.batch.batches import BatchSettings
+from pcs_annotator.runs.batch.batches import BatchRecord, BatchSettings, read_batches
 from pcs_annotator.runs.executors import ask_job
-from pcs_annotator.runs.files.batch_records import BatchRecord, read_batches
 from tests.stub import Behaviour, Stub, StubServer
 
 KEY = "sk-test-0123456789abcdef"

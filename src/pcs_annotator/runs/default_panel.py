@@ -26,7 +26,7 @@ from pcs_annotator.runs import ask
 from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.languages import usual_text_relation
 from pcs_annotator.runs.ledgers import ledger_exists
-from pcs_annotator.runs.relation_options import DEFAULT as PAPER
+from pcs_annotator.runs.resolve_config import DEFAULT as PAPER
 from pcs_annotator.runs.settings import Config
 
 GRADED = (ORIGINAL, "order")

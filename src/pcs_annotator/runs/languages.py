@@ -19,7 +19,7 @@ from pcs_annotator.relations.language import NAMES, known_language
 
 LOOKED_AT = 300
 UNCLEAR = "unclear"
-# a relation that does not apply to fewer texts than this share is not worth a warning.
+# A relation that does not apply to fewer texts than this share is not worth a warning.
 MANY = 0.05
 MOST = 0.5
 ANY_TEXT = ("order", "wording", "layout")

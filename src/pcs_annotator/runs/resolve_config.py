@@ -24,13 +24,15 @@ from pcs_annotator.core.task import (
     usual_instruction,
 )
 from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.relations.base import Relation
+from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.parse import Parser
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.runs.ask import ClusterSettings, CollectSettings
 from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings, read_config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.relation_options import DEFAULT, relation_options_of
-from pcs_annotator.runs.settings import SPENDING, Config, LearnSettings, Saving, all_settings
+from pcs_annotator.runs.settings import SPENDING, Config, LearnSettings, RelationSettings, Saving, all_settings
 from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
@@ -169,6 +171,20 @@ def collect_settings_of(
         cluster=cluster,
         own=own or OwnObjects(),
     )
+
+
+DEFAULT = ("voice", "double-negation", "synonym")
+"""The paper's relations."""
+
+
+def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> RelationOptions:
+    """Return how these settings turn names into relations."""
+    return RelationOptions(rewriter=rewriter, own=own_relations(settings), judged=settings.judge)
+
+
+def own_relations(settings: RelationSettings) -> dict[str, Relation]:
+    """Return the relations that the user defines in `pcs.toml`, by name."""
+    return {name: PromptedRelation(name, one.prompt, one.version, one.expects) for name, one in settings.own.items()}
 
 
 def labels_seen(dataset: Dataset) -> tuple[str, ...]:

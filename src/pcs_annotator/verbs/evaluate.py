@@ -19,8 +19,8 @@ from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
 from pcs_annotator.judging.evaluation.methods import Method, methods_named
 from pcs_annotator.judging.evaluation.relation_value import RelationValues, relation_values
 from pcs_annotator.judging.evaluation.scored import Splitting, refuse_without_gold
-from pcs_annotator.runs.expected import expected_labels
 from pcs_annotator.runs.files import runs
+from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import result_tables

@@ -20,7 +20,7 @@ from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers
 from pcs_annotator.runs.batch.waves import WayToAsk, ways_to_label
 from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.labelling.fitted import FittedRun, LoadOptions, open_fitted
+from pcs_annotator.runs.labelling.labeller import FittedRun, LoadOptions, open_fitted
 from pcs_annotator.runs.labelling.new_texts import open_texts, without_gold
 from pcs_annotator.runs.labelling.run_table import survey
 from pcs_annotator.runs.run import Run, refuse_lost_ledger

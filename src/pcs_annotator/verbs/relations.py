@@ -35,8 +35,14 @@ from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
 from pcs_annotator.runs.ask import pricing
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.relation_options import DEFAULT, own_relations, relation_options_of
-from pcs_annotator.runs.resolve_config import columns_of, reading_of, task_of
+from pcs_annotator.runs.resolve_config import (
+    DEFAULT,
+    columns_of,
+    own_relations,
+    reading_of,
+    relation_options_of,
+    task_of,
+)
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, refuse_inputs
 from pcs_annotator.tables.sources import read_source

@@ -27,7 +27,7 @@ from pcs_annotator.models.batch_apis import FileBatches
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.runs.batch import batches
-from pcs_annotator.runs.files.batch_records import write_batches
+from pcs_annotator.runs.batch.batches import write_batches
 from tests.runs.asking_in_batches import MODELS, Desk, MajorityOfThree, at_desk, texts
 from tests.stub import Behaviour
 

@@ -46,7 +46,7 @@ KEY_VARIABLES = {
     "huggingface": ("HUGGINGFACE_API_KEY", "HF_TOKEN", "HUGGINGFACEHUB_API_TOKEN"),
 }
 NO_KEY = "none"
-# a user's prompt may shorten, expand and reorder texts more than the built-in ones.
+# A user's prompt may shorten, expand and reorder texts more than the built-in ones.
 OWN_PROMPT = Expectation(reorders=True, shortest=0.3, longest=3.0, renumbers=True)
 
 
@@ -115,7 +115,7 @@ def own_relation(name: str, how: OwnRelation, checked: bool | None = None) -> Re
         made = FunctionRelation(name, how, expects=OWN_PROMPT)  # type: ignore[arg-type]  # no relation
     if checked is None:
         checked = isinstance(how, str)
-    # a combined relation is not checked, even if it has only one part.
+    # A combined relation is not checked, even if it has only one part.
     return made if checked else InTurn(name, (made,))
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEXT, LABEL = "text", "label"
-# a column with more distinct values than this is unlikely to be a label column.
+# A column with more distinct values than this is unlikely to be a label column.
 MOST_LABELS_TO_GUESS = 50
 GENERATE = "pass generate_annotations=True to ask the models"
 _TAG = re.compile(r"<\s*label\s*>([^<>]*)<\s*/\s*label\s*>", re.IGNORECASE)

@@ -21,8 +21,7 @@ from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs.executors import asking
-from pcs_annotator.runs.labelling.fitted import FittedRun
-from pcs_annotator.runs.labelling.labeller import Labeller
+from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller
 from pcs_annotator.runs.labelling.run_table import data_hash_of, sampled_rows, taken
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.result_columns import Results, people_columns, with_columns

@@ -27,8 +27,7 @@ from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.label_studio import Interface, prediction
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling.fitted import FittedRun, LoadOptions, open_fitted
-from pcs_annotator.runs.labelling.labeller import Labeller, RecentTexts
+from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, RecentTexts, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
 

@@ -17,9 +17,8 @@ from pcs_annotator.core.result_names import input_names, result_names
 from pcs_annotator.core.task import Item
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs import ask, folder_votes, ledgers
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.files.whole_table import WholeTable, read_whole, write_whole
-from pcs_annotator.runs.labelling.fitted import FittedRun, job_of
+from pcs_annotator.runs.files.runs import RunFolder, WholeTable, read_whole, write_whole
+from pcs_annotator.runs.labelling.labeller import FittedRun, job_of
 from pcs_annotator.runs.labelling.rows import RowWriter, label_all
 from pcs_annotator.runs.labelling.run_table import RunTable
 from pcs_annotator.runs.learn import Learned

@@ -26,8 +26,7 @@ from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.runs.gold import labels_by_people
-from pcs_annotator.runs.relation_options import relation_options_of
-from pcs_annotator.runs.resolve_config import task_of
+from pcs_annotator.runs.resolve_config import relation_options_of, task_of
 from pcs_annotator.runs.review.values import Query, ShownVote
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run import Run
