@@ -25,6 +25,8 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("option", "--design"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
     ("option", "--calls"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
     ("option", "--free"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
+    ("option", "--audit"): "pcs review RUN draws accepted rows to check, in its queue audit",
+    ("option", "--verdicts"): "pcs review RUN takes verdicts on accepted rows, in its queue audit",
     ("option", "--shard"): "use --executor ray, or run parts of the table with one --ledger, and then the whole table",
     ("command", "pcs merge"): "pcs run DATA --ledger LEDGER labels the whole table from the answers in one ledger",
     ("optimiser", "least-squares"): "use 'lr' instead",

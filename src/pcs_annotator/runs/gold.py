@@ -31,8 +31,6 @@ class FromPeople:
     """Files that people filled in, and how many rows to write for them next."""
 
     gold: Path | None = None  # a file with gold labels, such as `to_label.csv` filled in
-    verdicts: Path | None = None  # a file with verdicts on accepted rows, `audit.csv` filled in
-    audit: int = 0  # how many accepted rows to draw for a person to check
     to_label: int = ROWS_TO_LABEL  # how many rows to write for a person to label
     gold_wins: bool = False  # whether to accept labels in `gold` that contradict the data or each other
     reading: Reading = AS_FOUND  # how these files are to be read

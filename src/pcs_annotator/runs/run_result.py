@@ -115,7 +115,6 @@ class RunResult:
         bounded: Answers in which a label that the server did not list may have more than 1 %.
         seconds: The duration of each step.
         to_label: Rows written for a person to label; None when the run was only opened.
-        to_audit: Number of accepted rows written for a person to check.
         verdicts: What people said in a review.
         random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
         assumed: Those that came with the data, so that this is only assumed; None for all.
@@ -141,7 +140,6 @@ class RunResult:
     bounded: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     to_label: HandedOut | None = None
-    to_audit: int = 0
     verdicts: ReviewVerdicts = field(default_factory=ReviewVerdicts)
     random_sample: Mask | None = None
     assumed: Mask | None = None

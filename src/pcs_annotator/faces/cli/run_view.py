@@ -66,7 +66,6 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "decisions": dict(result.counts.decisions),
         "to_label": result.to_label and {**result.to_label._asdict(), "file": str(result.folder.to_label)},
         "verdicts": result.verdicts.counts,
-        "to_audit": {"rows": result.to_audit, "file": str(result.folder.audit)} if result.to_audit else None,
     }
 
 
@@ -97,10 +96,6 @@ def _to_label(result: RunResult) -> Iterator[b.Block]:
     if sample is not None and sample.rows:
         yield b.text(f"{TO_LABEL[sample.kind].format(rows=count(sample.rows))}: ", b.strong(str(folder.to_label)))
         yield b.note(f"fill in the column gold, then run: pcs fit {folder.path} --gold {folder.to_label}")
-    if result.to_audit:
-        yield b.text(f"{count(result.to_audit)} accepted rows to check: ", b.strong(str(folder.audit)))
-        then = f"pcs fit {folder.path} --verdicts {folder.audit}"
-        yield b.note(f"write right or wrong into the column verdict, then run: {then}")
 
 
 def _asked(result: RunResult) -> Iterator[b.Block]:

@@ -40,7 +40,6 @@ class RunFolder:
     coders = _File("coders.csv")  # labels that several people gave after the run, a column for each of them
     to_label = _File("to_label.csv")  # rows that a person should label next
     drawn = _File("drawn.csv")  # which rows were written out for people so far, and how they were chosen
-    audit = _File("audit.csv")  # accepted rows for a person to check
     ledger = _File("ledger.db")  # every paid call
     paid = _File("paid.json")  # what commands in this folder paid for, if it shares a ledger with others
     batches = _File("batches.json")  # batches at their providers, open and ended
@@ -69,7 +68,7 @@ class RunFolder:
 
     def set_results_aside(self) -> Path:
         """Move all results and gold labels into one dated folder within this one; the ledger stays where it is."""
-        results = (self.items, self.to_label, self.audit, self.drawn, self.variants, self.votes, self.model)
+        results = (self.items, self.to_label, self.drawn, self.variants, self.votes, self.model)
         shown = (self.evaluation, self.methods, self.report, self.labelled, self.looks, self.whole, self.all_votes)
         place = self.path / "earlier"
         if place.exists():  # left by an interruption
