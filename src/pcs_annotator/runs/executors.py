@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pcs_annotator.asking.batches.waves import ask_in_waves, check_batches
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.collect import as_async, run_job
 from pcs_annotator.asking.engine.job import Job
@@ -25,7 +26,6 @@ from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.batch.waves import ask_in_waves, check_batches
 from pcs_annotator.runs.own_objects import RelationLike
 from pcs_annotator.runs.ray_cluster import ask_on_cluster, check_cluster
 from pcs_annotator.tables.sources import items_of

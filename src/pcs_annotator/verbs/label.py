@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from pcs_annotator.asking.batches.waves import ways_to_label
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.core.bill import Bill, Plan
+from pcs_annotator.core.bill import Bill, Plan, WayToAsk
 from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
@@ -18,7 +19,6 @@ from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, rounds_of
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers
-from pcs_annotator.runs.batch.waves import WayToAsk, ways_to_label
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.labelling.labeller import FittedRun, LoadOptions, open_fitted
 from pcs_annotator.runs.labelling.new_texts import open_texts, without_gold
@@ -144,12 +144,6 @@ def _scaled(plan: Plan, job: Job, spending: Spending) -> Plan:
     def scaled(bill: Bill) -> Bill:
         parts = rewritten if bill.purpose == "rewrite" else shares[bill.model]
         share = sum(parts) / len(parts)
-        return replace(
-            bill,
-            calls=round(bill.calls * share),
-            input_tokens=round(bill.input_tokens * share),
-            output_tokens=round(bill.output_tokens * share),
-            usd=None if bill.usd is None else bill.usd * share,
-        )
+        return bill.scaled(lambda number: round(number * share), lambda usd: usd * share)
 
-    return replace(plan, models=tuple(scaled(bill) for bill in plan.models))
+    return replace(plan, models=tuple(map(scaled, plan.models)))

@@ -7,12 +7,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pcs_annotator.core.bill import Plan
+from pcs_annotator.asking.batches.waves import ways_to_run
+from pcs_annotator.core.bill import Plan, WayToAsk
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, ledgers, resolve_config
-from pcs_annotator.runs.batch.waves import WayToAsk, ways_to_run
 from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.run_table import open_table

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.bill import Bill, Plan
+from pcs_annotator.core.bill import Bill, Plan, WayToAsk
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.faces.cli import learned_view
-from pcs_annotator.runs.batch.waves import WayToAsk
 from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.languages import Languages
 from pcs_annotator.runs.run_result import SILENCES, RunResult
