@@ -65,14 +65,10 @@ def default_panel(
     text_relation: str = HARD[-1],
     unsure: Sequence[str] = (),
 ) -> DefaultPanel:
-    """Return what to ask each model.
+    """Return what to ask each model, given which models give log-probabilities, `unsure` ones among them.
 
-    Args:
-        gives: Model → whether it gives log-probabilities; they are then asked for.
-        labels: Number of labels.
-        rewriter: Whether a model that rewrites texts is named.
-        text_relation: The last of the questions to models that give labels only: a rule that can change these texts.
-        unsure: Models that are only taken to give log-probabilities.
+    `labels` is the number of labels, `rewriter` whether a model that rewrites texts is named, and `text_relation` the
+    last of the questions to models that give labels only: a rule that can change these texts.
     """
     usual = HARD if labels > 2 else HARD_TWO_LABELS
     hard = (*usual[:-1], text_relation, *(PAPER if rewriter else ()))
@@ -121,10 +117,9 @@ class Support:
     def panel(self, probe: Item | None = None, tally: Tally | None = None, *, unsure_give: bool = True) -> DefaultPanel:
         """Return what to ask.
 
-        Args:
-            probe: A first text to ask about if only its answer can tell; the answer is not lost. By default none.
-            tally: Where to count the calls for it.
-            unsure_give: Whether models of which only an answer can tell are taken to give log-probabilities.
+        `probe` is a first text to ask about if only its answer can tell; the answer is not lost, and `tally` counts the
+        calls for it. `unsure_give` says whether models of which only an answer can tell are taken to give
+        log-probabilities.
         """
         job = self._job(self.annotators)
         run_sync(lambda: ask.close_models(job))

@@ -98,14 +98,7 @@ def reusable_votes(
 
 
 def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], items: Sequence[Item]) -> Votes:
-    """Return the votes of a run: those in its file or, after a stop, all that the ledger has; no model is called.
-
-    Args:
-        folder: The run.
-        config: Its settings.
-        start: Its `run.json`.
-        items: Its rows.
-    """
+    """Return the votes of a run: those in its file or, after a stop, all that the ledger has; no model is called."""
     votes = _filed_votes(folder, config, start, [item.id for item in items])
     if votes is None and ledgers.ledger_exists(ledgers.ledger_of(folder, config)):
         votes = _from_ledger(folder, config, items, start.get("asked", ""))

@@ -179,14 +179,8 @@ def read_labels(
 ) -> list[GivenGold]:
     """Return the labels of a person's file without those for other texts; the last of several for one row wins.
 
-    Ids and labels that a spreadsheet changed, such as `1.0` for `1`, are those of the data.
-
-    Args:
-        people: The file, and how to read it.
-        texts: Item id → text; empty where the text is unknown.
-        labels: The label set.
-        source: What has no such id, for messages.
-        used: The columns of the data, which the file may have too.
+    Ids and labels that a spreadsheet changed, such as `1.0` for `1`, are those of the data. `texts` are by id, empty
+    where unknown; messages call what has them `source`. The file may have the columns of the data (`used`).
     """
     assert people.gold is not None
     path, found, other = people.gold, dict[str, GivenGold](), list[str]()

@@ -50,12 +50,7 @@ SAMPLED = "rows"
 
 
 class Run:
-    """A run folder, of which every part is read when it is first needed.
-
-    Attributes:
-        folder: The folder.
-        config: The settings of the run.
-    """
+    """A run folder, of which every part is read when it is first needed."""
 
     def __init__(self, folder: RunFolder, config: Config, **parts: Any) -> None:
         """Take a run whose `parts`, such as `dataset` and `answers`, may be in memory already."""

@@ -18,7 +18,7 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import CommandSettings, Config
-from pcs_annotator.tables import sources, tables
+from pcs_annotator.tables import sources
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.tabular import table_stem
@@ -71,10 +71,6 @@ class RunRequest(CommandSettings):
                 if earlier.start.get("data") == str(self.data):
                     return resolve_config.reading_of(earlier.config)
         return given
-
-    def read_data(self, stream: TableStream | None = None) -> tables.Dataset:
-        """Read all rows of the user's table."""
-        return (stream or self.open_data()).read()
 
     def support(self, config: Config, items: Sequence[Item]) -> Support:
         """Return what tells which questions the models can answer about some texts."""

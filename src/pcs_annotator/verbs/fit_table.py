@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from pcs_annotator.tables.table_writer import WRITTEN, TableStyle
 from pcs_annotator.tables.tabular import as_arrow, table_name
 from pcs_annotator.tables.votes import VoteTable, read_vote_table
 from pcs_annotator.tables.workbook import excel_dialect
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ def test_chunks_side_by_side_are_labelled_as_the_whole_table_is_and_copies_are_p
     run = RunFolder(tmp_path / "run")
     data = write_texts(tmp_path / "new.csv", range(1000, 1040))
     request = RunRequest(data=data, folder=run.path, config=Config())
-    items = request.read_data().items
+    items = request.open_data().read().items
 
     async def in_chunks() -> tuple[list[LabelledTexts], int, int]:
         fitted = open_fitted(Run.open(run.path), LoadOptions(environment={}))

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,9 +30,6 @@ from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.runs.classic.files import ClassicDataset, with_annotations, write_annotations
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.own_objects import as_relations, is_relation, name_annotators
-
-if TYPE_CHECKING:
-    pass
 
 OwnRelation = str | Rewriting | Relation
 """A prompt, a function that returns a text or None, or a relation."""

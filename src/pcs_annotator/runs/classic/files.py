@@ -183,11 +183,7 @@ def with_annotations(
 ) -> pa.Table:
     """Return the dataset's columns, then all rewrites, then the answers of each annotator.
 
-    Args:
-        dataset: The annotated dataset.
-        rows: Which of its rows were annotated.
-        rewrites: Relation → the rewrite of each of these rows, or None; relations as in `votes`.
-        votes: One item for each of these rows.
+    `rows` says which rows were annotated; `rewrites` (by relation, as in `votes`) and `votes` have one item for each.
     """
     import pyarrow as pa
 

@@ -199,12 +199,7 @@ class Labeller:
     """Asks a fitted run about texts and judges the votes.
 
     Texts may be asked about at the same time: they share models, budget, pace and calls under way. The caller holds
-    the lock of the ledger, if it has one, and closes the models.
-
-    Attributes:
-        fitted: The run.
-        asker: How it asks; its tracker has what was spent on all texts.
-        recent: Whether the last texts are answered like those of the run.
+    the lock of the ledger, if it has one, and closes the models. The asker's tracker has what was spent on all texts.
     """
 
     def __init__(self, fitted: FittedRun, asker: Asker, prepared: PreparedJob) -> None:
@@ -263,13 +258,10 @@ class Labeller:
 
 
 class RecentTexts:
-    """Compares the last few hundred different texts with those of the run.
-
-    Attributes:
-        found: Whether they differ; None before the first comparison, or if the run kept nothing to compare with.
-    """
+    """Compares the last few hundred different texts with those of the run."""
 
     def __init__(self, before: Profile | None, on_drift: str = "review") -> None:
+        # whether they differ; None before the first comparison, or if the run kept nothing to compare with
         self.found: Drift | None = None
         self._before, self._on_drift = before, on_drift
         self._texts: dict[int, None] = {}

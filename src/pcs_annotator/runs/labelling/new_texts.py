@@ -59,7 +59,7 @@ class TextsInMemory:
 
     def __init__(self, request: RunRequest, stream: TableStream, out: Path | str | None) -> None:
         self._request, self._stream, self._out = request, stream, out
-        self._dataset = request.read_data(stream)
+        self._dataset = stream.read()
         self._in_the_way = False
 
     def check(self) -> int:

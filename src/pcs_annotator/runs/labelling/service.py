@@ -86,17 +86,11 @@ class Service:
 
     Other commands and services may use its ledger at the same time: each call is claimed before it is paid for. When
     `pcs fit` or `pcs run` changes the folder, the new model is loaded, and judges the texts that come then.
-
-    Attributes:
-        folder: The run folder.
-        name: Its name.
-        outdated: That a changed run could not be loaded, in plain words; empty if the current one is in use.
     """
 
     def __init__(self, folder: Path, options: LoadOptions, say: Say = lambda line: None) -> None:
-        self.folder = RunFolder(folder)
-        self.name = folder.resolve().name
-        self.outdated = ""
+        self.folder, self.name = RunFolder(folder), folder.resolve().name
+        self.outdated = ""  # that a changed run could not be loaded, in plain words; empty if the current one is in use
         self._options, self._say = options, say
         self._moved_ledger = str(options.ledger or "")
         self._closing = ExitStack()
