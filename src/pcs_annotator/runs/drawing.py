@@ -23,12 +23,12 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import audit, draw_rows
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
-from pcs_annotator.runs.files import human_files
-from pcs_annotator.runs.files.human_files import DrawnRow, SampleKind
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import Gold
 from pcs_annotator.runs.review_state import ReviewVerdicts
+from pcs_annotator.tables import human_files
 from pcs_annotator.tables.files import set_aside
+from pcs_annotator.tables.human_files import DrawnRow, SampleKind
 
 MOST_ROWS_TO_LABEL = 300
 

@@ -15,11 +15,11 @@ from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import as_known, refuse_contradictions, same_text, text_hash
-from pcs_annotator.core.task import Item, label_lookup, unknown_label
-from pcs_annotator.runs.files import human_files
-from pcs_annotator.runs.files.human_files import GivenByCoders, GivenGold
+from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
+from pcs_annotator.tables import human_files
+from pcs_annotator.tables.human_files import GivenByCoders, GivenGold
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 
@@ -152,12 +152,11 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
     warning.
     """
     assert people.gold is not None
-    path, lookup = people.gold, label_lookup(labels)
+    path = people.gold
     texts = {item.id: item.text for item in dataset.items}
     given = read_labels(people, texts, labels, "run", dataset.columns)
     for one in given:
-        if one.label.casefold() not in lookup:
-            raise unknown_label(one.label, labels, f"{path.name}, row {one.row}, column gold")
+        label_code(one.label, labels, f"{path.name}, row {one.row}, column gold")  # raises for an unknown one
     before = human_files.read_gold(folder.gold) if folder.gold.exists() else []
     drawn = kinds_by_row(folder) if folder.drawn.exists() else None
     merged = {one.id: one for one in before}

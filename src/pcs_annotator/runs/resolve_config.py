@@ -15,14 +15,7 @@ from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
-from pcs_annotator.core.task import (
-    Task,
-    check_labels,
-    label_lookup,
-    refuse_line_breaks,
-    unknown_label,
-    usual_instruction,
-)
+from pcs_annotator.core.task import Task, check_labels, label_code, refuse_line_breaks, usual_instruction
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions
@@ -210,10 +203,9 @@ def labels_seen(dataset: Dataset) -> tuple[str, ...]:
 
 def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
     """Raise for a gold label that is not in the label set, before anything is paid for."""
-    known = label_lookup(labels)
     for row, value in enumerate(dataset.gold, 1):
-        if value is not None and value.casefold() not in known:
-            raise unknown_label(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
+        if value is not None:
+            label_code(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
     # a label that only one of several people gave is no gold label
     Coders.of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)
 

@@ -13,9 +13,9 @@ from functools import cache
 from inspect import signature
 from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
 
+from pcs_annotator.base.fields import TABLES, Section, Setting, setting, settings_in
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.runs.fields import TABLES, Section, Setting, setting, settings_in
 
 T = TypeVar("T")
 LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens", "prices")

@@ -15,15 +15,15 @@ from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED, text_hash
 from pcs_annotator.core.review import SEQUENCE, Queue, Verdict
 from pcs_annotator.core.task import label_lookup, unknown_label
-from pcs_annotator.runs.files import label_studio
-from pcs_annotator.runs.files.label_studio import RowToAnswer, StudioAnswer
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.review.queues import Queues, lock_review
 from pcs_annotator.runs.review.rows import DECISIONS, Rows
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, now
 from pcs_annotator.runs.run import Run
+from pcs_annotator.tables import label_studio
 from pcs_annotator.tables.files import atomic_path, check_ending, make_way, refuse_existing
+from pcs_annotator.tables.label_studio import RowToAnswer, StudioAnswer
 from pcs_annotator.version import __version__
 
 ROWS_DRAWN = 100

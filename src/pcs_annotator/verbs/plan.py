@@ -12,11 +12,11 @@ from pcs_annotator.core.bill import Plan, WayToAsk
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.models.provider import unasked
+from pcs_annotator.relations.languages import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
 from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.run_table import open_table
-from pcs_annotator.runs.languages import Languages, languages_of
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
 

@@ -17,6 +17,7 @@ from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.relations.languages import languages_of
 from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
 from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.files.config import config_to_dict
@@ -24,7 +25,6 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import check_gold, gold_of
 from pcs_annotator.runs.labelling.run_table import RunTable, open_table, refuse_other_work
 from pcs_annotator.runs.labelling.whole import label_whole
-from pcs_annotator.runs.languages import languages_of
 from pcs_annotator.runs.run import SAMPLED, Run, refuse_lost_ledger, settings_of_fits
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult

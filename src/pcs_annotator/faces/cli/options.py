@@ -16,9 +16,9 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import click
 
 from pcs_annotator.base.errors import ConfigError, PcsWarning
+from pcs_annotator.base.fields import Setting
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.runs import settings
-from pcs_annotator.runs.fields import Setting
 from pcs_annotator.runs.settings import EXECUTION, LIMITS, all_settings
 from pcs_annotator.tables.tabular import table_place
 

@@ -11,7 +11,6 @@ from pcs_annotator.core.bill import Bill, Plan, WayToAsk
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.faces.cli import learned_view
 from pcs_annotator.runs.default_panel import DefaultPanel
-from pcs_annotator.runs.languages import Languages
 from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing import to_terminal
@@ -133,13 +132,14 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
         "panel": panel and {"relations": panel.relations, "questions": panel.questions, "reasons": panel.reasons},
         "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
         "ways": [way._asdict() for way in planned.ways],
-        "languages": planned.languages and languages_json(planned.languages),
+        "languages": languages_json(planned),
         "without_logprobs": planned.without_logprobs and calls_json(planned.without_logprobs),
     }
 
 
-def languages_json(languages: Languages) -> dict[str, Any]:
-    """Return languages, and what relations can do with them, as plain values."""
+def languages_json(planned: RunPlan) -> dict[str, Any]:
+    """Return the languages of the texts, and what relations can do with them, as plain values."""
+    languages = planned.languages
     return {
         "texts_looked_at": len(languages.sample),
         "texts": languages.counts,

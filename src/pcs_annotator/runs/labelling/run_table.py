@@ -15,13 +15,13 @@ from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Array, Mask
 from pcs_annotator.core.gold import same_text
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.core.task import Item, label_lookup, unknown_label
+from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs import resolve_config, review_state
-from pcs_annotator.runs.files import human_files
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run import SAMPLED, Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
+from pcs_annotator.tables import human_files
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_stream import IdCheck, TableStream
 from pcs_annotator.tables.tables import Dataset
@@ -112,11 +112,8 @@ def _seen_by_people(folder: RunFolder) -> Collection[str]:
 def _refuse_other_gold(found: Survey, config: Config, stream: TableStream) -> None:
     """Raise for a gold label that is not in the label set; the sample no longer knows its row."""
     if config.task.labels:
-        known = label_lookup(config.task.labels)
         for label, row in found.first_gold.items():
-            if label.casefold() not in known:
-                where = f"{stream.name}, row {row}, column {stream.columns.gold_source}"
-                raise unknown_label(label, config.task.labels, where)
+            label_code(label, config.task.labels, f"{stream.name}, row {row}, column {stream.columns.gold_source}")
 
 
 def _hash_of(items: Sequence[Item]) -> str:

@@ -25,11 +25,11 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.files.label_studio import Interface, prediction
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, RecentTexts, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
+from pcs_annotator.tables.label_studio import Interface, prediction
 
 GATHER_SECONDS = 0.05
 """Texts whose votes are complete within this time are judged together: alone, each takes 1 ms, 50 times more."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.runs.files.human_files import (
+from pcs_annotator.tables.human_files import (
     DrawnRow,
     GivenGold,
     read_drawn,
