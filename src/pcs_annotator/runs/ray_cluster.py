@@ -132,9 +132,15 @@ class Work:
         environment = _NotedEnvironment(settings.environment or read_environment(Path.cwd()))
         # what counts and shows stays here
         settings = replace(settings, environment=environment, tally=Tally(), progress=False, on_variant=None)
-        how = {"strategy": strategy, "ledger": ledger, "run": run}
-        annotators = [annotator for annotator, _ in job.annotators]
-        work = cls(task=job.task, annotators=annotators, relations=job.relations, settings=settings, **how)
+        work = cls(
+            task=job.task,
+            annotators=[annotator for annotator, _ in job.annotators],
+            relations=job.relations,
+            settings=settings,
+            strategy=strategy,
+            ledger=ledger,
+            run=run,
+        )
         work.open()
         needed = {name: environment[name] for name in sorted(environment.noted) if name in environment}
         return replace(work, settings=replace(settings, environment=needed))
