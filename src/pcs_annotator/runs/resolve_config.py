@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -182,11 +183,7 @@ def own_relations(settings: RelationSettings) -> dict[str, Relation]:
 
 def labels_seen(dataset: Dataset) -> tuple[str, ...]:
     """Return the labels of the gold column, sorted; of spellings that differ in case only, the most common one."""
-    spellings: dict[str, dict[str, int]] = {}
-    for value in dataset.gold:
-        if value is not None:
-            counts = spellings.setdefault(value.casefold(), {})
-            counts[value] = counts.get(value, 0) + 1
+    spellings = usual_spellings(dataset.gold)
     if not spellings:
         raise LabelError(
             f"no labels: name them with --labels a,b,c, or each with --label, or fill a column gold in {dataset.name}"
@@ -198,7 +195,15 @@ def labels_seen(dataset: Dataset) -> tuple[str, ...]:
         )
     rows = [f"{dataset.name}, id {item.id!r}, column {dataset.columns.gold_source}" for item in dataset.items]
     refuse_doubtful(dataset.gold, rows, "name all labels with --labels, or each with --label")
-    return tuple(sorted(max(counts, key=lambda name: (counts[name], name)) for counts in spellings.values()))
+    return tuple(sorted(spellings.values()))
+
+
+def usual_spellings(values: Iterable[str | None]) -> dict[str, str]:
+    """Return label in lower case → its most common spelling."""
+    found: dict[str, Counter[str]] = {}
+    for value in filter(None, values):
+        found.setdefault(value.casefold(), Counter())[value] += 1
+    return {key: max(counts, key=lambda name: (counts[name], name)) for key, counts in found.items()}
 
 
 def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
@@ -206,7 +211,7 @@ def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
     for row, value in enumerate(dataset.gold, 1):
         if value is not None:
             label_code(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
-    # a label that only one of several people gave is no gold label
+    # a label that only one of several people gave is not a gold label
     Coders.of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)
 
 

@@ -66,7 +66,7 @@ def plan(request: RunRequest) -> RunPlan:
 
 
 def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> RunPlan:
-    """Return the plan for a table of so many rows, given all of them or a sample."""
+    """Return the plan for a table with this number of rows, given all of them or a sample."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     ledger = ledgers.ledger_of(RunFolder(request.folder), config)

@@ -172,7 +172,9 @@ def check_relations(request: CheckRequest) -> dict[str, Coverage]:
         refuse_existing(request.out, replace=request.replace)
     config = request.config
     items = read_source(request.file, columns_of(config), request.limit, reading_of(config)).items
-    flips = _flips(request.votes) if request.votes is not None else {}
+    flips: dict[str, Flips] = {}
+    if (votes := request.votes) is not None:
+        flips = flips_by_relation(Votes.from_table(RunFolder(votes).votes if votes.is_dir() else votes))
     variants: list[tuple[Item, Variant]] = []
 
     async def all_of_them() -> dict[str, Coverage]:
@@ -190,10 +192,6 @@ def check_relations(request: CheckRequest) -> dict[str, Coverage]:
         make_way(request.out)
         _write_variants(request.out, variants)
     return found
-
-
-def _flips(path: Path) -> dict[str, Flips]:
-    return flips_by_relation(Votes.from_table(RunFolder(path).votes if path.is_dir() else path))
 
 
 async def _measured(

@@ -143,9 +143,8 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tall
 def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectSettings:
     """Return how to ask, with what is left of the budget."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
-    settings = replace(settings, progress=request.progress, tally=tally)
-    budget = settings.budget.after(tally.calls)
-    return replace(settings, budget=budget, batches=request.batches(config.ask.executor))
+    budget, batches = settings.budget.after(tally.calls), request.batches(config.ask.executor)
+    return replace(settings, progress=request.progress, tally=tally, budget=budget, batches=batches)
 
 
 def _asked(

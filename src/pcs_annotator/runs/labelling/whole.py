@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -60,17 +61,8 @@ def label_whole(
     writer = replace(_writer(recorded, model, labels, spreadsheet_safe), votes=folder.all_votes, graded=graded)
     label_all(table.stream, table.data, fitted, writer)
     _count_both(sampled, tally, before)
-    whole = WholeTable(
-        counts=writer.counts,
-        columns=list(input_names(table.stream.schema.names, result_names(recorded.votes.labels)).values()),
-        made_from=made_from,
-        signature=signature(labels, folder.path),
-        spreadsheet_safe=spreadsheet_safe,
-        tally=sampled.to_dict(),
-        ledger=folder_votes.ledger_state(ledger),
-    )
-    write_whole(folder, whole)
-    return _with_coverage(learned, whole.counts)
+    counted = {"tally": sampled.to_dict(), "ledger": folder_votes.ledger_state(ledger)}
+    return _kept(recorded, learned, writer, table.stream.schema.names, made_from=made_from, **counted)
 
 
 def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) -> Learned:
@@ -90,17 +82,22 @@ def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) ->
             chunk = replace(recorded.dataset, table=rows.take(len(votes)), items=items, gold=())
             writer.write(chunk, votes)
         rows.refuse_more()
-    data = start.get("data_hash", "")
-    again = replace(
-        whole,
+    made_from = _made_from(recorded, learned.model, start.get("data_hash", ""), spreadsheet_safe=spreadsheet_safe)
+    counted = {"tally": whole.tally, "ledger": whole.ledger}
+    return _kept(recorded, learned, writer, whole.columns, made_from=made_from, **counted)
+
+
+def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collection[str], **more: Any) -> Learned:
+    """Note what was written about all rows; return what was learned, with exact counts in its promise."""
+    whole = WholeTable(
         counts=writer.counts,
-        columns=list(input_names(whole.columns, result_names(recorded.votes.labels)).values()),
-        made_from=_made_from(recorded, learned.model, data, spreadsheet_safe=spreadsheet_safe),
-        signature=signature(folder.labels, folder.path),
-        spreadsheet_safe=spreadsheet_safe,
+        columns=list(input_names(columns, result_names(recorded.votes.labels)).values()),
+        signature=signature(recorded.folder.labels, recorded.folder.path),
+        spreadsheet_safe=writer.style.spreadsheet_safe,
+        **more,
     )
-    write_whole(folder, again)
-    return _with_coverage(learned, writer.counts)
+    write_whole(recorded.folder, whole)
+    return _with_coverage(learned, whole.counts)
 
 
 class _RowReader:
