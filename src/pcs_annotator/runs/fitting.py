@@ -11,7 +11,7 @@ from typing import Any
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.base.errors import MismatchError, PcsWarning, TableError
 from pcs_annotator.runs.gold import FromPeople
-from pcs_annotator.runs.labelling.whole import relabel_whole
+from pcs_annotator.runs.labelling.rows import relabel_whole
 from pcs_annotator.runs.learn import learned_from
 from pcs_annotator.runs.run import REFIT, Run, settings_of_fits
 from pcs_annotator.runs.run_result import RunResult

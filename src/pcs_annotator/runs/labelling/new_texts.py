@@ -23,9 +23,8 @@ from pcs_annotator.runs.certificate_text import about_confidence, promised
 from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.labelling.labeller import FittedRun, job_of
-from pcs_annotator.runs.labelling.rows import RowWriter, label_all
+from pcs_annotator.runs.labelling.rows import RowWriter, label_all, with_counted_coverage
 from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined, lost_rows
-from pcs_annotator.runs.labelling.whole import with_counted_coverage
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables import sources, tables
