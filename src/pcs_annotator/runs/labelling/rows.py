@@ -222,8 +222,8 @@ def label_whole(
     writer = replace(_writer(recorded, model, labels, spreadsheet_safe), votes=folder.all_votes, graded=graded)
     label_all(table.stream, table.data, fitted, writer)
     _count_both(sampled, tally, before)
-    counted = {"tally": sampled.to_dict(), "ledger": folder_votes.ledger_state(ledger)}
-    return _kept(recorded, learned, writer, table.stream.schema.names, made_from=made_from, **counted)
+    found = {"made_from": made_from, "tally": sampled.to_dict(), "ledger": folder_votes.ledger_state(ledger)}
+    return _kept(recorded, learned, writer, table.stream.schema.names, **found)
 
 
 def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) -> Learned:
@@ -244,8 +244,7 @@ def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) ->
             writer.write(chunk, votes)
         rows.refuse_more()
     made_from = _made_from(recorded, learned.model, start.get("data_hash", ""), spreadsheet_safe=spreadsheet_safe)
-    counted = {"tally": whole.tally, "ledger": whole.ledger}
-    return _kept(recorded, learned, writer, whole.columns, made_from=made_from, **counted)
+    return _kept(recorded, learned, writer, whole.columns, made_from=made_from, tally=whole.tally, ledger=whole.ledger)
 
 
 def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collection[str], **more: Any) -> Learned:
