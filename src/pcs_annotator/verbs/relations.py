@@ -13,9 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
 from pcs_annotator.asking.annotators.prompt import build_messages
-from pcs_annotator.asking.engine.ask import Asker, Rewriter
-from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
-from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.engine.ask import Rewriter
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
@@ -33,7 +31,7 @@ from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prepared import prepared
 from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
-from pcs_annotator.runs.ask import pricing
+from pcs_annotator.runs.ask import CollectSettings, open_asker
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.resolve_config import (
     DEFAULT,
@@ -229,8 +227,7 @@ async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[S
             ledger = open_ledger(path)
             stack.enter_context(ledger)
             stack.push_async_callback(model.close)
-            asker = Asker(ledger, BudgetTracker(Budget()), Tally(), pricing({}))
-            context = replace(context, ask=Rewriter(model, asker))
+            context = replace(context, ask=Rewriter(model, open_asker(ledger, CollectSettings())))
         yield relations, context
 
 
