@@ -31,16 +31,9 @@ from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prepared import prepared
 from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
+from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.ask import CollectSettings, open_asker
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.resolve_config import (
-    DEFAULT,
-    columns_of,
-    own_relations,
-    reading_of,
-    relation_options_of,
-    task_of,
-)
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, refuse_inputs
 from pcs_annotator.tables.sources import read_source
@@ -106,7 +99,7 @@ class CheckRequest:
 def list_relations(config: Config) -> list[KnownRelation]:
     """Return every relation: built in, from plug-ins, and from `pcs.toml`."""
     parses, found = Parser().available, []
-    for one in known_relations(own_relations(config.relations)):
+    for one in known_relations(resolve_config.own_relations(config.relations)):
         changes: Literal["text", "question", "nothing"] = "text" if text_parts(one) else "nothing"
         if isinstance(one, QuestionRelation):
             changes = "question"
@@ -154,7 +147,7 @@ async def _task_for(relation: Relation, config: Config, context: Context) -> Tas
 
 
 def _task_of(config: Config) -> Task:
-    return task_of(config) if config.task.labels else EXAMPLE
+    return resolve_config.task_of(config) if config.task.labels else EXAMPLE
 
 
 def _read_as(question: Phrasing, text: str) -> str:
@@ -169,14 +162,16 @@ def check_relations(request: CheckRequest) -> dict[str, Coverage]:
         refuse_inputs(request.out, request.file)
         refuse_existing(request.out, replace=request.replace)
     config = request.config
-    items = read_source(request.file, columns_of(config), request.limit, reading_of(config)).items
+    items = read_source(
+        request.file, resolve_config.columns_of(config), request.limit, resolve_config.reading_of(config)
+    ).items
     flips: dict[str, Flips] = {}
     if (votes := request.votes) is not None:
         flips = flips_by_relation(Votes.from_table(RunFolder(votes).votes if votes.is_dir() else votes))
     variants: list[tuple[Item, Variant]] = []
 
     async def all_of_them() -> dict[str, Coverage]:
-        async with _opened(config.relations.use or DEFAULT, config) as (relations, context):
+        async with _opened(config.relations.use or resolve_config.DEFAULT, config) as (relations, context):
             for relation in relations:  # parser and word lists are loaded before the clock starts
                 if "rewriter" not in relation.needs:
                     await relation.rewrite(WARM_UP, context)
@@ -217,7 +212,7 @@ async def _measured(
 async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[Sequence[Relation], Context]]:
     """Open relations that are ready to rewrite, and close their model at the end; a ledger keeps paid rewrites."""
     spec = config.relations.rewriter
-    relations = choose_relations(names, relation_options_of(config.relations, rewriter=bool(spec)))
+    relations = choose_relations(names, resolve_config.relation_options_of(config.relations, rewriter=bool(spec)))
     context = Context(about_truth=asks_about_truth(_task_of(config)))
     async with AsyncExitStack() as stack:
         if spec:
