@@ -33,7 +33,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, Study
 from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.estimating.sampling import Sample, allocate, by_confidence, draw_with
-from pcs_annotator.runs.expected import expected_labels
+from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.studies.estimating.answers import Line, Question
 from pcs_annotator.studies.estimating.estimate import shares

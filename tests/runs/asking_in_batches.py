@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pcs_annotator.asking.batches.batches import BatchRecord, BatchSettings, read_batches
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
@@ -18,9 +19,7 @@ from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs.ask import CollectSettings, open_job
-from pcs_annotator.runs.batch.batches import BatchSettings
 from pcs_annotator.runs.executors import ask_job
-from pcs_annotator.runs.files.batch_records import BatchRecord, read_batches
 from tests.stub import Behaviour, Stub, StubServer
 
 KEY = "sk-test-0123456789abcdef"

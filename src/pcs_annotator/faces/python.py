@@ -15,7 +15,7 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.ledger_address import absolute_address
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.faces.loaded_run import LoadedRun
-from pcs_annotator.runs.labelling.fitted import LoadOptions
+from pcs_annotator.runs.labelling.labeller import LoadOptions
 from pcs_annotator.runs.own_objects import OwnObjects, names_in
 from pcs_annotator.runs.resolve_config import read_settings, settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder

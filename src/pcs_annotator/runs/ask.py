@@ -12,6 +12,7 @@ from pathlib import Path
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.grading import NOT_GIVEN
 from pcs_annotator.asking.annotators.prompt import letters_of
+from pcs_annotator.asking.batches.batches import BatchSettings
 from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, LedgerSpending
 from pcs_annotator.asking.engine.collect import prepare_job
@@ -33,7 +34,6 @@ from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import KnownAs, resolve_model
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
 from pcs_annotator.relations.parse import need_parser
-from pcs_annotator.runs.batch.batches import BatchSettings
 from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
 
 LOOKED_UP = 1_000
@@ -45,14 +45,10 @@ OwnPrices = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSettings:
-    """Which cluster to use.
+    """Which cluster to use."""
 
-    Attributes:
-        address: Its address; empty for that in `RAY_ADDRESS`, or a cluster of this machine's own.
-        workers: Number of workers; None for one per CPU of the cluster, or per GPU where models run on these.
-    """
-
-    address: str = ""
+    address: str = ""  # its address; empty for that in `RAY_ADDRESS`, or a cluster of this machine's own
+    # number of workers; None for one per CPU of the cluster, or per GPU where models run on these
     workers: int | None = None
 
 

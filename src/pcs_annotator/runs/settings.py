@@ -13,9 +13,9 @@ from functools import cache
 from inspect import signature
 from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
 
+from pcs_annotator.base.fields import TABLES, Section, Setting, setting, settings_in
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.runs.fields import TABLES, Section, Setting, setting, settings_in
 
 T = TypeVar("T")
 LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens", "prices")
@@ -198,7 +198,6 @@ class CommandSettings:
 
     Attributes:
         limit: Use only the first N rows.
-        shard: Use only the Ith of N equal parts of the rows, with a run folder for each; pcs merge puts them together.
         to_label: Write N rows to to_label.csv for a person to label, if nothing can be promised yet.
         spreadsheet_safe: Put an apostrophe before cells that a spreadsheet would run as a formula.
         excel: For Excel: a .csv file that you name has the delimiter and decimal sign of this computer.
@@ -209,7 +208,6 @@ class CommandSettings:
     """
 
     limit: int | None = setting(None, "--limit N", least=1)
-    shard: str = setting("", "--shard I/N")
     to_label: int = setting(30, "--to-label N", least=0)
     spreadsheet_safe: bool = setting(False, "--spreadsheet-safe")
     excel: bool = setting(False, "--excel")
@@ -283,7 +281,6 @@ class RunSettings(SpendingSettings, total=False):
     per_label: bool | None
     sets: bool | None
     limit: int | None
-    shard: str
     to_label: int
     spreadsheet_safe: bool
     gold_wins: bool

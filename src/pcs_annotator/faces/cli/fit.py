@@ -36,10 +36,6 @@ from pcs_annotator.verbs import fit_table
 )
 @options.reading_options
 @options.GOLD_WINS
-@click.option(
-    "--audit", default=0, type=click.IntRange(0), metavar="N", help="Draw N accepted rows for a person to check."
-)
-@click.option("--verdicts", type=options.PATH, help="The results of that check: the filled-in audit.csv.")
 @options.TO_LABEL
 @options.SPREADSHEET_SAFE
 @options.EXCEL
@@ -85,7 +81,7 @@ def command(
     TABLE can also be a run folder. Its labels and report are then rewritten; settings without an option here stay as
     they were in the run.
 
-    --encoding and --sheet are about the file of --gold or --verdicts; without one, about TABLE.
+    --encoding and --sheet are about the file of --gold; without one, about TABLE.
     """
     given["reading"] = options.take(Reading, given)
     people = options.take(FromPeople, given)
@@ -103,9 +99,8 @@ def command(
             result = fitting.fit_run(source, changes, people, ledger=ledger, say=say, **how)
         options.show(run_view.run_json, run_view.run_shown, result, notes, to_json=to_json, quiet=quiet)
         return exit_codes.exit_code(result.counts.unanswered)
-    if people.audit or people.verdicts or spare_looks or ledger:
-        options_of_runs = "--audit, --verdicts, --spare-looks and --ledger"
-        raise ConfigError(f"{options_of_runs} are for a run folder: give one instead of a table")
+    if spare_looks or ledger:
+        raise ConfigError("--spare-looks and --ledger are for a run folder: give one instead of a table")
     files = fit_table.FitFiles(
         table=source,
         model=model_out or Path("model.json"),

@@ -53,7 +53,6 @@ from pcs_annotator.verbs import label
 @options.ON_DRIFT
 @options.execution_options
 @options.LIMIT
-@options.SHARD
 @options.REPLACE
 @options.SPREADSHEET_SAFE
 @options.EXCEL

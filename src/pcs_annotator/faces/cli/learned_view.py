@@ -11,7 +11,7 @@ from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Share
 from pcs_annotator.runs import learn
-from pcs_annotator.runs.facts import Facts
+from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings.look_at import what_to_look_at
 from pcs_annotator.showing.formats import count

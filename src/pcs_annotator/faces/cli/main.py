@@ -28,7 +28,6 @@ VERBS = {
     "run": "rewrite, ask, learn and label; resumes after an interruption",
     "fit": "learn again from recorded votes; no model is called",
     "label": "label new texts with a fitted run",
-    "merge": "put the answers of several runs, such as shards of one table, together",
     "serve": "label texts over HTTP with a fitted run",
     "gold": "how many gold rows are needed, and draw them",
     "estimate": "from labels to conclusions: shares, differences, regressions",
@@ -46,7 +45,7 @@ VERBS = {
     "ledger": "inspect, copy or clean up the record of paid calls",
 }
 MODULES = {
-    **dict.fromkeys(("init", "plan", "run", "merge"), "ask"),
+    **dict.fromkeys(("init", "plan", "run"), "ask"),
     **dict.fromkeys(("gold", "estimate", "find", "robust"), "conclude"),
     **dict.fromkeys(("report", "table", "exchange"), "write"),
 }

@@ -22,10 +22,9 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.certificate_text import about_confidence, promised
 from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.labelling.fitted import FittedRun, job_of
-from pcs_annotator.runs.labelling.rows import RowWriter, label_all
+from pcs_annotator.runs.labelling.labeller import FittedRun, job_of
+from pcs_annotator.runs.labelling.rows import RowWriter, label_all, with_counted_coverage
 from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined, lost_rows
-from pcs_annotator.runs.labelling.whole import with_counted_coverage
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables import sources, tables
@@ -59,7 +58,7 @@ class TextsInMemory:
 
     def __init__(self, request: RunRequest, stream: TableStream, out: Path | str | None) -> None:
         self._request, self._stream, self._out = request, stream, out
-        self._dataset = request.read_data(stream)
+        self._dataset = stream.read()
         self._in_the_way = False
 
     def check(self) -> int:

@@ -17,11 +17,11 @@ from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.judging.estimating.corrected import Study
 from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.promising.review_design import AT_RANDOM
-from pcs_annotator.runs.expected import expected_labels
-from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
-from pcs_annotator.runs.files.whole_table import read_whole
+from pcs_annotator.runs.files.runs import read_whole
+from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.cells import Encoded, cells_of, encoded_column, numbers_of, read_columns
+from pcs_annotator.tables.human_files import DrawnRow, read_drawn
 from pcs_annotator.tables.tabular import text_column
 
 if TYPE_CHECKING:

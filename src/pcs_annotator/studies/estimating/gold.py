@@ -15,13 +15,12 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.judging.estimating.planning import Design, Foretold
 from pcs_annotator.judging.estimating.sampling import allocate, by_confidence, draw_with
 from pcs_annotator.runs.drawing import write_to_label
-from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.files.whole_table import read_whole
+from pcs_annotator.runs.files.runs import RunFolder, read_whole
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.cells import cells_of
 from pcs_annotator.studies.estimating.estimate import label_values
 from pcs_annotator.studies.estimating.evidence import gold_with_copies, with_probability
+from pcs_annotator.tables.human_files import DrawnRow, read_drawn
 
 Drawing = Literal["simple", "stratified", "confidence"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)

@@ -12,7 +12,7 @@ from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.runs.expected import expected_labels
+from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.answers import Estimated, Line, Question, plain
 from pcs_annotator.studies.estimating.estimate import answer
