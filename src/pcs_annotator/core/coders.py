@@ -16,15 +16,10 @@ PREFIX = "gold_"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Coders:
-    """What people said about the same rows.
+    """What people said about the same rows."""
 
-    Attributes:
-        names: The people.
-        codes: `[coder, row]`, positions in the label set; `UNLABELLED` where somebody gave a row no label.
-    """
-
-    names: tuple[str, ...]
-    codes: Codes
+    names: tuple[str, ...]  # the people
+    codes: Codes  # `[coder, row]`, positions in the label set; `UNLABELLED` where somebody gave a row no label
 
     def __post_init__(self) -> None:
         if self.codes.ndim != 2 or len(self.codes) != len(self.names):

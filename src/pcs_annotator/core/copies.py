@@ -17,16 +17,11 @@ LEAST_GRADED_CELLS = 2
 
 
 class Once(NamedTuple):
-    """One row for every text.
+    """One row for every text."""
 
-    Attributes:
-        distinct: Which rows count: of every text one row, with gold if the text has gold.
-        repeated: Number of gold rows that do not count, because another gold row has their text.
-        contradictory: Rows whose text has as many gold labels for one label as for another; they do not count as gold.
-    """
-
-    distinct: Mask
-    repeated: int
+    distinct: Mask  # which rows count: of every text one row, with gold if the text has gold
+    repeated: int  # number of gold rows that do not count, because another gold row has their text
+    # rows whose text has as many gold labels for one label as for another; they do not count as gold
     contradictory: Integers
 
 

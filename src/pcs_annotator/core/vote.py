@@ -23,25 +23,18 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """A label, or the reason why there is none.
+    """A label, or the reason why there is none."""
 
-    Attributes:
-        label: One of the task's labels, or None.
-        reason: Why there is no label; empty otherwise.
-        asked: False when no model was called, because the rewrite did not apply or the budget was spent.
-        cut: Characters of the text that did not fit into the model's context and were left out.
-        stated: The probability that the annotator itself gives to each label of the task, in task order, nan where it
-            gives none; None when none were requested, or there is no label.
-        grades: The probability with which the model would have answered each label of the task, in task order; what is
-            missing to 1 went to no label. None for a hard vote, and when there is no label.
-        remark: What is to be counted about the grades: why there are none although they were requested, or that a
-            label not among the tokens listed may have more than 1 %.
-    """
-
-    label: str | None
-    reason: str = ""
-    asked: bool = True
-    cut: int = 0
+    label: str | None  # one of the task's labels, or None
+    reason: str = ""  # why there is no label; empty otherwise
+    asked: bool = True  # false when no model was called, because the rewrite did not apply or the budget was spent
+    cut: int = 0  # characters of the text that did not fit into the model's context and were left out
+    # the probability that the annotator itself gives to each label of the task, in task order, nan where it gives none;
+    # None when none were requested, or there is no label
     stated: tuple[float, ...] | None = None
+    # the probability with which the model would have answered each label of the task, in task order; what is missing to
+    # 1 went to no label. None for a hard vote, and when there is no label
     grades: tuple[float, ...] | None = None
+    # what is to be counted about the grades: why there are none although they were requested, or that a label not among
+    # the tokens listed may have more than 1 %
     remark: str = ""

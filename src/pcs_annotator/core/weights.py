@@ -115,19 +115,13 @@ class Diagnostics:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evidence:
-    """What a vote says about every label, from optimisers that learn which labels a model confuses.
+    """What a vote says about every label, from optimisers that learn which labels a model confuses."""
 
-    Attributes:
-        labels: The labels along the axes of the arrays.
-        log_prior: `[label]`.
-        log_likelihood: `[annotator, relation, vote, label]`, summed over the votes of an item.
-        reads: What of a vote it is multiplied with: its share of every label, its centred log-odds, or these averaged
-            over the answered questions of an annotator.
-    """
-
-    labels: Sequence[str]
-    log_prior: Floats
-    log_likelihood: Floats
+    labels: Sequence[str]  # the labels along the axes of the arrays
+    log_prior: Floats  # `[label]`
+    log_likelihood: Floats  # `[annotator, relation, vote, label]`, summed over the votes of an item
+    # what of a vote it is multiplied with: its share of every label, its centred log-odds, or these averaged over the
+    # answered questions of an annotator
     reads: VoteScale = "shares"
 
     def __post_init__(self) -> None:

@@ -39,27 +39,16 @@ USED_UP = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:
-    """How to learn.
+    """How to learn."""
 
-    Attributes:
-        optimiser: A registry name, or your own optimiser.
-        splits: How gold rows are divided.
-        resamples: Bootstrap resamples behind the intervals of weights; 0 for none.
-        promise: The promise about accepted labels; None for no decisions.
-        sets: Whether outcomes list the labels that cannot be ruled out.
-        version: Version of the code, for the certificate's fingerprint.
-        spent: How much of the promise's δ earlier looks at the gold labels have used.
-        refused: Why no promise may be made, whatever the gold rows show; empty when one may.
-    """
-
-    optimiser: str | Optimiser = "lr"
-    splits: Splits = field(default_factory=Splits)
-    resamples: int = 0
-    promise: Promise | None = None
-    sets: bool = False
-    version: str = ""
-    spent: float = 0.0
-    refused: str = ""
+    optimiser: str | Optimiser = "lr"  # a registry name, or your own optimiser
+    splits: Splits = field(default_factory=Splits)  # how gold rows are divided
+    resamples: int = 0  # bootstrap resamples behind the intervals of weights; 0 for none
+    promise: Promise | None = None  # the promise about accepted labels; None for no decisions
+    sets: bool = False  # whether outcomes list the labels that cannot be ruled out
+    version: str = ""  # version of the code, for the certificate's fingerprint
+    spent: float = 0.0  # how much of the promise's δ earlier looks at the gold labels have used
+    refused: str = ""  # why no promise may be made, whatever the gold rows show; empty when one may
 
 
 class Trial(NamedTuple):

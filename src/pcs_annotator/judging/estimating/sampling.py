@@ -24,42 +24,25 @@ LEAST_CHANCE = 0.1
 
 
 class Round(NamedTuple):
-    """Rows drawn at once, from those not drawn before.
+    """Rows drawn at once, from those not drawn before."""
 
-    Attributes:
-        rows: Positions among all rows.
-        truth: Their gold labels, as codes.
-        probability: How probable it was to draw each.
-        stratum: Rows with the same number vary about one mean; numbers may be those of other rounds.
-        weight: How much the round counts, such as the number of its rows; it must not depend on labels.
-    """
-
-    rows: Sequence[int]
-    truth: Sequence[int]
-    probability: Sequence[float]
-    stratum: Sequence[int]
-    weight: float
+    rows: Sequence[int]  # positions among all rows
+    truth: Sequence[int]  # their gold labels, as codes
+    probability: Sequence[float]  # how probable it was to draw each
+    stratum: Sequence[int]  # rows with the same number vary about one mean; numbers may be those of other rounds
+    weight: float  # how much the round counts, such as the number of its rows; it must not depend on labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample:
-    """Gold rows, and how they were drawn from all rows.
+    """Gold rows, and how they were drawn from all rows."""
 
-    Attributes:
-        rows: Positions among all rows.
-        truth: Their gold labels, as codes.
-        probability: How probable it was that its round draws the row.
-        stratum: Rows of one round and stratum have the same number.
-        round: In which round each row was drawn.
-        counts: How much each round counts; None if as much as it has rows.
-    """
-
-    rows: Integers
-    truth: Codes
-    probability: Floats
-    stratum: Integers
-    round: Integers
-    counts: Floats | None = None
+    rows: Integers  # positions among all rows
+    truth: Codes  # their gold labels, as codes
+    probability: Floats  # how probable it was that its round draws the row
+    stratum: Integers  # rows of one round and stratum have the same number
+    round: Integers  # in which round each row was drawn
+    counts: Floats | None = None  # how much each round counts; None if as much as it has rows
 
     @classmethod
     def in_rounds(cls, rounds: Sequence[Round]) -> Sample:

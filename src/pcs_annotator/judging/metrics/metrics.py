@@ -285,19 +285,12 @@ def _macro_f1(predicted: Floats, truth: Floats, counts: Floats) -> Floats:
 
 
 class _ByConfidence(NamedTuple):
-    """Groups of rows that share the confidence of their best label, lowest first.
+    """Groups of rows that share the confidence of their best label, lowest first."""
 
-    Attributes:
-        confidence: `[group]`.
-        size: Rows, `[group, resample]`.
-        right: Right labels, `[group, resample]`.
-        variance: That of `right` if the scores were perfectly calibrated, `[group, resample]`.
-    """
-
-    confidence: Floats
-    size: Floats
-    right: Floats
-    variance: Floats
+    confidence: Floats  # `[group]`
+    size: Floats  # rows, `[group, resample]`
+    right: Floats  # right labels, `[group, resample]`
+    variance: Floats  # that of `right` if the scores were perfectly calibrated, `[group, resample]`
 
     @classmethod
     def of(cls, scores: Floats, gold: Codes, counts: Floats) -> _ByConfidence:

@@ -32,20 +32,15 @@ ERRORS_FOR_HALF = 7.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """The promise about accepted labels.
+    """The promise about accepted labels."""
 
-    Attributes:
-        max_error: α: the share of accepted labels that may be wrong; for `accepted-and-wrong`, the share of all rows.
-        certainty: 1 − δ: how often such promises hold, over draws of the gold rows, however often somebody looks;
-            `accepted-and-wrong` holds on average and has none.
-        kind: Which of the two promises.
-        per_label: Whether it must hold for each label separately.
-    """
-
+    # α: the share of accepted labels that may be wrong; for `accepted-and-wrong`, the share of all rows
     max_error: float
+    # 1 − δ: how often such promises hold, over draws of the gold rows, however often somebody looks;
+    # `accepted-and-wrong` holds on average and has none
     certainty: float = 0.9
-    kind: PromiseKind = "error-among-accepted"
-    per_label: bool = False
+    kind: PromiseKind = "error-among-accepted"  # which of the two promises
+    per_label: bool = False  # whether it must hold for each label separately
 
     def __post_init__(self) -> None:
         for name, value in (("max_error", self.max_error), ("certainty", self.certainty)):
@@ -89,17 +84,11 @@ _REMEDIES = {
 
 
 class Judged(NamedTuple):
-    """Gold rows, each judged by a model that did not see it.
+    """Gold rows, each judged by a model that did not see it."""
 
-    Attributes:
-        confidence: Calibrated probability of the chosen label.
-        best: Code of the chosen label.
-        right: Whether it is the gold label.
-    """
-
-    confidence: Floats
-    best: Codes
-    right: Mask
+    confidence: Floats  # calibrated probability of the chosen label
+    best: Codes  # code of the chosen label
+    right: Mask  # whether it is the gold label
 
     def take(self, rows: Integers | Mask) -> Judged:
         """Return the given rows."""

@@ -54,23 +54,15 @@ Finding = Literal["confirmed", "revoked", "open"]
 
 
 class Audit(NamedTuple):
-    """The result of a person checking accepted rows drawn at random.
+    """The result of a person checking accepted rows drawn at random."""
 
-    Attributes:
-        rows: Number of rows checked.
-        wrong: Number of wrong labels.
-        limit: The highest error rate among accepted rows that keeps the promise.
-        error: Interval of the error rate.
-        finding: `revoked` when the interval is above the limit, `confirmed` when it is below; else `open`.
-        level: How often such an interval contains the error rate, however often it is looked at while the audit grows;
-            None for an audit by an earlier version, whose interval holds for a single look.
-    """
-
-    rows: int
-    wrong: int
-    limit: float
-    error: Interval
-    finding: Finding
+    rows: int  # number of rows checked
+    wrong: int  # number of wrong labels
+    limit: float  # the highest error rate among accepted rows that keeps the promise
+    error: Interval  # interval of the error rate
+    finding: Finding  # `revoked` when the interval is above the limit, `confirmed` when it is below; else `open`
+    # how often such an interval contains the error rate, however often it is looked at while the audit grows; None for
+    # an audit by an earlier version, whose interval holds for a single look
     level: float | None = None
 
 

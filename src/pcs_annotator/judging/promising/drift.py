@@ -31,25 +31,16 @@ WITHOUT_AUDIT = "a fall in accuracy that leaves the answers alike cannot be seen
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile:
-    """Summary counts of a set of votes, for a later comparison with other votes.
+    """Summary counts of a set of votes, for a later comparison with other votes."""
 
-    Attributes:
-        annotators: Name of every annotator.
-        relations: Name of every relation.
-        labels: The labels.
-        items: Number of items.
-        cells: How often each cell gave each label, or none, when asked: `[annotator, relation, draw, label or none]`.
-        chosen: How often each label is the label of an item.
-        highest: How often the highest score falls in each hundredth between 0 and 1.
-    """
-
-    annotators: Sequence[str]
-    relations: Sequence[str]
-    labels: Sequence[str]
-    items: int
+    annotators: Sequence[str]  # name of every annotator
+    relations: Sequence[str]  # name of every relation
+    labels: Sequence[str]  # the labels
+    items: int  # number of items
+    # how often each cell gave each label, or none, when asked: `[annotator, relation, draw, label or none]`
     cells: Integers
-    chosen: Integers
-    highest: Integers
+    chosen: Integers  # how often each label is the label of an item
+    highest: Integers  # how often the highest score falls in each hundredth between 0 and 1
 
     def __post_init__(self) -> None:
         for name in ("annotators", "relations", "labels"):
@@ -73,20 +64,15 @@ class Profile:
 
 
 class Drift(NamedTuple):
-    """Whether two profiles differ.
+    """Whether two profiles differ."""
 
-    Attributes:
-        p_value: Probability of a difference as clear as the clearest one if nothing changed, corrected for the number
-            of comparisons (Holm).
-        found: Whether a difference is significant and affects at least 10 % of the texts.
-        sentence: What changed most; or that nothing did, or why it is unknown.
-        smallest_shift: The smallest change in the share of an answer of a model that is found in 80 % of cases, with
-            this many texts and whatever the shares are; None when nothing was compared.
-    """
-
+    # probability of a difference as clear as the clearest one if nothing changed, corrected for the number of
+    # comparisons (Holm)
     p_value: float
-    found: bool
-    sentence: str
+    found: bool  # whether a difference is significant and affects at least 10 % of the texts
+    sentence: str  # what changed most; or that nothing did, or why it is unknown
+    # the smallest change in the share of an answer of a model that is found in 80 % of cases, with this many texts and
+    # whatever the shares are; None when nothing was compared
     smallest_shift: float | None = None
 
     @property

@@ -18,18 +18,13 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionSets:
-    """The labels that cannot be ruled out for a text, by split conformal prediction.
+    """The labels that cannot be ruled out for a text, by split conformal prediction."""
 
-    Attributes:
-        threshold: Labels with at least this probability are in the set; 0, and so all labels, when there were too few
-            rows: fewer than (1 − α) / α.
-        miss_rate: α, how often a set may miss the right label, on average over gold rows and new texts.
-        rows: Gold rows behind the threshold.
-    """
-
+    # labels with at least this probability are in the set; 0, and so all labels, when there were too few rows: fewer
+    # than (1 − α) / α
     threshold: float
-    miss_rate: float
-    rows: int
+    miss_rate: float  # α, how often a set may miss the right label, on average over gold rows and new texts
+    rows: int  # gold rows behind the threshold
 
     def of(self, probabilities: Floats) -> Mask:
         """Return which labels are in the set of each item, `[item, label]`; a set is never empty.

@@ -63,23 +63,16 @@ def spoken(relation: str) -> str:
 
 
 class _Facts(NamedTuple):
-    """Counts of the votes on some items; `words` turns them into sentences.
+    """Counts of the votes on some items; `words` turns them into sentences."""
 
-    Attributes:
-        counts: Answers of every cell, `[item, annotator, relation, label]`.
-        voice: The label that a cell gave most often, `UNDECIDED` where there is none, `[item, annotator, relation]`.
-        asked: Number of questions asked.
-        original: Position of the relation that leaves the text unchanged; None when the votes do not have it.
-        shares: Mean share of every label in the graded answers, in per cent, `[item, label]`; 0 where there are none.
-        words: Makes the sentences.
-    """
-
-    counts: Array
+    counts: Array  # answers of every cell, `[item, annotator, relation, label]`
+    # the label that a cell gave most often, `UNDECIDED` where there is none, `[item, annotator, relation]`
     voice: Array
-    asked: Array
-    original: int | None
+    asked: Array  # number of questions asked
+    original: int | None  # position of the relation that leaves the text unchanged; None when the votes do not have it
+    # mean share of every label in the graded answers, in per cent, `[item, label]`; 0 where there are none
     shares: Array
-    words: _Words
+    words: _Words  # makes the sentences
 
     @classmethod
     def of(cls, votes: Votes, rows: slice) -> _Facts:

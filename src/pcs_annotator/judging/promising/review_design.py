@@ -26,19 +26,12 @@ SPREAD = 0.005
 
 
 class Drawn(NamedTuple):
-    """A row that was drawn.
+    """A row that was drawn."""
 
-    Attributes:
-        row: Its position.
-        probability: How probable this row was, given all earlier draws.
-        pool: How many rows could have been drawn.
-        reached: How many rows of the fixed random order have been reached now.
-    """
-
-    row: int
-    probability: float
-    pool: int
-    reached: int
+    row: int  # its position
+    probability: float  # how probable this row was, given all earlier draws
+    pool: int  # how many rows could have been drawn
+    reached: int  # how many rows of the fixed random order have been reached now
 
 
 def draw_learning(order: Integers, reached: int, drawn: Mask, doubt: Integers, rng: np.random.Generator) -> Drawn:

@@ -26,17 +26,11 @@ class Target(NamedTuple):
 
 
 class Threshold(NamedTuple):
-    """The least probability with which a row is taken, and the gold rows that it was tested on.
+    """The least probability with which a row is taken, and the gold rows that it was tested on."""
 
-    Attributes:
-        least: Rows at least this probable are taken.
-        rows: For recall, gold rows with the label; for precision, gold rows that would be taken.
-        failures: How many of them are missed, or wrong.
-    """
-
-    least: float
-    rows: int
-    failures: int
+    least: float  # rows at least this probable are taken
+    rows: int  # for recall, gold rows with the label; for precision, gold rows that would be taken
+    failures: int  # how many of them are missed, or wrong
 
 
 def recall_threshold(probability: Floats, positive: Mask, target: Target) -> Threshold:

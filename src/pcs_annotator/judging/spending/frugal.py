@@ -26,33 +26,21 @@ from pcs_annotator.judging.weighing.fitting import fit_coded
 
 
 class Spending(NamedTuple):
-    """The share of all questions that is asked, measured on recorded votes.
+    """The share of all questions that is asked, measured on recorded votes."""
 
-    Attributes:
-        questions: Share of all questions.
-        by_annotator: The same per annotator.
-        by_relation: Share of texts for which each relation is asked about at all, and so must be rewritten.
-    """
-
-    questions: float
-    by_annotator: Mapping[str, float]
+    questions: float  # share of all questions
+    by_annotator: Mapping[str, float]  # the same per annotator
+    # share of texts for which each relation is asked about at all, and so must be rewritten
     by_relation: Mapping[str, float]
 
 
 class Frugal(NamedTuple):
-    """How to ask about new texts, and the model that judges the answers.
+    """How to ask about new texts, and the model that judges the answers."""
 
-    Attributes:
-        model: Its confidence and promise are for texts that are asked about by the strategy.
-        strategy: What to ask first, and when to stop.
-        spending: The share of questions that is asked.
-        trial: The gold rows, asked about in the same way, as judged by fits that did not see them.
-    """
-
-    model: Model
-    strategy: ExactStop
-    spending: Spending
-    trial: Trial | None
+    model: Model  # its confidence and promise are for texts that are asked about by the strategy
+    strategy: ExactStop  # what to ask first, and when to stop
+    spending: Spending  # the share of questions that is asked
+    trial: Trial | None  # the gold rows, asked about in the same way, as judged by fits that did not see them
 
 
 def learn_frugal(

@@ -324,21 +324,13 @@ class _EvidenceProspect:
 
 
 class _Known(NamedTuple):
-    """The votes on one item, cell by cell.
+    """The votes on one item, cell by cell."""
 
-    Attributes:
-        said: What the votes of a cell add for every label, while its open votes add nothing, `[cell, label]`.
-        voted: Whether a cell has a vote.
-        alive: Its votes, given or open.
-        open_cells: The cell of every open vote, in the order of asking.
-        kind: 1 if votes in the cell may be graded, else 0.
-    """
-
-    said: Floats
-    voted: Mask
-    alive: Integers
-    open_cells: Integers
-    kind: Integers
+    said: Floats  # what the votes of a cell add for every label, while its open votes add nothing, `[cell, label]`
+    voted: Mask  # whether a cell has a vote
+    alive: Integers  # its votes, given or open
+    open_cells: Integers  # the cell of every open vote, in the order of asking
+    kind: Integers  # 1 if votes in the cell may be graded, else 0
 
 
 def _pairs(logits: Floats) -> Floats:

@@ -20,16 +20,11 @@ NO_GRADE = np.float32(np.nan)
 
 
 class Stopped(NamedTuple):
-    """What a strategy would have asked.
+    """What a strategy would have asked."""
 
-    Attributes:
-        votes: The votes that it would have collected.
-        asked: Number of cells that it would have asked, per item.
-        rounds: Number of cells in each round, over all items: those of all first steps, then of all second ones.
-    """
-
-    votes: Votes
-    asked: Integers
+    votes: Votes  # the votes that it would have collected
+    asked: Integers  # number of cells that it would have asked, per item
+    # number of cells in each round, over all items: those of all first steps, then of all second ones
     rounds: Sequence[int]
 
 

@@ -147,21 +147,13 @@ def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SoftmaxCalibrator:
-    r"""Turns scores into probabilities: $\mathrm{softmax}_k(a\log\frac{S_k+.02}{1+.02K}+b_k)$.
+    r"""Turns scores into probabilities: $\mathrm{softmax}_k(a\log\frac{S_k+.02}{1+.02K}+b_k)$."""
 
-    Attributes:
-        labels: The labels that the offsets belong to.
-        slope: a; below 1 when scores are overconfident.
-        offsets: b, one per label; all 0 when the method is `temperature`.
-        shrunk: How far probabilities are moved towards 1/K; above 0 when there were few gold rows.
-        method: Whether offsets were learned too.
-    """
-
-    labels: Sequence[str]
-    slope: float
-    offsets: Floats
-    shrunk: float = 0.0
-    method: Literal["softmax", "temperature"] = "softmax"
+    labels: Sequence[str]  # the labels that the offsets belong to
+    slope: float  # a; below 1 when scores are overconfident
+    offsets: Floats  # b, one per label; all 0 when the method is `temperature`
+    shrunk: float = 0.0  # how far probabilities are moved towards 1/K; above 0 when there were few gold rows
+    method: Literal["softmax", "temperature"] = "softmax"  # whether offsets were learned too
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))

@@ -31,20 +31,13 @@ AskPolicy = Callable[[Votes, Weights, Calibrator | None], Votes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
-    """How gold rows are divided: random stratified folds, repeated when there are few rows.
+    """How gold rows are divided: random stratified folds, repeated when there are few rows."""
 
-    Attributes:
-        folds: Number of parts; each is held out once.
-        seed: Random seed.
-        calibration: How held-out scores become probabilities.
-        repeats: Number of random splits; None for up to three, fewer the more rows there are.
-        counts: How often each row counts; empty if each counts once. All of a row is on one side of a split.
-    """
-
-    folds: int = 5
-    seed: int = 0
-    calibration: str = "softmax"
-    repeats: int | None = None
+    folds: int = 5  # number of parts; each is held out once
+    seed: int = 0  # random seed
+    calibration: str = "softmax"  # how held-out scores become probabilities
+    repeats: int | None = None  # number of random splits; None for up to three, fewer the more rows there are
+    # how often each row counts; empty if each counts once. All of a row is on one side of a split
     counts: tuple[int, ...] = ()
 
     def counts_of(self, rows: Mask) -> Integers:
@@ -70,17 +63,12 @@ class HeldOut(NamedTuple):
 
 
 class CrossFit(NamedTuple):
-    """Out-of-fold results for gold rows, `[row, label]` each.
+    """Out-of-fold results for gold rows, `[row, label]` each."""
 
-    Attributes:
-        scores: Raw scores.
-        probabilities: Calibrated on the scores of other folds.
-        ranks: The share of all gold rows that the row's own fit scores lower, ties counting half. Fits of different
-            folds need not score on the same scale, so rows of different folds are ranked by this.
-    """
-
-    scores: Floats
-    probabilities: Floats
+    scores: Floats  # raw scores
+    probabilities: Floats  # calibrated on the scores of other folds
+    # the share of all gold rows that the row's own fit scores lower, ties counting half. Fits of different folds need
+    # not score on the same scale, so rows of different folds are ranked by this
     ranks: Floats
 
 

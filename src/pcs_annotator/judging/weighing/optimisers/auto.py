@@ -24,16 +24,11 @@ FOR_GRADED_VOTES = ("scaling", "logit")
 @optimiser("auto")
 @dataclass(frozen=True, kw_only=True)
 class Auto:
-    """Picks by repeated cross-validated log-loss of the calibrated probability; ties go to the first candidate.
+    """Picks by repeated cross-validated log-loss of the calibrated probability; ties go to the first candidate."""
 
-    Attributes:
-        candidates: Names of optimisers; empty for `lr`, `logit` and `naive-bayes`, or if any vote is graded, `scaling`
-            and `logit`.
-        folds: Folds of the cross-validation.
-    """
-
+    # names of optimisers; empty for `lr`, `logit` and `naive-bayes`, or if any vote is graded, `scaling` and `logit`
     candidates: Sequence[str] = ()
-    folds: int = 5
+    folds: int = 5  # folds of the cross-validation
     needs_gold: ClassVar[bool] = True
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
