@@ -1,9 +1,12 @@
-"""One vote: its place (`Cell`), its content (`Vote`), and the codes for cells without a label."""
+"""One vote: its place (`Cell`), its content (`Vote`), codes for cells without a label, and what to ask (`Strategy`)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+from pcs_annotator.core.arrays import Codes
 
 ABSTAINED = -1
 """Asked, but no usable label came back."""
@@ -38,3 +41,24 @@ class Vote:
     # what is to be counted about the grades: why there are none although they were requested, or that a label not among
     # the tokens listed may have more than 1 %
     remark: str = ""
+
+
+class Strategy(Protocol):
+    """The order in which to ask about an item, and when to stop: the interface between asking and judging.
+
+    Both methods take the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` for a cell
+    that may still be asked, `NOT_ASKED` for one that cannot be. They must not modify them.
+    """
+
+    @property
+    def order(self) -> Sequence[Cell]:
+        """The cells of a job in the order to ask them; a cell that is not listed is never asked."""
+        ...
+
+    def needed(self, cells: Codes) -> int:
+        """Return how many of the next open cells must be asked in any case; 0 when the label is settled."""
+        ...
+
+    def urgency(self, cells: Codes) -> float:
+        """Return how likely further votes are to change the label, on any scale; the highest goes first."""
+        ...

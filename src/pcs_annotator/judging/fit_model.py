@@ -30,7 +30,6 @@ from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose
 
-MOST_REPLAYED = 2_000
 USED_UP = (
     "earlier looks at the gold labels have used up all errors that promises may have: label other rows at random in a "
     "new folder, or ask for less certainty"
@@ -134,7 +133,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     calibrator = _calibrator(trial, replace(splits, calibration=method_for(weights, splits.calibration)))
     shown = votes
     if ask_policy is not None:
-        shown = ask_policy(rows_to_replay(votes), weights, calibrator)
+        shown = ask_policy(votes, weights, calibrator)
         whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy)
         if whole is not None and trial is not None and calibrator is not None:
             calibrator = tempered(calibrator, whole.scores, trial.scores, trial.gold, trial.labels)
@@ -151,13 +150,6 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     )
     judged = model.judged(shown)
     return FitResult(replace(model, profile=profile(shown, judged.scores, judged.best)), trial)
-
-
-def rows_to_replay(votes: Votes) -> Votes:
-    """Return all votes, or those on some rows if they are graded: what would be asked is then found out row by row."""
-    if votes.grades is None:
-        return votes
-    return votes.take(slice(None, None, -(-len(votes) // MOST_REPLAYED) or 1))
 
 
 def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:

@@ -14,7 +14,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import repeated
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.weighing.calibration import Calibrator, fitter_of, method_for, tempered
+from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator, method_for, tempered
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser
 from pcs_annotator.judging.weighing.scoring import score
 
@@ -201,9 +201,8 @@ def _calibrators(
     scores: Floats, gold: Codes, outside: Sequence[Mask], labels: Sequence[str], splits: Splits
 ) -> list[Calibrator]:
     """Return for every fold, given by its rows, the calibrator fitted on the others."""
-    fit = fitter_of(splits.calibration, len(gold))
     inside = [np.repeat(np.flatnonzero(~rows), splits.counts_of(~rows)) for rows in outside]
-    return [fit(scores[rows], gold[rows], labels) for rows in inside]
+    return [fit_calibrator(scores[rows], gold[rows], labels, splits.calibration, len(gold)) for rows in inside]
 
 
 def _probabilities(
