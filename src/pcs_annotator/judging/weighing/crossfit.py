@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import repeated
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator, method_for, tempered
@@ -37,12 +36,6 @@ class Splits:
     seed: int = 0  # random seed
     calibration: str = "softmax"  # how held-out scores become probabilities
     repeats: int | None = None  # number of random splits; None for up to three, fewer the more rows there are
-    # how often each row counts; empty if each counts once. All of a row is on one side of a split
-    counts: tuple[int, ...] = ()
-
-    def counts_of(self, rows: Mask) -> Integers:
-        """Return how often these rows count."""
-        return np.array(self.counts, dtype=np.intp)[rows] if self.counts else np.ones(int(rows.sum()), dtype=np.intp)
 
     def turns(self, rows: int) -> int:
         """Return the number of random splits for this many rows."""
@@ -116,18 +109,17 @@ def cross_fit(
         turn: Which of the random splits to use.
     """
     folds, labels = held_out(chosen, votes, gold, splits, turn), votes.labels
-    parts = [votes.take(rows) for rows, _ in folds]
+    outside = [rows for rows, _ in folds]
+    parts = [votes.take(rows) for rows in outside]
     scores = whole = _scored(parts, folds)
     method = method_for(folds[0].weights, splits.calibration)
-    calibrators = _calibrators(scores, gold, [rows for rows, _ in folds], labels, replace(splits, calibration=method))
+    calibrators = _calibrators(scores, gold, outside, labels, method)
     if ask_policy is not None:
-        usual = [*zip(folds, calibrators, strict=True)]
-        parts = [ask_policy(part, fold.weights, one) for part, (fold, one) in zip(parts, usual, strict=True)]
-        scores = _scored(parts, folds)
-        calibrators = [tempered(one, whole[~rows], scores[~rows], gold[~rows], labels) for (rows, _), one in usual]
-    return CrossFit(
-        scores, _probabilities(calibrators, scores, [rows for rows, _ in folds], labels), _ranks(votes, folds)
-    )
+        known = zip(parts, folds, calibrators, strict=True)
+        scores = _scored([ask_policy(part, fold.weights, one) for part, fold, one in known], folds)
+        usual = zip(outside, calibrators, strict=True)
+        calibrators = [tempered(one, whole[~rows], scores[~rows], gold[~rows], labels) for rows, one in usual]
+    return CrossFit(scores, _probabilities(calibrators, scores, outside, labels), _ranks(votes, folds))
 
 
 def _scored(parts: Sequence[Votes], folds: Sequence[HeldOut]) -> Floats:
@@ -157,7 +149,7 @@ def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn:
     """
     if not type(chosen).__module__.startswith(__name__.partition(".")[0] + "."):
         return _fit_folds(chosen, votes, gold, splits, turn)
-    key = (repr(chosen), splits.folds, splits.seed + turn, splits.counts, _digest(votes, gold))
+    key = (repr(chosen), splits.folds, splits.seed + turn, _digest(votes, gold))
     found = _REMEMBERED.get(key)
     if found is None:
         found = _REMEMBERED[key] = _fit_folds(chosen, votes, gold, splits, turn)
@@ -179,13 +171,9 @@ def _fit_folds(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, tur
     fold = splits.fold_of(gold, turn)
     masks = [fold != number for number in np.unique(fold)]
     return tuple(
-        HeldOut(~inside, fit_optimiser(chosen, *_counted(votes, gold, inside, splits), splits.seed + turn))
+        HeldOut(~inside, fit_optimiser(chosen, votes.take(inside), gold[inside], splits.seed + turn))
         for inside in masks
     )
-
-
-def _counted(votes: Votes, gold: Codes, inside: Mask, splits: Splits) -> tuple[Votes, Codes]:
-    return repeated(votes.take(inside), gold[inside], splits.counts_of(inside))
 
 
 def calibrated_out_of_fold(
@@ -193,16 +181,14 @@ def calibrated_out_of_fold(
 ) -> Floats:
     """Return probabilities, each from a calibrator fitted on the other folds."""
     outside = [fold == number for number in np.unique(fold)]
-    calibrators = _calibrators(scores, gold, outside, labels, Splits(calibration=calibration))
-    return _probabilities(calibrators, scores, outside, labels)
+    return _probabilities(_calibrators(scores, gold, outside, labels, calibration), scores, outside, labels)
 
 
 def _calibrators(
-    scores: Floats, gold: Codes, outside: Sequence[Mask], labels: Sequence[str], splits: Splits
+    scores: Floats, gold: Codes, outside: Sequence[Mask], labels: Sequence[str], method: str
 ) -> list[Calibrator]:
     """Return for every fold, given by its rows, the calibrator fitted on the others."""
-    inside = [np.repeat(np.flatnonzero(~rows), splits.counts_of(~rows)) for rows in outside]
-    return [fit_calibrator(scores[rows], gold[rows], labels, splits.calibration, len(gold)) for rows in inside]
+    return [fit_calibrator(scores[~rows], gold[~rows], labels, method, len(gold)) for rows in outside]
 
 
 def _probabilities(

@@ -11,7 +11,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import PcsWarning, UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, repeated, row_counts
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
@@ -33,7 +33,6 @@ def fit_weights(
     *,
     seed: int = 0,
     resamples: int = 0,
-    sample_weight: object = None,
 ) -> Weights:
     """Learn weights for annotators and relations.
 
@@ -44,14 +43,11 @@ def fit_weights(
         seed: Random seed. The order of items, annotators, relations and labels does not matter; if no relation is
             called `original`, the first one stands for it.
         resamples: Bootstrap resamples of the gold rows for the stability range of every weight; 0 for none.
-        sample_weight: How often each row counts, in the order of `votes.ids`: whole numbers, 0 to leave a row out. By
-            default, each counts once.
 
     Returns:
         The weights; `weights.diagnostics` describes the fit.
     """
-    rows, codes = repeated(votes, gold_codes(votes, gold), row_counts(sample_weight, len(votes)))
-    return fit_coded(rows, codes, optimiser, seed=seed, resamples=resamples)
+    return fit_coded(votes, gold_codes(votes, gold), optimiser, seed=seed, resamples=resamples)
 
 
 def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: int = 0, resamples: int = 0) -> Weights:

@@ -58,9 +58,7 @@ class Auto:
         results = []
         for turn, own in enumerate(zip(*fits, strict=True)):
             fold = splits.fold_of(gold, turn)
-            others = [fold != number for number in np.unique(fold)]
-            counts = [splits.counts_of(rows) if splits.counts else None for rows in others]
-            means = [np.average(losses[:, rows], 1, often) for rows, often in zip(others, counts, strict=True)]
+            means = [losses[:, fold != number].mean(axis=1) for number in np.unique(fold)]
             best = np.array([int(mean.argmin()) for mean in means])[fold]
             results.append(CrossFit(*(_by_row(parts, best) for parts in zip(*own, strict=True))))
         return results
