@@ -24,10 +24,7 @@ LONGEST_CELL = 32_000  # spreadsheets cut longer texts
 def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> Codes:
     """Return the gold label of every item as a position in `votes.labels`, `UNLABELLED` where there is none.
 
-    Args:
-        votes: The votes that the gold belongs to.
-        gold: Label names in the order of `votes.ids` (None, nan or an empty text where unknown), or a mapping from
-            item id to label name.
+    Gold is label names in the order of `votes.ids` (None, nan or an empty text where unknown), or item id → label name.
     """
     check_votes(votes)
     codes = np.full(len(votes), UNLABELLED, dtype=np.int8)

@@ -80,13 +80,7 @@ class FitResult(NamedTuple):
 
 
 def learn_model(votes: Votes, gold: Iterable[object] | Mapping[str, object], how: Learning) -> Model:
-    """Return the model learned from votes and gold.
-
-    Args:
-        votes: The votes to learn from.
-        gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
-        how: How to learn.
-    """
+    """Return the model learned from votes and gold: label names in the order of `votes.ids`, or id → label name."""
     return fit_model(votes, gold_codes(votes, gold), how).model
 
 

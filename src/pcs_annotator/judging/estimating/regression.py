@@ -115,11 +115,7 @@ class LabelRegression:
         return _Pull(columns, weights.ravel(), weights.reshape(-1, 1) * (outcome - expected), expected)
 
     def solve(self, weights: Floats, start: Floats | None = None) -> Floats:
-        """Return the coefficients.
-
-        Args:
-            weights: Of every row and label, `[row, label]`.
-            start: Coefficients that should be near.
+        """Return the coefficients, given the weight of every row and label, and coefficients that should be near.
 
         Raises:
             UndefinedMetric: There is no solution: columns are collinear, or tell the outcome perfectly.

@@ -133,9 +133,7 @@ class Sample:
 def counts_in_turn(strength: Floats, rows: int) -> Floats:
     """Return how much each of several draws counts, one row after the other: late ones, of fewer rows left, count more.
 
-    Args:
-        strength: How much each draw tells compared with one at random; the counts have the same sum.
-        rows: How many rows there were to draw from.
+    `strength` is how much each draw tells compared with one at random; the counts have the same sum.
     """
     left = rows - np.arange(len(strength), dtype=np.float64)
     # if nothing is left, the last draw knows everything

@@ -167,13 +167,9 @@ def relation_values(
 ) -> RelationValues:
     """Return what each relation adds on gold rows that the fits did not see, all on the same splits and resamples.
 
-    Args:
-        votes: Votes on all rows.
-        gold: Each item's label as a position in `votes.labels`, or `UNLABELLED`; rows without gold are left out.
-        how: Splits, seeds and resamples.
-        optimiser: How to learn; by default `naive-bayes` or, if any vote is graded, `scaling`. `auto` would choose anew
-            with every relation, and another optimiser would then look like a gain.
-        name: What error messages call the votes.
+    Rows that are `UNLABELLED` are left out. The optimiser is by default `naive-bayes` or, if any vote is graded,
+    `scaling`; `auto` would choose anew with every relation, and another optimiser would then look like a gain. `name`
+    is what error messages call the votes.
 
     Raises:
         GoldError: No row has gold.

@@ -237,14 +237,9 @@ def _needed(stored: int | Sequence[int] | None) -> RowsNeeded | None:
 
 
 def certify(judged: Judged, labels: Sequence[str], promise: Promise, spent: float = 0.0, seed: int = 0) -> Certificate:
-    """Return the certificate that the gold rows support, or one that says why they support none.
+    """Return the certificate that gold rows judged by models that did not see them support, or why they support none.
 
-    Args:
-        judged: The rows, each judged by a model that did not see it.
-        labels: Names of the label codes.
-        promise: What is asked for.
-        spent: How much of δ earlier looks at the gold labels have used.
-        seed: Seed of the simulation of how many rows are needed.
+    `spent` is how much of δ earlier looks at the gold labels have used; `seed`, of the simulation of rows needed.
     """
     rows = len(judged.right)
     tested = promise.kind == "error-among-accepted" and rows >= promise.least_rows(spent)

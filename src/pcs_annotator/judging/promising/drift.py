@@ -102,16 +102,11 @@ def profile(votes: Votes, scores: Floats, best: Codes) -> Profile:
 
 
 def drift(before: Profile, now: Profile, names: tuple[str, str] = ("the calibration set", "new texts")) -> Drift:
-    """Return whether new votes differ from those of the calibration set, and how.
+    """Return whether new votes differ from those of the calibration set, and how; `names` are what sentences call both.
 
     Each cell is compared separately, and so are the chosen labels and the highest scores; answers about one item are
     correlated, so they are never pooled. A cell that early stopping left out for many texts has answers on the hard
     ones only: it is skipped, and so are the scores.
-
-    Args:
-        before: The calibration set: the rows a model was calibrated on, or others drawn in the same way.
-        now: New texts.
-        names: What both are called in sentences.
     """
     compared = [one for one in _comparisons(before, now) if min(one.before.sum(), one.now.sum()) >= MIN_ROWS]
     if not compared:
@@ -150,18 +145,12 @@ def total_variation(before: Integers, now: Integers) -> float:
 
 
 def smallest_shift(before: int, now: int, answers: int, comparisons: int) -> float:
-    """Return the smallest change in the share of an answer that `drift` finds in 80 % of cases.
+    """Return the smallest change in the share of an answer that `drift` finds in 80 % of cases, from numbers of texts.
 
     It holds whatever the shares are: a share is hardest to compare at one half. Holm's correction is strictest for the
     first of all comparisons, which is assumed. The change must make Pearson's statistic large enough, whose
     noncentrality is `4 * change² / (1 / before + 1 / now)`, and the observed change must reach 10 %. Shares move in
     steps of one text, so half a step is added.
-
-    Args:
-        before: Number of texts in the calibration set.
-        now: Number of new texts.
-        answers: Number of different answers.
-        comparisons: Number of comparisons.
     """
     spread = 1 / before + 1 / now
     noncentrality = chndtrinc(chdtri(answers - 1, MAX_P_VALUE / comparisons), answers - 1, 1 - POWER)

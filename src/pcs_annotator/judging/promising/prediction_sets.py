@@ -50,11 +50,6 @@ def fit_prediction_sets(probabilities: Floats, gold: Codes, miss_rate: float = 0
     The promise holds for any number of gold rows and any probabilities, provided that the gold rows are a random sample
     of the texts and that one model, which saw none of them, gave the probabilities of both. Out-of-fold probabilities
     come from one model per fold, so with them it holds only approximately. It holds on average, not for every label.
-
-    Args:
-        probabilities: Of fully labelled rows, `[item, label]`, from fits that did not see them.
-        gold: The column of each item's label.
-        miss_rate: α, between 0 and 1.
     """
     if not 0 < miss_rate < 1:
         raise ConfigError(f"the miss rate must be between 0 and 1, not {miss_rate}: 0.1 is common")

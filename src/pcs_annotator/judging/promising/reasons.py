@@ -22,16 +22,11 @@ _PROVIDER = re.compile(r"^[a-z][a-z-]*:(?=[^/])")
 
 
 def reasons(votes: Votes, scores: Floats, best: Codes) -> list[str]:
-    """Return the most informative fact about each item's votes, as a short sentence.
+    """Return the most informative fact about each item's votes, given what decides its label, as a short sentence.
 
     The first of these that applies: no answer, or few answers; labels are tied; no answer gives the label; most models
     changed their answer under some relation; models contradict the label on the original text; some answers do; all
     agree, and how probable graded ones find the label. Questions that were not asked do not count.
-
-    Args:
-        votes: The votes on all items.
-        scores: What decides the label, probabilities or scores, `[item, label]`.
-        best: The label of every item, as a position in `votes.labels`.
     """
     sentences: list[str] = []
     for start in range(0, len(votes), CHUNK):

@@ -34,12 +34,7 @@ class Threshold(NamedTuple):
 
 
 def recall_threshold(probability: Floats, positive: Mask, target: Target) -> Threshold:
-    """Return the highest threshold with the promised recall.
-
-    Args:
-        probability: Of the label, for gold rows drawn at random.
-        positive: Which of them have the label.
-        target: The least share of all rows with the label that must be taken.
+    """Return the highest threshold with the promised recall, from the label's probability for random gold rows.
 
     Raises:
         UndefinedMetric: There are too few gold rows with the label.

@@ -54,14 +54,8 @@ def learn_frugal(
 ) -> Frugal:
     """Return how to ask about new texts until no answer can change the label, and the model for such answers.
 
-    Args:
-        votes: Recorded votes.
-        gold: For every item a position in `votes.labels`, or `UNLABELLED`.
-        how: How to learn.
-        prices: Annotator → price of a call. Cheap annotators are then asked first, and expensive ones only about texts
-            whose label they can still change. By default all cost the same.
-        random_sample: Which rows were drawn at random and so can support a promise; by default all.
-        distinct: Which rows count: one for every text; by default all.
+    With prices per call, cheap annotators are asked first, and expensive ones only about texts whose label they can
+    still change. `random_sample` are the rows that can support a promise, `distinct` those that count; by default all.
     """
     rows = slice(None) if distinct is None else distinct
     weights = fit_coded(votes.take(rows), gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)

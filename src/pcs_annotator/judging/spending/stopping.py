@@ -52,15 +52,7 @@ class ExactStop:
         *,
         graded: bool = False,
     ) -> None:
-        """Make the rule.
-
-        Args:
-            weights: The weights that decide the label; their names give the positions of annotators and relations.
-            labels: The labels that the codes stand for.
-            order: All cells, first to last.
-            calibrator: Turns scores into probabilities.
-            graded: Whether answers are graded.
-        """
+        """Make the rule; `order` has all cells, first to last, at positions along the axes of the weights."""
         self.order: Sequence[Cell] = tuple(order)
         self.shape = (len(weights.annotators), len(weights.relations), 1 + max(cell.draw for cell in order))
         rivals, places = _Rivals(calibrator or UNCALIBRATED, labels), places_of(self.order, self.shape)
@@ -142,10 +134,8 @@ def _slack(cases: int) -> Floats:
 def _needed(won: Mask, gains: Floats, voted: bool) -> int:
     """Return how many open votes must be asked.
 
-    Args:
-        won: Whether the label is settled now, and in the best case after the first open vote, after two, ….
-        gains: What each open vote can change; 0 where it has no weight.
-        voted: Whether there is a vote already.
+    `won` is whether the label is settled now, and in the best case after the first open vote, after two, …; `gains` are
+    what each open vote can change, 0 where it has no weight.
     """
     if not len(gains) or (voted and (won[0] or not gains.any())):
         return 0

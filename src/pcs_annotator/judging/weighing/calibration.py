@@ -89,15 +89,10 @@ UNCALIBRATED = Calibrator(method="none")
 def fit_calibrator(
     scores: Floats, gold: Codes, labels: Sequence[str], method: str = "softmax", gold_rows: int = 0
 ) -> Calibrator:
-    """Return a calibrator learned from the scores of gold rows, by weights that were fitted without these rows.
+    """Return a calibrator learned from the scores of gold rows, `[item, label]`, by weights fitted without these rows.
 
-    Args:
-        scores: Out-of-fold scores, `[item, label]`.
-        gold: For every item a position in `labels`.
-        labels: Names of the columns.
-        method: `softmax` (one slope and an offset per label, kept near 1 and 0 by a prior), `temperature` (the slope
-            only) or `none` (the scores themselves).
-        gold_rows: How many gold rows there are, if these are only a part of them.
+    The method is `softmax` (one slope and an offset per label, kept near 1 and 0 by a prior), `temperature` (the slope
+    only) or `none` (the scores themselves). `gold_rows` is how many there are, if these are only a part of them.
     """
     if method not in get_args(CalibrationMethod):
         known = ", ".join(get_args(CalibrationMethod))

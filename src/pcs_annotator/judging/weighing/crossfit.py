@@ -96,17 +96,11 @@ def cross_fits(
 def cross_fit(
     chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, ask_policy: AskPolicy | None = None, turn: int = 0
 ) -> CrossFit:
-    """Return out-of-fold scores and calibrated probabilities of fully labelled rows.
+    """Return out-of-fold scores and calibrated probabilities of fully labelled rows, in one of the random splits.
 
-    Args:
-        chosen: Learns the weights, from all votes of the other folds.
-        votes: All votes on these rows.
-        gold: For every row a position in `votes.labels`.
-        splits: How to divide the rows.
-        ask_policy: Which votes of a held-out row are scored; by default all. The policy gets the calibrator of all
-            votes of the other folds, and probabilities are its own to the power that their chosen votes need, so that
-            a row keeps the label which that calibrator gives it.
-        turn: Which of the random splits to use.
+    `ask_policy` says which votes of a held-out row are scored; by default all. It gets the calibrator of all votes of
+    the other folds, and probabilities are its own to the power that their chosen votes need, so that a row keeps the
+    label which that calibrator gives it.
     """
     folds, labels = held_out(chosen, votes, gold, splits, turn), votes.labels
     outside = [rows for rows, _ in folds]

@@ -24,13 +24,7 @@ class Optimiser(Protocol):
         ...
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return the weights.
-
-        Args:
-            votes: The votes to learn from.
-            gold: For every item a position in `votes.labels`, or `UNLABELLED`.
-            seed: Random seed.
-        """
+        """Return the weights; gold is for every item a position in `votes.labels`, or `UNLABELLED`."""
         ...
 
 

@@ -60,10 +60,8 @@ def evidence_of(
 ) -> Evidence:
     """Return what is known about the labels of a run.
 
-    Args:
-        recorded: The run.
-        probability_column: A column with the probability that a row was drawn for a gold label, if the user drew them.
-        columns: Those of a large table that will be needed; None for all.
+    The probability column has the probability with which the user drew a row for a gold label. `columns` are those of a
+    large table that will be needed; None for all.
     """
     votes, folder = recorded.votes, recorded.folder
     gold = gold_with_copies(recorded)

@@ -114,12 +114,8 @@ class ToLabel(NamedTuple):
 def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
     """Draw rows, note their probabilities, and write those for a person to label whose text has no gold label.
 
-    Args:
-        path: The run folder.
-        rows: How many.
-        drawing: `simple`: all rows are equally probable. `stratified`: equally many of every machine label, or of every
-            group of `by`. `confidence`: doubtful rows are more probable.
-        by: A column of groups.
+    `simple`: all rows are equally probable. `stratified`: equally many of every machine label, or of every group of the
+    column `by`. `confidence`: doubtful rows are more probable.
     """
     folder = RunFolder(path)
     recorded = Run.open(path)

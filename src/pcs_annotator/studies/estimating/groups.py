@@ -46,10 +46,8 @@ class Groups(NamedTuple):
     ) -> dict[str, CoefficientEstimate]:
         """Return a weighted sum over groups; errors and degrees of freedom are those of the groups' own rows.
 
-        Args:
-            found: Method → the mean of every group.
-            weights: Place of a group → its weight.
-            middle: The mean of an unseen row, of which there are `UNSEEN` in every group.
+        `found` is method → the mean of every group; `weights`, place of a group → its weight; `middle`, the mean of an
+        unseen row, of which there are `UNSEEN` in every group.
         """
         chosen = np.array([weights.get(place, 0.0) for place in range(len(self.names))])
         result = {}
