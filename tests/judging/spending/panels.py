@@ -9,14 +9,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.vote import OPEN, Cell
+from pcs_annotator.core.votes import GRADE_TOLERANCE
 from pcs_annotator.core.weights import Evidence
 from pcs_annotator.judging.weighing.calibration import (
     UNCALIBRATED,
     Calibrator,
 )
-from pcs_annotator.judging.weighing.scoring import choose
+from pcs_annotator.judging.weighing.scoring import MIN_GRADE, choose
 
 Kind = Literal["hard", "graded", "mixed"]
 KINDS: tuple[Kind, ...] = ("hard", "graded", "mixed")
@@ -74,6 +75,34 @@ def graded_votes(votes: Votes, kind: Kind, seed: int = 0) -> Votes:
     if kind == "mixed":
         hard = hard | (np.arange(len(votes.annotators)) % 2 == 1)[:, np.newaxis, np.newaxis]
     return replace(votes, grades=np.where(hard[..., np.newaxis], NO_GRADE, grades))
+
+
+def random_grades(rng: np.random.Generator, votes: Votes, graded: tuple[str, ...], kind: Kind) -> Grades:
+    """Grades of all votes of some annotators, of half of them on a mixed panel; most favour the vote's label."""
+    grades = answers(rng, votes.codes.size, len(votes.labels)).reshape(*votes.codes.shape, -1)
+    top = np.take_along_axis(grades, grades.argmax(axis=-1)[..., np.newaxis], axis=-1)
+    voted = np.maximum(votes.codes, 0).astype(np.intp)[..., np.newaxis]
+    own = np.take_along_axis(grades, voted, axis=-1)
+    swapped = np.where(grades == top, own, grades)
+    np.put_along_axis(swapped, voted, top, axis=-1)
+    grades = np.where(rng.random((*votes.codes.shape, 1)) < 0.8, swapped, grades)
+    hard = (votes.codes < 0) | ~np.isin(votes.annotators, graded)[:, np.newaxis, np.newaxis]
+    if kind == "mixed":
+        hard |= rng.random(hard.shape) < 0.5
+    grades /= np.maximum(grades.sum(axis=-1, keepdims=True), 1)
+    return np.where(hard[..., np.newaxis], NO_GRADE, grades).astype(np.float32)
+
+
+def answers(rng: np.random.Generator, count: int, labels: int) -> Grades:
+    """Any graded answers: sure ones, unsure ones, with or without what went to no label, and the extremes."""
+    sharp = rng.choice([0.05, 0.5, 5.0], size=(count, 1))
+    raw = rng.gamma(np.broadcast_to(sharp, (count, labels))) + 1e-12
+    grades = raw / raw.sum(axis=1, keepdims=True) * rng.choice([1.0, 1.0, 0.5, 1e-3], size=(count, 1))
+    extremes = np.eye(labels)[rng.integers(labels, size=count)]
+    extremes = extremes * rng.choice([0.0, 0.999, 1.0, 1 + GRADE_TOLERANCE], size=(count, 1))
+    floored = np.maximum(extremes * (1 - labels * MIN_GRADE), MIN_GRADE)
+    kind = rng.integers(4, size=(count, 1))
+    return np.where(kind == 0, extremes, np.where(kind == 1, floored, grades)).astype(np.float32)
 
 
 def random_weights(rng: np.random.Generator, votes: Votes, reads: Reads) -> Weights:

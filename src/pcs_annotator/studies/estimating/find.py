@@ -11,7 +11,7 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.result_names import probability_name
-from pcs_annotator.judging.promising.targets import Target, Threshold, precision_threshold, recall_threshold
+from pcs_annotator.judging.promising.acceptance import Target, Threshold, precision_threshold, recall_threshold
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.evidence import Evidence, evidence_of
 from pcs_annotator.tables.result_columns import SCORE_DECIMALS, with_columns

@@ -12,8 +12,7 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
-from pcs_annotator.judging.estimating.planning import Design, Foretold
-from pcs_annotator.judging.estimating.sampling import allocate, by_confidence, draw_with
+from pcs_annotator.judging.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
 from pcs_annotator.runs.drawing import write_to_label
 from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
 from pcs_annotator.runs.files.runs import RunFolder
