@@ -7,8 +7,7 @@ from pcs_annotator.judging.evaluation.relation_value import two_digits
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text, rows_to_tell
 from pcs_annotator.runs.certificate_text import SHOWN, promised, without_gold
 from pcs_annotator.showing.formats import number, percent, signed
-from pcs_annotator.studies.compare.comparison import Comparison
-from pcs_annotator.studies.compare.costs import SideCost
+from pcs_annotator.studies.compare.comparison import Comparison, SideCost
 from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side
 
 LEAST_DIFFERENCE = 0.02

@@ -22,7 +22,7 @@ METHODS = ("corrected", "gold_only", "naive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class EstimateQuestion:
     """What to estimate."""
 
     of: Sequence[str] = ()  # labels whose share is wanted, each one label or several joined by `+`; all labels if empty

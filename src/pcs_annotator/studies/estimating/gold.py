@@ -18,9 +18,8 @@ from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.files.whole_table import read_whole
 from pcs_annotator.runs.run import Run
-from pcs_annotator.studies.estimating.cells import cells_of
 from pcs_annotator.studies.estimating.estimate import label_values
-from pcs_annotator.studies.estimating.evidence import gold_with_copies, with_probability
+from pcs_annotator.studies.estimating.evidence import cells_of, gold_with_copies, with_probability
 
 Drawing = Literal["simple", "stratified", "confidence"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)

@@ -13,9 +13,8 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Integers
 from pcs_annotator.judging.estimating.corrected import UNSEEN, CoefficientEstimate, Study
-from pcs_annotator.studies.estimating.answers import Missing, Question
-from pcs_annotator.studies.estimating.cells import Encoded
-from pcs_annotator.studies.estimating.evidence import Evidence
+from pcs_annotator.studies.estimating.answers import EstimateQuestion, Missing
+from pcs_annotator.studies.estimating.evidence import Encoded, LabelEvidence
 
 LEAST_IN_GROUP = 10
 MOST_GROUPS = 60
@@ -77,7 +76,7 @@ class Groups(NamedTuple):
         return (1 - self._unseen) * np.sqrt(own / (own - 1) * (total - 1) / total)
 
 
-def groups_of(evidence: Evidence, study: Study, question: Question) -> Groups:
+def groups_of(evidence: LabelEvidence, study: Study, question: EstimateQuestion) -> Groups:
     """Return the groups that a question asks for."""
     if not question.columns_of_groups:
         return _with_gold(study, [()], np.zeros(len(evidence.expected), dtype=np.intp))
@@ -143,7 +142,7 @@ class _Column(NamedTuple):
     dates: bool
 
 
-def _columns(evidence: Evidence, question: Question) -> list[_Column]:
+def _columns(evidence: LabelEvidence, question: EstimateQuestion) -> list[_Column]:
     columns = {name: evidence.column(name) for name in question.columns_of_groups}
     dated: Sequence[str] = ()
     if question.every:
