@@ -14,6 +14,7 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.vote import OPEN, Cell, Strategy
 from pcs_annotator.core.weights import Evidence, VoteScale
+from pcs_annotator.judging.spending import stopping
 from pcs_annotator.judging.spending.frugal import simulate
 from pcs_annotator.judging.spending.stopping import ExactStop
 from pcs_annotator.judging.weighing.calibration import Calibrator
@@ -304,3 +305,12 @@ def test_offsets_settle_a_label_that_is_behind() -> None:
         calibrator = Calibrator(labels=votes.labels, slope=1.0, offsets=np.array([offset, 0.0]))
         rule = ExactStop(Weights.uniform(votes), votes.labels, all_cells(votes), calibrator)
         assert rule.needed(cells) == needed  # log((2/3 + .02) / (1/3 + .02)) is .66
+
+
+def test_a_full_memory_of_patterns_is_emptied_and_changes_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    votes = votes_of([[[0, 0, 0, 1]]])
+    rule = ExactStop(Weights.uniform(votes), votes.labels, all_cells(votes))
+    monkeypatch.setattr(stopping, "MOST_KNOWN", 1)
+    for _ in range(2):
+        assert rule.needed(np.array([[[0], [0], [OPEN], [OPEN]]], dtype=np.int8)) == 1
+        assert rule.needed(np.array([[[0], [1], [OPEN], [OPEN]]], dtype=np.int8)) == 2

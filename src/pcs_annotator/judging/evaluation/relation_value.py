@@ -179,7 +179,8 @@ def relation_values(
     refuse_without_gold(gold, name, "gains")
     votes, gold = labelled_rows(plain_votes(votes), gold, how.folds)
     original = original_of(votes)
-    covered = {name: _answered(votes, name) for name in votes.relations if name != original}
+    answered: Mask = np.asarray((votes.codes >= 0).any(axis=(1, 3)))  # `[item, relation]`
+    covered = {name: answered[:, at] for at, name in enumerate(votes.relations) if name != original}
     others = [name for name, rows in covered.items() if rows.any()]
     if not others:
         raise UndefinedMetric(
@@ -221,10 +222,6 @@ def relation_values(
         absent=[name for name in covered if name not in others],
         how=how,
     )
-
-
-def _answered(votes: Votes, relation: str) -> Mask:
-    return np.asarray((votes.select(relations=[relation]).codes >= 0).any(axis=(1, 2, 3)))
 
 
 def _gains(panels: Sequence[Scored], alone: Scored) -> list[BootstrapTest]:

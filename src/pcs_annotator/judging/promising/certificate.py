@@ -36,6 +36,10 @@ class Fingerprint(NamedTuple):
     gold: str
     version: str
 
+    def changed_since(self, earlier: Fingerprint) -> list[str]:
+        """Return the names of the parts that changed."""
+        return [name for name, now, then in zip(self._fields, self, earlier, strict=True) if now != then]
+
 
 def fingerprint(votes: Votes, gold: Codes, version: str) -> Fingerprint:
     """Return the fingerprint of votes and their gold codes."""
@@ -269,7 +273,7 @@ def no_promise(promise: Promise, rows: int, why: str, needed: RowsNeeded | None 
 def in_force(certificate: Certificate, now: Fingerprint) -> Certificate:
     """Return the certificate, or one that promises nothing when its votes, gold or code version have changed."""
     then = certificate.fingerprint
-    changed = [name for name, value in now._asdict().items() if then is not None and value != getattr(then, name)]
+    changed = [] if then is None else now.changed_since(then)
     if not changed:
         return certificate
     why = f"{' and '.join(changed)} changed since this promise was made: pcs fit makes it again, free of charge"

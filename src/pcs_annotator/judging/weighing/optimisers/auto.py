@@ -60,7 +60,7 @@ class Auto:
             fold = splits.fold_of(gold, turn)
             means = [losses[:, fold != number].mean(axis=1) for number in np.unique(fold)]
             best = np.array([int(mean.argmin()) for mean in means])[fold]
-            results.append(CrossFit(*(_by_row(parts, best) for parts in zip(*own, strict=True))))
+            results.append(CrossFit(*(np.stack(parts)[best, np.arange(len(best))] for parts in zip(*own, strict=True))))
         return results
 
     @staticmethod
@@ -70,8 +70,3 @@ class Auto:
 
 def _row_losses(fit: CrossFit, gold: Codes) -> Floats:
     return -np.log(np.maximum(fit.probabilities[np.arange(len(gold)), gold], MIN_PROBABILITY))
-
-
-def _by_row(candidates: Sequence[Floats], best: Codes) -> Floats:
-    """Return for every row the values of its best candidate, `[item, label]`."""
-    return np.stack(candidates)[best, np.arange(len(best))]
