@@ -31,16 +31,11 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The calls that a job will make.
+    """The calls that a job will make."""
 
-    Attributes:
-        rows: Number of rows.
-        models: Calls, tokens and cost per model and purpose, as if no question had been answered yet.
-        known: How many of these calls a ledger has answers to; those on rewritten texts are not looked up.
-    """
-
-    rows: int
-    models: tuple[Bill, ...]
+    rows: int  # number of rows
+    models: tuple[Bill, ...]  # calls, tokens and cost per model and purpose, as if no question had been answered yet
+    # how many of these calls a ledger has answers to; those on rewritten texts are not looked up
     known: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def for_rows(self, rows: int) -> Plan:

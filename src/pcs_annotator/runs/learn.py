@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, UndefinedMetric
+from pcs_annotator.base.errors import GoldError, PcsWarning, UndefinedMetric
 from pcs_annotator.base.text import listed
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -322,7 +322,7 @@ def needs_gold(optimiser: str | Optimiser) -> bool:
     return (optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser).needs_gold
 
 
-def fit_for_classifier(  # noqa: PLR0913  # what is known about the rows, one argument each
+def fit_for_classifier(
     votes: Votes,
     gold: Sequence[object] | Mapping[str, object],
     optimiser: str | Optimiser,
@@ -330,14 +330,11 @@ def fit_for_classifier(  # noqa: PLR0913  # what is known about the rows, one ar
     *,
     max_error: float | None = None,
     texts: Sequence[str] | None = None,
-    counts: Integers | None = None,
 ) -> Model:
     """Learn weights from the rows that have gold, and a calibrator and a promise if there are enough of them.
 
-    Copies of a text count once, as in `learn`; `counts` says how often a text counts.
+    Copies of a text count once, as in `learn`.
     """
-    if max_error is not None and counts is not None and (counts != 1).any():
-        raise ConfigError("a promise is about texts that count once: leave out max_error or sample_weight")
     promise = None if max_error is None else Promise(max_error=max_error)
     how = Learning(optimiser=optimiser, splits=Splits(seed=seed), promise=promise, version=__version__)
     codes = gold_codes(votes, gold)
@@ -347,7 +344,7 @@ def fit_for_classifier(  # noqa: PLR0913  # what is known about the rows, one ar
     for flag in flags:
         if flag.kind == "gold contradictory":
             warnings.warn(flag.detail, PcsWarning, stacklevel=3)
-    return fit_model(votes, codes, how, distinct=once.distinct, counts=counts).model.flagged(*flags)
+    return fit_model(votes, codes, how, distinct=once.distinct).model.flagged(*flags)
 
 
 def probabilities(model: Model, votes: Votes, labels: Sequence[str], without_votes: Floats) -> Floats:

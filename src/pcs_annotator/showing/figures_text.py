@@ -16,7 +16,7 @@ LEARN_NOTHING = ("uniform", "majority")
 
 def about_auroc(figures: Sequence[MethodFigures]) -> str:
     """Return what the two AUROCs among these figures are, and why the second is missing where it is."""
-    found = [one.auroc_confidence is not None for one in figures]
+    found = ["auroc_confidence" in one.figures for one in figures]
     older = "" if any(found) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
     return ABOUT_AUROC if all(found) else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}{older}"
 

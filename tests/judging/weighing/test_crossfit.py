@@ -13,7 +13,7 @@ from pcs_annotator import Optimiser, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.weighing import crossfit
-from pcs_annotator.judging.weighing.calibration import Calibrator, fitter_of, tempered
+from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator, tempered
 from pcs_annotator.judging.weighing.crossfit import (
     Splits,
     calibrated_out_of_fold,
@@ -88,7 +88,7 @@ def test_each_fold_is_calibrated_on_the_others() -> None:
     found = calibrated_out_of_fold(scores, gold, fold, ("a", "b"))
     for held_out in range(4):
         inside = fold != held_out
-        fitted = fitter_of("softmax", 20)(scores[inside], gold[inside], ("a", "b"))
+        fitted = fit_calibrator(scores[inside], gold[inside], ("a", "b"), "softmax", 20)
         np.testing.assert_allclose(found[~inside], fitted.apply(scores[~inside], ("a", "b")), atol=1e-12)
 
 
@@ -120,7 +120,7 @@ def test_rows_asked_in_part_keep_the_label_that_the_calibrator_of_all_votes_give
         assert list(held_out.ids) == [votes.ids[row] for row in np.flatnonzero(rows).tolist()]
         assert calibrator is not None
         usual = (
-            fitter_of(calibration, 60)(whole.scores[~rows], gold[~rows], votes.labels)
+            fit_calibrator(whole.scores[~rows], gold[~rows], votes.labels, calibration, 60)
             if calibration == "softmax"
             else calibrator
         )

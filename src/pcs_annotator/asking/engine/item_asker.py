@@ -91,10 +91,6 @@ class VoteBuffer:
         """Return the codes of one item so far, `[annotator, relation, draw]`; a view, which changes with new votes."""
         return self._codes[row]
 
-    def grades_of(self, row: int) -> Grades | None:
-        """Return the grades of one item so far, nan where there are none; None if no vote on any item is graded."""
-        return None if self._grades is None else self._grades[row]
-
     def votes(self) -> Votes:
         """Return all votes stored so far."""
         return Votes(

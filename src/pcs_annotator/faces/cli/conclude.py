@@ -11,8 +11,8 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
-from pcs_annotator.studies.estimating import gold, shown
-from pcs_annotator.studies.estimating.answers import Question
+from pcs_annotator.studies.estimating import gold, page
+from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.studies.estimating.find import Search
 from pcs_annotator.studies.estimating.find import find as find_rows
@@ -104,9 +104,9 @@ def question_options(function: options.F) -> options.F:
     return options.with_options(_QUESTION, function)
 
 
-def question_of(given: dict[str, Any]) -> Question:
+def question_of(given: dict[str, Any]) -> EstimateQuestion:
     """Return what the options say."""
-    return Question(**{**given, "values": _numbers(given["values"]), "every": given["every"] or ""})
+    return EstimateQuestion(**{**given, "values": _numbers(given["values"]), "every": given["every"] or ""})
 
 
 @click.command("estimate")
@@ -124,10 +124,10 @@ def estimate_command(*, folder: Path, out: Path | None, to_json: bool, **given: 
         found = estimate_run(folder, question_of(given))
     if out is not None:
         write_estimates(found, out)
-    said = shown.sentences(found)
+    said = page.sentences(found)
     options.show(
         lambda: {**found.to_dict(), "sentences": said, "warnings": notes},
-        lambda: [*shown.tables(found), *said, None if out is None else f"wrote {out}"],
+        lambda: [*page.tables(found), *said, None if out is None else f"wrote {out}"],
         to_json=to_json,
     )
 
@@ -182,6 +182,6 @@ def robust_command(*, folder: Path, out: Path | None, to_json: bool, **given: An
         write_robust(found, out)
     options.show(
         lambda: {"quantities": [one.to_dict() for one in found], "warnings": notes},
-        lambda: [*map(shown.robust_table, found), None if out is None else f"wrote {out}"],
+        lambda: [*map(page.robust_table, found), None if out is None else f"wrote {out}"],
         to_json=to_json,
     )

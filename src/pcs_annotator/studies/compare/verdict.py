@@ -8,8 +8,7 @@ from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text, ro
 from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.showing.figures_text import SHOWN
 from pcs_annotator.showing.formats import number, percent, signed
-from pcs_annotator.studies.compare.comparison import Comparison
-from pcs_annotator.studies.compare.costs import SideCost
+from pcs_annotator.studies.compare.comparison import Comparison, SideCost
 from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side
 
 LEAST_DIFFERENCE = 0.02

@@ -103,7 +103,7 @@ def _table(figures: Sequence[Any], optimiser: str) -> b.Table:
     more = b.numbers("questions", *(["log-probs"] if graded else []), "n")
     rows: list[b.Row] = []
     for one in figures:
-        first, *rest = [b.figure(getattr(one, metric)) for metric, _ in METRICS]
+        first, *rest = [b.figure(one.figures.get(metric)) for metric, _ in METRICS]
         needs = ["yes" if one.graded else "no"] if graded else []
         spot = b.Spot(one.auroc.value, one.auroc.interval, low, high)
         rows.append([_name(one, optimiser), first, spot, *rest, _questions(one), *needs, one.auroc.n])

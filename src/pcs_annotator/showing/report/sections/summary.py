@@ -97,7 +97,7 @@ def _quality(view: View) -> Iterator[b.KeyFigure]:
     first = view.result.learned.figures[0]
     measured = (
         (first.auroc, "class AUROC"),
-        (first.auroc_confidence, "confidence AUROC"),
+        (first.figures.get("auroc_confidence"), "confidence AUROC"),
         (first.accuracy, "accuracy"),
     )
     for found, title in measured:
