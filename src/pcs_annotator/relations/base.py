@@ -115,9 +115,8 @@ def rephrased(relation: Relation, question: Phrasing) -> Phrasing:
 
 
 _BUILT_IN = ("prompted.prompted", "question.layout", "question.order", "question.wording", "english.voice",
-             "plain.case", "plain.contraction", "plain.frame", "plain.number_format",
-             "plain.punctuation", "plain.typo", "english.double_negation",
-             "english.synonym")  # fmt: skip
+             "plain.case", "plain.contraction", "plain.frame", "plain.punctuation",
+             "plain.typo", "english.double_negation", "english.synonym")  # fmt: skip
 relations: Registry[Relation] = Registry(
     "relation", "pcs_annotator.relations", [f"{__package__}.{module}" for module in _BUILT_IN]
 )

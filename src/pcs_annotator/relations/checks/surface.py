@@ -7,7 +7,7 @@ from collections import Counter
 from functools import lru_cache
 
 from pcs_annotator.relations.checks.reading import Rewrite, plain, prose, quoted, words
-from pcs_annotator.relations.facts import word_set
+from pcs_annotator.relations.facts import listed, word_set
 from pcs_annotator.relations.language import known_language, language_of, may_be_english, other_language
 
 _UNIT_ROW = (
@@ -222,14 +222,7 @@ _CHATTER = re.compile(
 )
 
 
-# Chatter has at least one of these words, or a mark that rewrites do not have.
-_TALK_WORDS = word_set(
-    "sure certainly course absolutely okay ok here here's rewritten revised rephrased original modified paraphrased "
-    "converted ai artificial language model assistant sorry unable afraid able i cannot can't can won't please could "
-    "sentence text statement phrase headline tweet review passage passive active negation negative negations "
-    "negatives rewrite rewriting synonym synonyms rephrase rephrasing help assist let thank thanks glad hope note "
-    "explanation output answer double"
-)
+_TALK_WORDS = listed("talk", "words")
 
 
 def _may_talk(rewrite: Rewrite) -> bool:
