@@ -10,6 +10,7 @@ from collections.abc import Mapping
 _INSTEAD: Mapping[tuple[str, str], str] = {
     ("relation", "cleft"): "use 'frame' or 'contraction' instead",
     ("relation", "attribution"): "use 'frame' or 'contraction' instead",
+    ("relation", "back-translation"): "use 'paraphrase' or 'register' instead",
     ("relation", "number-format"): "use 'punctuation' or 'case' instead",
     ("setting", "relations.similarity"): "use judge = true instead",
     ("setting", "relations.joint"): "every rewrite has a call of its own now, so delete this line",

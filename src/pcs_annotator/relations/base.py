@@ -114,7 +114,7 @@ def rephrased(relation: Relation, question: Phrasing) -> Phrasing:
     return question if rephrase is None else rephrase(question)
 
 
-_BUILT_IN = ("prompted.prompted", "question.layout", "question.order", "question.wording", "english.voice",
+_BUILT_IN = ("prompted.prompted", "question.order", "question.wording", "english.voice",
              "plain.case", "plain.contraction", "plain.frame", "plain.punctuation",
              "plain.typo", "english.double_negation", "english.synonym")  # fmt: skip
 relations: Registry[Relation] = Registry(

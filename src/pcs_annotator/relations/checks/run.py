@@ -132,16 +132,6 @@ async def check_rewrite(
     return verdicts if verdict is None else (*verdicts, verdict)
 
 
-def verdicts(source: str, text: str, expects: Expectation, parser: Parser | None = None) -> tuple[CheckResult, ...]:
-    """Return the verdict of every check that needs no model, for synchronous code."""
-    rewrite = Rewrite(source, text, expects)
-    found = run_checks(rewrite)
-    if parser is None or not _all_passed(found) or not _worth_parsing(rewrite, parser):
-        return found
-    source_doc, text_doc = parser.parse_many(prepared(each).text for each in (source, text))
-    return _with_roles(found, replace(rewrite, source_doc=source_doc, text_doc=text_doc))
-
-
 def _all_passed(found: Sequence[CheckResult]) -> bool:
     return all(verdict.passed for verdict in found)
 
