@@ -80,7 +80,9 @@ def test_what_cannot_be_chosen_is_refused_with_the_remedy(
         choose_relations(specs, options)
 
 
-@pytest.mark.parametrize("name", ["cleft", "rule:cleft", "attribution", "rule:attribution", "number-format", "llm:back-translation"])
+@pytest.mark.parametrize(
+    "name", ["cleft", "rule:cleft", "attribution", "rule:attribution", "number-format", "llm:back-translation"]
+)
 @pytest.mark.parametrize("spec", ["{}", "voice+{}", "{}|rule:voice"])
 @pytest.mark.parametrize("options", [WITHOUT, WITH_MODEL])
 def test_a_removed_relation_is_refused_with_one_to_use_instead(name: str, spec: str, options: RelationOptions) -> None:

@@ -25,13 +25,14 @@ def word_set(words: str) -> frozenset[str]:
 
 
 @cache
-def _word_lists() -> Mapping[str, Mapping[str, str]]:
+def word_tables() -> Mapping[str, Mapping[str, str]]:
+    """Return the tables of `words.toml`."""
     return tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
 
 
 def listed(table: str, *names: str) -> frozenset[str]:
     """Return the words of lists in a table of `words.toml`."""
-    return word_set(" ".join(_word_lists()[table][name] for name in names))
+    return word_set(" ".join(word_tables()[table][name] for name in names))
 
 
 SMALL = listed("names", "small")
@@ -124,6 +125,44 @@ def within_sentence(first: Token) -> str | None:
     if following.isupper() or following.isdigit() or low in _OFTEN_NAMES or word[1:] != word[1:].lower():
         return None
     return low if tag in ("NNS", "JJ", "JJR", "CD", "VBG") else None
+
+
+_KEPT = re.compile(
+    r"""
+      (?:https?://|www\.)\S+
+    | \S+@\S+\.\w+
+    | [@\#]\w+
+    | &\#?\w+;
+    | \S*\w[/\\_.]\w\S*            # a path, a domain, a file, an abbreviation
+    | \w*\d\w*(?:[.,:/-]\w*\d\w*)*
+    | [:;=8xX][-'^o]?[DPpOoSsXxCcLl3](?!\w)
+    | \b[xX]D+\b
+    """,
+    re.VERBOSE,
+)
+
+
+def kept_as_they_are(text: str) -> bytearray:
+    """Return, for every character of a text, 1 if rules for letters must leave it alone and 0 otherwise.
+
+    These are addresses, mentions, tags, numbers and emoticons.
+
+    >>> "".join("x" if kept else "." for kept in kept_as_they_are("See @Bob, 5pm: https://a.b/C"))
+    '....xxxx..xxx..xxxxxxxxxxxxx'
+    """
+    kept = bytearray(len(text))
+    for found in _KEPT.finditer(text):
+        kept[found.start() : found.end()] = b"\1" * (found.end() - found.start())
+    return kept
+
+
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S*$")
+_LOOK_BACK = 200
+
+
+def is_address(found: re.Match[str]) -> bool:
+    """Return whether a match is within an address."""
+    return _ADDRESS.search(found.string, max(0, found.start() - _LOOK_BACK), found.start()) is not None
 
 
 def _lemminflect() -> Any:  # the package has no types

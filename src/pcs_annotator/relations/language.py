@@ -16,6 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from pcs_annotator.base.user_cache import cache_folder, keep_folder
+from pcs_annotator.relations.facts import word_tables
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -58,16 +59,7 @@ _SAME_LANGUAGE = {
 }  # fmt: skip
 # The table of scripts names one language for each of these; only the library can tell it from the others.
 _SHARED_SCRIPTS = ("ru", "ar", "hi", "zh")
-NAMES = {
-    "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
-    "en": "English", "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi",
-    "hu": "Hungarian", "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch",
-    "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish", "th": "Thai",
-    "tl": "Filipino", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
-    "af": "Afrikaans", "ca": "Catalan", "eu": "Basque", "gl": "Galician", "hr": "Croatian", "lt": "Lithuanian",
-    "mr": "Marathi", "ms": "Malay", "no": "Norwegian", "sk": "Slovak", "sl": "Slovene", "sr": "Serbian",
-    "sw": "Swahili", "ta": "Tamil", "te": "Telugu",
-}  # fmt: skip
+NAMES = word_tables()["languages"]
 """The English names of common languages; others are shown by their code."""
 NOT_ENGLISH = "not English"
 NO_LEAD_IN = "no lead-in in this language"

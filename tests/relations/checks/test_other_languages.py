@@ -78,7 +78,9 @@ def test_what_is_wrong_is_found(source: str, text: str, check: str) -> None:
 
 
 def test_checks_that_cannot_be_made_say_so() -> None:
-    details = {verdict.check: verdict.detail for verdict in run_checks(Rewrite(*GOOD[10], PARAPHRASE)) if verdict.detail}
+    details = {
+        verdict.check: verdict.detail for verdict in run_checks(Rewrite(*GOOD[10], PARAPHRASE)) if verdict.detail
+    }
     assert details == {
         "negation": "not checked: no list of negations in this language",
         "names": "only addresses are checked: the script has no capitals",

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pcs_annotator.relations.checks.reading import Rewrite, prose, words
-from pcs_annotator.relations.facts import listed, word_set
+from pcs_annotator.relations.facts import listed, word_set, word_tables
 from pcs_annotator.relations.language import known_language, language_of, may_be_english
 
 PLAIN = listed("negation", "plain")
@@ -48,21 +48,8 @@ class _Negations(NamedTuple):
 
 
 FOREIGN = {
-    "da": _Negations(word_set("ikke aldrig ingen intet ingenting uden")),
-    "de": _Negations(
-        word_set(
-            "nicht nie niemals kein keine keinen keinem keiner keines nichts niemand niemanden niemandem ohne weder"
-        )
-    ),
-    "es": _Negations(word_set("no sin"), word_set("nunca ni nada nadie ningún ninguno ninguna jamás tampoco")),
-    "fr": _Negations(word_set("pas sans"), word_set("jamais rien personne aucun aucune ni")),
-    "it": _Negations(word_set("non senza"), word_set("mai niente nulla nessun nessuno nessuna né")),
-    "nl": _Negations(word_set("niet nooit geen niets niemand zonder")),
-    "pl": _Negations(word_set("nie bez"), word_set("nigdy nic nikt nikogo żaden żadna żadne ani")),
-    "pt": _Negations(word_set("não nao sem"), word_set("nunca nem nada ninguém nenhum nenhuma jamais")),
-    "ru": _Negations(word_set("не нет без нельзя"), word_set("ни никогда ничего никто никого нисколько")),
-    "sv": _Negations(word_set("inte aldrig ingen inget inga ingenting utan")),
-    "uk": _Negations(word_set("не немає без"), word_set("ні ніколи нічого ніхто нікого")),
+    language: _Negations(word_set(cancel), word_set(word_tables()["supporting_negations"].get(language, "")))
+    for language, cancel in word_tables()["foreign_negations"].items()
 }
 """Languages in which single words deny; elsewhere (Turkish, Chinese, Arabic, …) it takes more than a list to tell."""
 

@@ -204,11 +204,12 @@ def numbers(rewrite: Rewrite) -> str:
 
 _CHATTER = re.compile(
     r"^\W*(?:sure|certainly|of course|absolutely|okay|ok)[,!.: ]+(?:here|i|this|the|let)\b|"
-    r"\b(?:rewrit(?:e|ten|ing)|rephras\w+|synonyms?|double negati(?:on|ve)s?|(?:passive|active) voice|language model)\b|"
+    r"\b(?:rewrit(?:e|ten|ing)|rephras\w+|synonyms?|double negati(?:on|ve)s?|(?:passive|active) voice)\b|"
     r"\bi(?:'m| am) (?:sorry|unable|afraid|not able)\b[^.]{0,40}\b(?:but|can|to|assist|that|i)\b|"
     r"\bi (?:cannot|can't|can not|won't) (?:assist|help|fulfill|comply|provide|process|do that)\b|"
-    r"\b(?:let me know if|how (?:can|may) i (?:help|assist)|hope this helps|thank(?:s| you) for (?:your|sharing))\b|"
-    r"\b(?:note|explanation|output|answer):|<\/?(?:text|rewrite|output)>|'''|```",
+    r"\b(?:language model|let me know if|how (?:can|may) i (?:help|assist)|hope this helps)\b|"
+    r"\bthank(?:s| you) for (?:your|sharing)\b|\b(?:note|explanation|output|answer):|"
+    r"<\/?(?:text|rewrite|output)>|'''|```",
     re.IGNORECASE,
 )
 

@@ -118,7 +118,9 @@ def _same_case(like: str, word: str) -> str:
 
 
 # Of a contracted word, only the part before the contraction counts.
-_NEXT_WORD = re.compile(r"\s+[\"“'‘(]*(?:([A-Za-z]+?(?:-[A-Za-z]+)*)(?:[nN]?['’][A-Za-z]+)*(?![A-Za-z'’-])|([$£€#]?\d))")
+_NEXT_WORD = re.compile(
+    r"\s+[\"“'‘(]*(?:([A-Za-z]+?(?:-[A-Za-z]+)*)(?:[nN]?['’][A-Za-z]+)*(?![A-Za-z'’-])|([$£€#]?\d))"
+)
 
 _ADVERBS = listed("auxiliary", "adverbs")
 _PARTICIPLES = listed("auxiliary", "participles")

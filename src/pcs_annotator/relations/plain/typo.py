@@ -6,9 +6,8 @@ import re
 from hashlib import blake2b
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.facts import listed
+from pcs_annotator.relations.facts import kept_as_they_are, listed
 from pcs_annotator.relations.language import NO_TYPOS
-from pcs_annotator.relations.plain.kept import kept_as_they_are
 from pcs_annotator.relations.rule import NotApplicable, Replacement, splice, text_rule
 
 WORDS_PER_TYPO = 8

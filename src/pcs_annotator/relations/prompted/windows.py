@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.variant import Variant
+from pcs_annotator.relations.facts import listed
 from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, NO_REWRITE, Refused
 
 LONGEST_WINDOW = 1500
@@ -26,12 +27,7 @@ _BOUNDARY = re.compile(
 _LAST_WORD = re.compile(r"[\w.'’-]{1,24}$")
 _LOWER = re.compile(r"[\"'“‘«(\[]{0,3}[a-zà-öø-ÿ]")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]$")
-_SHORTENED = (
-    "mr mrs ms dr prof rev hon gov sen rep gen col lt sgt capt cmdr maj adm sr jr st mt ft no nos vs v inc ltd co corp "
-    "dept est fig figs vol pp ed eds al etc approx jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed "
-    "thu thur thurs fri sat sun ave blvd rd univ assn bros pres supt atty messrs mme mlle"
-)
-_ABBREVIATIONS = frozenset(_SHORTENED.split())
+_ABBREVIATIONS = listed("marks", "abbreviations")
 _URL = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+")
 _LETTER = re.compile(r"[^\W\d_]")
 
