@@ -10,7 +10,10 @@ from collections.abc import Mapping
 _INSTEAD: Mapping[tuple[str, str], str] = {
     ("relation", "cleft"): "use 'frame' or 'contraction' instead",
     ("relation", "attribution"): "use 'frame' or 'contraction' instead",
+    ("relation", "back-translation"): "use 'paraphrase' or 'register' instead",
+    ("relation", "number-format"): "use 'punctuation' or 'case' instead",
     ("setting", "relations.similarity"): "use judge = true instead",
+    ("setting", "ask.letters"): "labels are always asked for by name, so delete this line",
     ("setting", "relations.joint"): "every rewrite has a call of its own now, so delete this line",
     ("option", "--stop"): "asking always stops when no answer can change the label, so leave it out",
     ("option", "--level"): "asking stops when no answer can change the label, however probable it is, so leave it out",

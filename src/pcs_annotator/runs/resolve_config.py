@@ -158,7 +158,6 @@ def collect_settings_of(
         prices=asked.prices,
         questions=asked.questions,
         answers=asked.answers,
-        letters=asked.letters,
         environment=environment,
         choosing=relation_options_of(config.relations, rewriter=rewriter is not None),
         max_per_second=asked.max_per_second,

@@ -76,7 +76,6 @@ class AskSettings(Section):
         models: Models to ask, as provider:model; at least one.
         answers: Keep the probability of every label, from models that give log-probabilities (graded), or the label
             only (hard); auto is graded, except that hard answers already paid for are kept.
-        letters: Whether labels are listed as A, B, C … and answered by letter instead of by name.
         questions: Relations to ask a model under, in a table `[ask.questions]` with a list per `provider:model`; a
             model that is not listed is asked under all.
         draws: How many times each question is asked.
@@ -101,7 +100,6 @@ class AskSettings(Section):
 
     models: tuple[str, ...] = setting((), "--model MODEL")
     answers: Literal["auto", "graded", "hard"] = setting("auto", "--answers")
-    letters: bool = False
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     draws: int = setting(1, "--draws N", least=1)
     concurrency: int | None = setting(None, "--concurrency N", least=1)

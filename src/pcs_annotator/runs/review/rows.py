@@ -230,7 +230,7 @@ class Rows:
     @property
     def question(self) -> str:
         """What was asked about the original texts."""
-        return asked(Phrasing(task=self.task), letters=self.run.config.ask.letters)
+        return asked(Phrasing(task=self.task))
 
     def columns(self, place: int) -> dict[str, str]:
         """Return the user's other columns of a row; empty cells are left out."""
@@ -251,14 +251,14 @@ def asked_questions(config: Config) -> dict[str, str]:
             warnings.warn(f"what {name} asked is not shown: {error}", PcsWarning, stacklevel=3)
             continue
         if phrasing != plain:
-            found[relation.name] = asked(phrasing, letters=config.ask.letters)
+            found[relation.name] = asked(phrasing)
     return found
 
 
-def asked(phrasing: Phrasing, *, letters: bool) -> str:
+def asked(phrasing: Phrasing) -> str:
     """Return what is asked, without the text: who gets to read it, then the words."""
     where = "One message, with the text at its end" if phrasing.one_message else "System message; the text comes alone"
-    return f"{where}\n\n{task_prompt(phrasing.task, 'letter tag' if letters else 'tag')}"
+    return f"{where}\n\n{task_prompt(phrasing.task)}"
 
 
 FILTERS: Mapping[str, Callable[[Rows, ReviewState, Any], Mask]] = {
