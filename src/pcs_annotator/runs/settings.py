@@ -201,7 +201,6 @@ class CommandSettings:
         shard: Use only the Ith of N equal parts of the rows, with a run folder for each; pcs merge puts them together.
         to_label: Write N rows to to_label.csv for a person to label, if nothing can be promised yet.
         spreadsheet_safe: Put an apostrophe before cells that a spreadsheet would run as a formula.
-        excel: For Excel: a .csv file that you name has the delimiter and decimal sign of this computer.
         gold_wins: Accept gold labels that contradict each other; yours win over those of the data.
         replace: Keep what is in the way under a dated name, and start anew.
         fresh: Ask everything again, and pay again; the old ledger is kept.
@@ -212,7 +211,6 @@ class CommandSettings:
     shard: str = setting("", "--shard I/N")
     to_label: int = setting(30, "--to-label N", least=0)
     spreadsheet_safe: bool = setting(False, "--spreadsheet-safe")
-    excel: bool = setting(False, "--excel")
     gold_wins: bool = setting(False, "--gold-wins")
     replace: bool = setting(False, "--replace")
     fresh: bool = setting(False, "--fresh")

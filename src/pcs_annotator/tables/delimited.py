@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.tables.encodings import UTF8
 from pcs_annotator.tables.table_files import (
     BLOCK,
     USUAL_BLOCK,
@@ -143,8 +144,7 @@ class CsvFile(TextFile):
             quoted=delimiter != NO_DELIMITER or _quotes_match(sample, whole=whole),
             dialect=Dialect(
                 delimiter="," if delimiter == NO_DELIMITER else delimiter,
-                encoding=encoding.name,
-                bom=encoding.bom,
+                bom=encoding.bom or encoding.name != UTF8,
                 line_end="\r\n" if line.endswith("\r\n") else "\n",
                 quote_all=bool(names) and line.rstrip("\r\n") == delimiter.join(f'"{name}"' for name in names),
             ),

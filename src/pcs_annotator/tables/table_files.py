@@ -47,19 +47,16 @@ class Dialect:
 
     Attributes:
         delimiter: What stands between two cells.
-        encoding: Its encoding, as Python calls it; without the byte order mark (`utf-8`, never `utf-8-sig`).
-        bom: Whether it begins with a byte order mark.
+        bom: Whether it begins with a byte order mark, or has another encoding than UTF-8: what is written alike is in
+            UTF-8, with a mark that spreadsheets recognise.
         line_end: What ends a row.
         quote_all: Whether all cells are in quotes, rather than those that need them.
-        decimal: The decimal sign of the numbers that are written.
     """
 
     delimiter: str = ","
-    encoding: str = "utf-8"
     bom: bool = False
     line_end: str = "\n"
     quote_all: bool = False
-    decimal: str = "."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ import io
 import os
 import sys
 import tempfile
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,7 +16,7 @@ from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.result_names import DECISION
 from pcs_annotator.tables import remote
 from pcs_annotator.tables.files import atomic_path, check_ending
@@ -38,7 +37,6 @@ WRITTEN = (
     *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS),
 )
 """Extensions of the tables that we write."""
-BOM = "\ufeff"
 GROUP_ROWS = 50_000
 GROUP_BYTES = 32 * 1024**2
 """How much of a Parquet file is written at a time: many small groups of rows would be slow to read."""
@@ -122,7 +120,7 @@ def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     if ending.kind in JSON_LINES:
         return _JsonLinesWriter(packed)
     dialect = replace(style.dialect, delimiter="\t") if ending.kind == ".tsv" else style.dialect
-    return _CsvWriter(packed, name, dialect, spreadsheet_safe=style.spreadsheet_safe)
+    return _CsvWriter(packed, dialect, spreadsheet_safe=style.spreadsheet_safe)
 
 
 @contextmanager
@@ -166,14 +164,8 @@ def _upload(system: Any, temporary: Path, path: str, address: str) -> None:
 
 
 class _CsvWriter(TableWriter):
-    def __init__(self, file: Any, name: str, dialect: Dialect, *, spreadsheet_safe: bool) -> None:
-        self._file, self._name, self._dialect = file, name, dialect
-        # whether an encoding has all characters is known at the end
-        self._waits = dialect.encoding != "utf-8"
-        to = tempfile.TemporaryFile() if self._waits else file  # noqa: SIM115
-        self._text = io.TextIOWrapper(to, encoding="utf-8", newline="")
-        if dialect.bom and not self._waits:
-            self._text.write(BOM)
+    def __init__(self, file: Any, dialect: Dialect, *, spreadsheet_safe: bool) -> None:
+        self._text = io.TextIOWrapper(file, encoding="utf-8-sig" if dialect.bom else "utf-8", newline="")
         # pyarrow would quote every text
         self._writer = csv.writer(
             self._text,
@@ -189,43 +181,11 @@ class _CsvWriter(TableWriter):
             self._writer.writerow(self._safe(table.column_names))
             self._begun = True
         for batch in table.to_batches():
-            rows = zip(*(self._cells(column) for column in batch.columns), strict=True)
+            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             self._writer.writerows(map(self._safe, rows))
 
-    def _cells(self, column: pa.Array) -> list[Any]:
-        import pyarrow as pa
-
-        cells: list[Any] = column.to_pylist()
-        if self._dialect.decimal == "." or not pa.types.is_floating(column.type):
-            return cells
-        return [None if cell is None else str(cell).replace(".", self._dialect.decimal) for cell in cells]
-
     def close(self) -> None:
-        if self._waits:
-            self._encode()
-            self._file.close()
         self._text.close()
-
-    def _encode(self) -> None:
-        """Copy all rows in the encoding of the dialect; in UTF-8, with a warning, if that lacks a character."""
-        encoding, bom = self._dialect.encoding, self._dialect.bom
-        try:
-            for text in self._pieces():
-                text.encode(encoding)
-        except UnicodeEncodeError as error:
-            warnings.warn(
-                f"{self._name} is written in UTF-8, because {encoding} has no {error.object[error.start]!r}",
-                PcsWarning,
-                stacklevel=5,
-            )
-            encoding, bom = "utf-8", True
-        self._file.write((BOM if bom else "").encode(encoding))
-        for text in self._pieces():
-            self._file.write(text.encode(encoding))
-
-    def _pieces(self) -> Iterator[str]:
-        self._text.seek(0)
-        return iter(partial(self._text.read, 1 << 20), "")
 
 
 class _WorkbookWriter(TableWriter):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import locale
 import math
 import re
 import warnings
@@ -19,7 +18,6 @@ from unicodedata import east_asian_width
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.tables.files import atomic_path, check_ending
-from pcs_annotator.tables.table_files import Dialect
 
 WORKBOOK = ".xlsx"
 MOST_ROWS = 1_048_575
@@ -201,22 +199,6 @@ def _number(text: str) -> int | float:
 
 def _same_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None and str(_number(text)) == text
-
-
-def excel_dialect() -> Dialect:
-    """Return how Excel expects a CSV file on this computer: where the decimal sign is a comma, it is not a delimiter.
-
-    Excel takes a file without a byte order mark for one in an old encoding.
-    """
-    before = locale.setlocale(locale.LC_NUMERIC)
-    try:
-        locale.setlocale(locale.LC_NUMERIC, "")
-        decimal = str(locale.localeconv()["decimal_point"])
-    except locale.Error:  # the locale of the user is not installed
-        decimal = "."
-    finally:
-        locale.setlocale(locale.LC_NUMERIC, before)
-    return Dialect(delimiter=";" if decimal == "," else ",", bom=True, line_end="\r\n", decimal=decimal)
 
 
 def safe_cell(cell: Any) -> Any:

@@ -56,7 +56,6 @@ from pcs_annotator.verbs import label
 @options.SHARD
 @options.REPLACE
 @options.SPREADSHEET_SAFE
-@options.EXCEL
 @options.NO_WAIT
 @options.JSON
 @options.QUIET
