@@ -206,19 +206,3 @@ def test_dialect_of_a_csv_file_is_what_it_was_written_with(tmp_path: Path, data:
     path = tmp_path / "texts.csv"
     path.write_bytes(data)
     assert local_file(path).contents().dialect == dialect
-
-
-@pytest.mark.parametrize("packing", PACKED)
-@pytest.mark.parametrize("kind", ["file", "stream"])
-def test_arrow_files_and_streams_are_read_by_batch(tmp_path: Path, kind: str, packing: str) -> None:
-    table = pa.table({"id": [1, 2, 3], "text": ["a", "b", "c"]})
-    sink = io.BytesIO()
-    with (pa.ipc.new_file if kind == "file" else pa.ipc.new_stream)(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=2)
-    path = tmp_path / f"t.arrow{packing}"
-    path.write_bytes(PACKED[packing](sink.getvalue()))
-    file = local_file(path)
-    assert file.contents().rows is None
-    assert [len(one) for one in file.batches(file.contents().schema)] == [2, 1]
-    assert as_arrow(path).to_pylist() == table.to_pylist()
-    assert [one.column_names for one in file.batches(pa.schema([("text", pa.large_string())]))] == [["text"]] * 2

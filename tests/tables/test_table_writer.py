@@ -13,7 +13,7 @@ import openpyxl
 import pyarrow as pa
 import pytest
 import zstandard
-from pyarrow import feather, parquet
+from pyarrow import parquet
 from python_calamine import CalamineWorkbook
 
 from pcs_annotator.base.errors import TableError
@@ -48,9 +48,8 @@ def test_pieces_make_the_same_file_as_the_whole(tmp_path: Path, ending: str) -> 
         for row in range(3):
             writer.write(TABLE.slice(row, 1))
     write_table(tmp_path / f"whole{ending}", TABLE)
-    if ending in (".parquet", ".pq", ".feather"):
-        read = feather.read_table if ending == ".feather" else parquet.read_table
-        assert read(tmp_path / f"pieces{ending}").to_pylist()[:2] == TABLE.to_pylist()[:2]
+    if ending in (".parquet", ".pq"):
+        assert parquet.read_table(tmp_path / f"pieces{ending}").to_pylist()[:2] == TABLE.to_pylist()[:2]
         return
     if ending == ".xlsx":
         pieces, whole = (rows_of(tmp_path / f"{name}{ending}") for name in ("pieces", "whole"))
@@ -79,7 +78,7 @@ def test_values_that_json_lacks_are_texts(tmp_path: Path) -> None:
     assert (tmp_path / "t.jsonl").read_text(encoding="utf-8") == '{"day":"2026-01-02","raw":"b\'x\'","list":[1,2]}\n'
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet", ".feather", ".xlsx"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet", ".xlsx"])
 def test_after_an_error_the_earlier_file_is_still_there_and_nothing_else(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"t{ending}"
     write_table(path, TABLE)
@@ -106,7 +105,7 @@ def no_file_larger_than(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet", ".feather", ".xlsx"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet", ".xlsx"])
 def test_when_there_is_no_room_the_earlier_file_stays(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"t{ending}"
     write_table(path, TABLE)

@@ -17,14 +17,13 @@ _MAGIC: Mapping[bytes, str] = {
     b"ARROW1": ".arrow",
     b"SQLite format 3\0": ".sqlite",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ".xls",
-    b"FEA1": ".fea1",
+    b"FEA1": ".arrow",
     b"%PDF": ".pdf",
 }
 _RENAME: Mapping[str, str] = {
     ".gz": "compressed with gzip",
     ".zst": "compressed with Zstandard",
     ".parquet": "a Parquet file",
-    ".arrow": "an Arrow file",
     ".xls": "an old Excel workbook, or an Excel workbook with a password",
     ".xlsx": "an Excel workbook",
     ".ods": "an OpenDocument spreadsheet",
@@ -34,7 +33,7 @@ _RENAME: Mapping[str, str] = {
 }
 """Kinds that are read under another extension."""
 _CONVERT: Mapping[str, str] = {
-    ".fea1": "a Feather file of version 1: write it again with a current version",
+    ".arrow": "an Arrow or Feather file: write it as Parquet: df.to_parquet('texts.parquet')",
     ".sqlite": "an SQLite database: export its table: sqlite3 -header -csv FILE 'SELECT * FROM name' > texts.csv",
     ".duckdb": "a DuckDB database: export its table: duckdb FILE \"COPY name TO 'texts.parquet'\"",
     ".zip": "a ZIP archive: unpack it, and name a file in it",
@@ -44,7 +43,6 @@ _CONVERT: Mapping[str, str] = {
 _FAMILIES = (
     {".xlsx", ".xlsm"},
     {".parquet", ".pq"},
-    {".arrow", ".feather", ".ipc"},
     {".jsonl", ".ndjson"},
     {".csv", ".tsv", ".tab", ".txt"},
 )

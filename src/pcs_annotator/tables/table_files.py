@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
 TEXTS = (".csv", ".tsv", ".tab", ".txt", ".json", *JSON_LINES)
-ARROW = (".arrow", ".feather", ".ipc")
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
-ENDINGS = (*TEXTS, *PARQUET, *ARROW, *WORKBOOKS)
+ENDINGS = (*TEXTS, *PARQUET, *WORKBOOKS)
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 STDIO = PurePath("-")
 """Standard input or output instead of a file."""

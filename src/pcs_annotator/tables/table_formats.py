@@ -1,4 +1,4 @@
-"""Formats of tables, read in batches: JSON Lines, JSON, Parquet and Arrow; and which class reads which file."""
+"""Formats of tables, read in batches: JSON Lines, JSON and Parquet; and which class reads which file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.delimited import CsvFile
 from pcs_annotator.tables.file_signatures import HEAD, kind_of
 from pcs_annotator.tables.table_files import (
-    ARROW,
     AS_FOUND,
     BLOCK,
     JSON_LINES,
@@ -256,48 +255,10 @@ class ParquetFile(TableFile):
                     yield table if table.schema == schema else table.cast(schema)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArrowFile(TableFile):
-    """An Arrow file, also called Feather, or an Arrow stream; read as it was written, a batch at a time."""
-
-    kind: ClassVar[str] = "Arrow"
-    has_compression: ClassVar[bool] = True
-
-    def contents(self, limit: int | None = None) -> Contents:
-        """Return what its header says."""
-        self._refuse_empty()
-        with self._explained(), self._seekable() as raw:
-            schema = _arrow_reader(raw).schema
-        refuse_repeated(schema.names, self.name)
-        return Contents(schema, None)
-
-    def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yield the rows."""
-        import pyarrow as pa
-
-        with self._explained(), self._seekable() as raw:
-            reader = _arrow_reader(raw)
-            one_by_one = (
-                map(reader.get_batch, range(reader.num_record_batches)) if hasattr(reader, "get_batch") else reader
-            )
-            for batch in one_by_one:
-                table = pa.Table.from_batches([batch]).select(schema.names)
-                yield table if table.schema == schema else table.cast(schema)
-
-
-def _arrow_reader(raw: Any) -> Any:
-    import pyarrow as pa
-
-    magic = raw.read(6)
-    raw.seek(0)
-    return pa.ipc.open_file(raw) if magic == b"ARROW1" else pa.ipc.open_stream(raw)
-
-
 _KINDS: dict[str, type[TableFile]] = {
     **dict.fromkeys(TEXTS, CsvFile),
     **dict.fromkeys(JSON_LINES, JsonLinesFile),
     ".json": JsonFile,
     **dict.fromkeys(PARQUET, ParquetFile),
-    **dict.fromkeys(ARROW, ArrowFile),
     **dict.fromkeys(WORKBOOKS, WorkbookFile),
 }

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.file_signatures import HEAD, kind_of
 from pcs_annotator.tables.remote import find_remote, shown_address
 from pcs_annotator.tables.table_files import (
-    ARROW,
     AS_FOUND,
     COMPRESSIONS,
     PARQUET,
@@ -117,7 +117,7 @@ def _spooled_stdin(reading: Reading) -> TableFile:
 
 def _tables_among(names: Iterable[str], folder: Path | str) -> Sequence[str]:
     """Return the names of tables; `_SUCCESS`, `.part.crc` and the like are what engines leave beside them."""
-    kinds = (*TEXTS, *PARQUET, *ARROW)  # a workbook or a database is a table of its own
+    kinds = (*TEXTS, *PARQUET)  # a workbook is a table of its own
     known = sorted(name for name in names if ending_of(name).kind in kinds and not name.startswith((".", "_")))
     if not known:
         raise TableError(
@@ -157,27 +157,13 @@ def _together(schema: pa.Schema, first: TableFile, more: pa.Schema, file: TableF
 
     if not isinstance(file, JsonLinesFile):
         _refuse_other_columns(schema.names, first.name, more.names, file.name)
-    if schema == more:
-        return schema
     try:
         # a column without any value has no type
         return pa.unify_schemas([schema, more], promote_options="permissive")
-    except pa.ArrowException:
-        name = next(name for name in schema.names if not _alike(schema.field(name), more.field(name)))
+    except pa.ArrowException as error:
         raise TableError(
-            f"column {name!r} is {schema.field(name).type} in {first.name}, but {more.field(name).type} in "
-            f"{file.name}: write both with the same type"
+            f"{first.name} and {file.name} differ ({first_line(error)}): write both with the same types"
         ) from None
-
-
-def _alike(one: pa.Field, other: pa.Field) -> bool:
-    import pyarrow as pa
-
-    try:
-        pa.unify_schemas([pa.schema([one]), pa.schema([other])], promote_options="permissive")
-    except pa.ArrowException:
-        return False
-    return True
 
 
 def _refuse_other_columns(names: Sequence[str], first: str, more: Sequence[str], file: str) -> None:

@@ -1,4 +1,4 @@
-"""Writing tables, at once or in pieces: CSV and JSON Lines (also compressed), Parquet, Feather and Excel workbooks."""
+"""Writing tables, at once or in pieces: CSV and JSON Lines (also compressed), Parquet and Excel workbooks."""
 
 from __future__ import annotations
 
@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _TEXTS = (".csv", ".tsv", ".jsonl")
-FEATHER = ".feather"
 WRITTEN = (
     *_TEXTS,
     *PARQUET,
-    FEATHER,
     WORKBOOK,
     *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS),
 )
@@ -112,8 +110,8 @@ def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     import pyarrow as pa
 
     ending = ending_of(name if split_name(PurePath(name))[1] else f"{name}.{style.kind}")
-    if ending.kind in (*PARQUET, FEATHER):
-        return _ArrowWriter(file, ending.kind)
+    if ending.kind in PARQUET:
+        return _ParquetWriter(file)
     if ending.kind == WORKBOOK:
         return _WorkbookWriter(Book(file, name), style.about)
     packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
@@ -226,28 +224,22 @@ class _JsonLinesWriter(TableWriter):
         self._file.close()
 
 
-class _ArrowWriter(TableWriter):
-    """Parquet or Feather, in groups of rows that are large enough to be read quickly."""
+class _ParquetWriter(TableWriter):
+    """Parquet, in groups of rows that are large enough to be read quickly."""
 
-    def __init__(self, file: BinaryIO, kind: str) -> None:
-        self._file, self._kind = file, kind
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
         self._writer: Any = None
         self._waiting: list[pa.Table] = []
 
     def write(self, table: pa.Table) -> None:
+        from pyarrow import parquet
+
         if self._writer is None:
-            self._writer = self._begin(table.schema)
+            self._writer = parquet.ParquetWriter(self._file, table.schema)
         self._waiting.append(table)
         if sum(map(len, self._waiting)) >= GROUP_ROWS or sum(one.nbytes for one in self._waiting) >= GROUP_BYTES:
             self._flush()
-
-    def _begin(self, schema: pa.Schema) -> Any:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        if self._kind in PARQUET:
-            return parquet.ParquetWriter(self._file, schema)
-        return pa.ipc.new_file(self._file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
 
     def _flush(self) -> None:
         import pyarrow as pa

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from pyarrow import feather
+from pyarrow import parquet
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.tables import workbook
@@ -79,9 +79,9 @@ def test_workbooks_in_run_folders_are_refused_with_what_writes_one(capsys: pytes
     assert json.loads(capsys.readouterr().out)["calls"] == 0
 
 
-def test_feather_has_numbers_as_numbers() -> None:
-    assert main([*LABEL, "-o", "labels.feather"]) == 0
-    table = feather.read_table("labels.feather")
+def test_parquet_has_numbers_as_numbers() -> None:
+    assert main([*LABEL, "-o", "labels.parquet"]) == 0
+    table = parquet.read_table("labels.parquet")
     assert table["id"].to_pylist() == ["7", "8", "9"]
     assert str(table.schema.field("score_good").type) == "double"
 
