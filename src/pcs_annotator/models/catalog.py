@@ -22,17 +22,11 @@ _DATED = re.compile(r"[-@_:.](?:\d{4}-\d\d-\d\d|\d{3,8})$")
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens.
+    """USD per million tokens."""
 
-    Attributes:
-        input: Price of the request.
-        output: Price of the answer.
-        as_of: A date on which the price was valid; None for a user's own.
-    """
-
-    input: float
-    output: float
-    as_of: date | None = None
+    input: float  # price of the request
+    output: float  # price of the answer
+    as_of: date | None = None  # a date on which the price was valid; None for a user's own
 
     def cost(self, usage: Usage) -> float | None:
         """Return the cost in USD; None if the server did not report the number of tokens."""

@@ -50,25 +50,15 @@ HTML = re.compile(rb"\s*(?:<!doctype|<html|<\?xml|<head|<body)", re.I)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSite:
-    """Where a call goes: what error messages need to name.
+    """Where a call goes: what error messages need to name."""
 
-    Attributes:
-        name: `provider:model`.
-        model: The model's name at its provider.
-        url: The base URL, without any key.
-        key_variable: The environment variable that holds or may hold the key.
-        secret: The key, stored so that it can be removed from messages.
-        most_bytes: Maximum size of a reply, unpacked.
-        batch_model: The model's name in batches, if it has another one there.
-    """
-
-    name: str
-    model: str
-    url: str
-    key_variable: str = ""
-    secret: str = field(default="", repr=False)
-    most_bytes: int = MOST_BYTES
-    batch_model: str = ""
+    name: str  # `provider:model`
+    model: str  # the model's name at its provider
+    url: str  # the base URL, without any key
+    key_variable: str = ""  # the environment variable that holds or may hold the key
+    secret: str = field(default="", repr=False)  # the key, stored so that it can be removed from messages
+    most_bytes: int = MOST_BYTES  # maximum size of a reply, unpacked
+    batch_model: str = ""  # the model's name in batches, if it has another one there
 
     def scrub(self, text: str) -> str:
         """Return the text shortened, on one line and without anything that looks like a key."""

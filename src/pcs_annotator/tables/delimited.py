@@ -38,21 +38,13 @@ _EMPTY_LINES = re.compile(r"[\r\n]*")
 
 
 class Header(NamedTuple):
-    """The beginning of a CSV file.
+    """The beginning of a CSV file."""
 
-    Attributes:
-        names: Its columns.
-        skip: How many lines come before the first row, the header and empty ones included.
-        delimiter: What separates cells.
-        quoted: Whether cells can be in quotes.
-        dialect: How another file is written alike.
-    """
-
-    names: list[str]
-    skip: int
-    delimiter: str
-    quoted: bool
-    dialect: Dialect
+    names: list[str]  # its columns
+    skip: int  # how many lines come before the first row, the header and empty ones included
+    delimiter: str  # what separates cells
+    quoted: bool  # whether cells can be in quotes
+    dialect: Dialect  # how another file is written alike
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,17 +71,11 @@ _NAMES: Mapping[str, str] = {
 
 
 class Encoding(NamedTuple):
-    """The encoding of a file.
+    """The encoding of a file."""
 
-    Attributes:
-        name: As Python calls it.
-        bom: Whether the file begins with a byte order mark.
-        guessed: Whether neither the file nor the user says it.
-    """
-
-    name: str = UTF8
-    bom: bool = False
-    guessed: bool = False
+    name: str = UTF8  # as Python calls it
+    bom: bool = False  # whether the file begins with a byte order mark
+    guessed: bool = False  # whether neither the file nor the user says it
 
     @property
     def shown(self) -> str:

@@ -15,19 +15,12 @@ WEB = ("http://", "https://")
 
 
 class RemoteFile(NamedTuple):
-    """A file at an address.
+    """A file at an address."""
 
-    Attributes:
-        address: Where it is; without what follows a question mark, which may be a key.
-        size: Its size in bytes.
-        open: Opens it as a pyarrow file.
-        version: Returns what changes whenever the file does.
-    """
-
-    address: str
-    size: int
-    open: Callable[[], Any]
-    version: Callable[[], str]
+    address: str  # where it is; without what follows a question mark, which may be a key
+    size: int  # its size in bytes
+    open: Callable[[], Any]  # opens it as a pyarrow file
+    version: Callable[[], str]  # returns what changes whenever the file does
 
 
 def find_remote(address: str) -> tuple[Sequence[RemoteFile], bool]:

@@ -24,26 +24,17 @@ SCORE_DECIMALS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Results:
-    """The results of some rows.
+    """The results of some rows."""
 
-    Attributes:
-        labels: The label set.
-        label: The label of every row; null where there is none.
-        decision: The decision about every row.
-        reason: Why.
-        confidence: Probability that the label is right; nan where there is none.
-        scores: The score of every label, `[row, label]`.
-        probabilities: The probability of every label, likewise, with nan where there is none; None if nothing has one.
-        sets: The labels that cannot be ruled out, separated by `|`; None if such sets were not requested.
-    """
-
-    labels: Sequence[str]
-    label: pa.Array
-    decision: Sequence[str | None]
-    reason: Sequence[str]
-    confidence: Floats
-    scores: Floats
+    labels: Sequence[str]  # the label set
+    label: pa.Array  # the label of every row; null where there is none
+    decision: Sequence[str | None]  # the decision about every row
+    reason: Sequence[str]  # why
+    confidence: Floats  # probability that the label is right; nan where there is none
+    scores: Floats  # the score of every label, `[row, label]`
+    # the probability of every label, likewise, with nan where there is none; None if nothing has one
     probabilities: Floats | None = None
+    # the labels that cannot be ruled out, separated by `|`; None if such sets were not requested
     sets: pa.Array | None = None
 
     def columns(self) -> dict[str, pa.Array]:

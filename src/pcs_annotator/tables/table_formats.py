@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.delimited import CsvFile
-from pcs_annotator.tables.file_signatures import HEAD, kind_of
 from pcs_annotator.tables.table_files import (
     AS_FOUND,
     BLOCK,
+    HEAD,
     JSON_LINES,
     PARQUET,
     TEXTS,
@@ -32,6 +32,7 @@ from pcs_annotator.tables.table_files import (
     TableFile,
     TextFile,
     ending_of,
+    kind_of,
     refuse_repeated,
     schema_of_texts,
 )

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import first_line
-from pcs_annotator.tables.file_signatures import HEAD, kind_of
 from pcs_annotator.tables.remote import find_remote, shown_address
 from pcs_annotator.tables.table_files import (
     AS_FOUND,
     COMPRESSIONS,
+    HEAD,
     PARQUET,
     STDIO,
     TEXTS,
@@ -28,6 +28,7 @@ from pcs_annotator.tables.table_files import (
     Reading,
     TableFile,
     ending_of,
+    kind_of,
     say_notes,
 )
 from pcs_annotator.tables.table_formats import JsonLinesFile, local_file, table_file

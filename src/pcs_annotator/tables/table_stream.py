@@ -29,15 +29,10 @@ MOST_SUSPECTS = 1_000
 
 
 class Shard(NamedTuple):
-    """One of several equal parts of a table: every `of`-th block of 1,000 rows, so that all parts are alike.
+    """One of several equal parts of a table: every `of`-th block of 1,000 rows, so that all parts are alike."""
 
-    Attributes:
-        number: Which, from 1.
-        of: How many there are.
-    """
-
-    number: int
-    of: int
+    number: int  # which, from 1
+    of: int  # how many there are
 
     @classmethod
     def parse(cls, text: str) -> Shard:
@@ -68,33 +63,19 @@ class Shard(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStream:
-    """A table that can be read in chunks, any number of times.
+    """A table that can be read in chunks, any number of times."""
 
-    Attributes:
-        name: Its name in messages.
-        columns: Where texts, ids and gold labels are.
-        schema: All its columns.
-        total: Number of rows of the whole table; None if only reading them tells.
-        batches: Reads some of its columns anew, a few rows at a time.
-        versions: Returns, for every file, what changes whenever the file does.
-        packed: Whether it can be much larger in memory than in its files.
-        parquet: Whether its files are Parquet.
-        dialect: How its first file is written, if that is a CSV file.
-        limit: Maximum number of rows; None for all.
-        shard: Which of these rows; None for all.
-    """
-
-    name: str
-    columns: Columns
-    schema: pa.Schema
-    total: int | None
-    batches: Callable[[pa.Schema], Iterator[pa.Table]]
-    versions: Callable[[], Iterable[str]]
-    packed: bool = False
-    parquet: bool = False
-    dialect: Dialect | None = None
-    limit: int | None = None
-    shard: Shard | None = None
+    name: str  # its name in messages
+    columns: Columns  # where texts, ids and gold labels are
+    schema: pa.Schema  # all its columns
+    total: int | None  # number of rows of the whole table; None if only reading them tells
+    batches: Callable[[pa.Schema], Iterator[pa.Table]]  # reads some of its columns anew, a few rows at a time
+    versions: Callable[[], Iterable[str]]  # returns, for every file, what changes whenever the file does
+    packed: bool = False  # whether it can be much larger in memory than in its files
+    parquet: bool = False  # whether its files are Parquet
+    dialect: Dialect | None = None  # how its first file is written, if that is a CSV file
+    limit: int | None = None  # maximum number of rows; None for all
+    shard: Shard | None = None  # which of these rows; None for all
 
     @property
     def rows(self) -> int | None:

@@ -54,19 +54,13 @@ class TableWriter(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStyle:
-    """How tables are written for people.
+    """How tables are written for people."""
 
-    Attributes:
-        dialect: How CSV files are written; a `.tsv` file always has tabs.
-        spreadsheet_safe: Whether cells of CSV files that look like formulas get an apostrophe; see `safe_cell`.
-        about: What the second sheet of a workbook explains: names, and what they mean.
-        kind: The format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`.
-    """
-
-    dialect: Dialect = field(default_factory=Dialect)
+    dialect: Dialect = field(default_factory=Dialect)  # how CSV files are written; a `.tsv` file always has tabs
+    # whether cells of CSV files that look like formulas get an apostrophe; see `safe_cell`
     spreadsheet_safe: bool = False
-    about: Sequence[tuple[str, str]] = ()
-    kind: str = "csv"
+    about: Sequence[tuple[str, str]] = ()  # what the second sheet of a workbook explains: names, and what they mean
+    kind: str = "csv"  # the format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`
 
 
 PLAIN = TableStyle()

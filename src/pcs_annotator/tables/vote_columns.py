@@ -86,16 +86,11 @@ MASS = Kind(
 
 @dataclass(frozen=True, slots=True)
 class VoteColumns:
-    """The columns of a table of votes.
+    """The columns of a table of votes."""
 
-    Attributes:
-        columns: Name → cells.
-        table: What messages call the table.
-        written: Whether this library wrote the table, so that no name in it can be the result of an open quote.
-    """
-
-    columns: Mapping[str, pa.ChunkedArray]
-    table: str
+    columns: Mapping[str, pa.ChunkedArray]  # name → cells
+    table: str  # what messages call the table
+    # whether this library wrote the table, so that no name in it can be the result of an open quote
     written: bool = False
 
     def __len__(self) -> int:

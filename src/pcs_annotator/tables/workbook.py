@@ -40,18 +40,12 @@ Cell = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """One sheet of a workbook.
+    """One sheet of a workbook."""
 
-    Attributes:
-        name: Its name, at most 31 characters.
-        header: Names of its columns.
-        rows: Its cells, row by row.
-        colour: Returns the colour of a row, such as `#DCEAF7`; empty for none.
-    """
-
-    name: str
-    header: Sequence[str]
-    rows: Iterable[Sequence[Cell]] = ()
+    name: str  # its name, at most 31 characters
+    header: Sequence[str]  # names of its columns
+    rows: Iterable[Sequence[Cell]] = ()  # its cells, row by row
+    # returns the colour of a row, such as `#DCEAF7`; empty for none
     colour: Callable[[Sequence[Cell]], str] | None = None
 
 

@@ -47,19 +47,12 @@ _REPEATED_COLUMNS = re.compile(rb'number-columns-repeated="(\d+)"')
 
 
 class _Rows(NamedTuple):
-    """The table on a sheet.
+    """The table on a sheet."""
 
-    Attributes:
-        sheet: The name of the sheet.
-        schema: The columns.
-        columns: Where they are on the sheet.
-        cells: The rows below the header, without empty ones.
-    """
-
-    sheet: str
-    schema: pa.Schema
-    columns: Sequence[int]
-    cells: Sequence[Sequence[Any]]
+    sheet: str  # the name of the sheet
+    schema: pa.Schema  # the columns
+    columns: Sequence[int]  # where they are on the sheet
+    cells: Sequence[Sequence[Any]]  # the rows below the header, without empty ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,21 +58,14 @@ class KVCache(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Tokens to read after those in a cache.
+    """Tokens to read after those in a cache."""
 
-    Attributes:
-        tokens: The tokens' numbers.
-        positions: The position of each, counted from the start of the prompt.
-        visible: Whether a token (row) sees another of this piece (column); all see the cached tokens.
-        read: Rows whose hidden state is returned.
-        cache: The tokens before.
-    """
-
-    tokens: Ints
-    positions: Ints
+    tokens: Ints  # the tokens' numbers
+    positions: Ints  # the position of each, counted from the start of the prompt
+    # whether a token (row) sees another of this piece (column); all see the cached tokens
     visible: npt.NDArray[np.bool_]
-    read: Ints
-    cache: KVCache
+    read: Ints  # rows whose hidden state is returned
+    cache: KVCache  # the tokens before
 
     @classmethod
     def sequence(cls, tokens: Sequence[int], cache: KVCache) -> Piece:

@@ -18,16 +18,12 @@ KEPT_TREES = 256
 
 
 class Encoded(NamedTuple):
-    """A request as tokens.
+    """A request as tokens."""
 
-    Attributes:
-        prompt: The question.
-        labels: The tokens of each choice, with the one that ends an answer; none for free text.
-        empty: The same question about texts without content; if given, the model's bias on them is subtracted.
-    """
-
-    prompt: Prompt
+    prompt: Prompt  # the question
+    # the tokens of each choice, with the one that ends an answer; none for free text
     labels: tuple[tuple[int, ...], ...] = ()
+    # the same question about texts without content; if given, the model's bias on them is subtracted
     empty: tuple[Prompt, ...] = ()
 
 
