@@ -88,11 +88,9 @@ class Translator(Protocol):
 
     def payload(self, request: Request) -> dict[str, Any]:
         """Return the body of a request."""
-        ...
 
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
-        ...
 
 
 def batch_api(model: ChatModel) -> BatchApi | None:

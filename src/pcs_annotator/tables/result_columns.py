@@ -123,14 +123,7 @@ def people_columns(
     found: Sequence[str | None],
     labels: Sequence[str],
 ) -> dict[str, pa.Array]:
-    """Return verdict, reviewer and final label of rows that people reviewed.
-
-    Args:
-        people: What people said about every row.
-        gold: The gold label of every row; nothing if none has one.
-        found: The models' label of every row.
-        labels: The label set.
-    """
+    """Return verdict, reviewer and final label of rows: what people said, else gold, else what the models `found`."""
     import pyarrow as pa
 
     spelled = {label.casefold(): label for label in labels}

@@ -115,9 +115,7 @@ class Network:
     def read(self, pieces: Sequence[Piece], tile: int = TILE) -> list[ReadPiece]:
         """Return the result of reading each piece; pieces share matrix products, but do not see each other.
 
-        Args:
-            pieces: The pieces to read.
-            tile: Rows per matrix product; 1 for generating text, where a tile would be nearly empty.
+        A product has `tile` rows; 1 for generating text, where a tile would be nearly empty.
         """
         edges = [0, *np.cumsum([len(piece.tokens) for piece in pieces]).tolist()]
         states = from_q8_0(self._embedding[np.concatenate([piece.tokens for piece in pieces])])

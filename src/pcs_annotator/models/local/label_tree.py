@@ -110,9 +110,7 @@ class LabelTree:
 class Kept(Generic[T]):
     """The most recently used values by key, such as what a model read of the start of prompts; each is made once.
 
-    Args:
-        most: Most keys, or the most that they may cost together.
-        cost: What a key costs.
+    Keys together cost at most `most`; by default, each costs 1.
     """
 
     def __init__(self, most: int, cost: Callable[[Any], int] = lambda key: 1) -> None:

@@ -23,12 +23,7 @@ from pcs_annotator.models.local.torch_reading import Reader
 
 
 class TorchEngine:
-    """A loaded model and its tokenizer.
-
-    Args:
-        model: A causal model of `transformers`.
-        tokenizer: Its tokenizer.
-    """
+    """A loaded causal model of `transformers`, and its tokenizer."""
 
     most_texts = 16
 
@@ -110,12 +105,7 @@ class TorchEngine:
 
 
 def load_engine(folder: Path, device_name: str | None = None, dtype_name: str | None = None) -> TorchEngine:
-    """Return a loaded model.
-
-    Args:
-        folder: Its files.
-        device_name: Where it runs, such as `cpu`, `cuda` or `cuda:1`; None for the usual.
-        dtype_name: Its type of numbers; None for the usual.
+    """Return the model in a folder; None for the usual device and type of numbers.
 
     Raises:
         ConfigError: The files are damaged, need code of their own, or do not fit onto the device.
