@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 import warnings
 import zlib
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.base.text import first_line
-from pcs_annotator.tables.encodings import BOMS, UTF8, Encoding, NotText, Utf8Stream, find_encoding
+from pcs_annotator.tables.encodings import BOMS, UTF8, Encoding, NotText, find_encoding
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -287,8 +286,10 @@ class TextFile(TableFile):
 
     def _utf8(self) -> Any:
         """Open the file as a stream of UTF-8, whatever its own encoding."""
+        import pyarrow as pa
+
         name = self._encoding().name
-        return self._stream() if name == UTF8 else io.BufferedReader(Utf8Stream(self._stream(), name))
+        return self._stream() if name == UTF8 else pa.transcoding_input_stream(self._stream(), name, UTF8)
 
 
 def say_notes(notes: Mapping[str, str]) -> None:
