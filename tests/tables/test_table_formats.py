@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.tables import delimited, table_files, table_formats
+from pcs_annotator.tables import table_files
 from pcs_annotator.tables.table_files import Dialect
 from pcs_annotator.tables.table_formats import local_file
 from pcs_annotator.tables.tabular import as_arrow
@@ -38,7 +38,7 @@ def test_csv_read_in_small_blocks_is_what_was_written(
     path = tmp_path_factory.mktemp("csv") / "data.csv"
     path.write_bytes(as_csv([["text", "more"], *rows]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited, "USUAL_BLOCK", block)
+        patch.setattr(table_files, "USUAL_BLOCK", block)
         table = as_arrow(path)
     assert [list(row.values()) for row in table.to_pylist()] == rows
 
@@ -54,7 +54,7 @@ def test_json_lines_read_in_small_blocks_are_what_was_written(
     path = tmp_path_factory.mktemp("json") / "data.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_formats, "USUAL_BLOCK", block)
+        patch.setattr(table_files, "USUAL_BLOCK", block)
         found = as_arrow(path)
     names = list(dict.fromkeys(name for row in rows for name in row))
     assert found.column_names == names
@@ -110,7 +110,7 @@ def test_values_of_json_become_texts_as_a_csv_file_would_hold_them(tmp_path: Pat
 def test_a_row_longer_than_a_block_is_read_once_and_in_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delimited, "USUAL_BLOCK", 100)
+    monkeypatch.setattr(table_files, "USUAL_BLOCK", 100)
     rows = [["text"], *([f"row {number}"] for number in range(50)), ["long " * 200], ["the end"]]
     path = tmp_path / "t.csv"
     path.write_bytes(as_csv(rows))
@@ -120,8 +120,8 @@ def test_a_row_longer_than_a_block_is_read_once_and_in_its_place(
 def test_a_row_longer_than_any_block_is_refused_after_the_rows_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delimited, "USUAL_BLOCK", 100)
-    monkeypatch.setattr(delimited, "BLOCK", 200)
+    monkeypatch.setattr(table_files, "USUAL_BLOCK", 100)
+    monkeypatch.setattr(table_files, "BLOCK", 200)
     path = tmp_path / "t.csv"
     path.write_bytes(as_csv([["text"], *([f"row {number}"] for number in range(50)), ["long " * 200]]))
     read = rows_before_the_error(path)

@@ -11,15 +11,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.tables import table_files
 from pcs_annotator.tables.encodings import UTF8
-from pcs_annotator.tables.table_files import (
-    BLOCK,
-    USUAL_BLOCK,
-    Contents,
-    Dialect,
-    TextFile,
-    schema_of_texts,
-)
+from pcs_annotator.tables.table_files import Contents, Dialect, TextFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +56,7 @@ class CsvFile(TextFile):
             header = self._header()
             if not header.names:
                 raise EOFError("it has no header line")
-        return Contents(schema_of_texts(header.names, self.name), None, header.dialect, self._note())
+        return Contents(table_files.schema_of_texts(header.names, self.name), None, header.dialect, self._note())
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""
@@ -71,11 +65,11 @@ class CsvFile(TextFile):
         given = 0
         with self._explained():
             try:
-                for table in self._parsed(USUAL_BLOCK, schema.names, skip=0):
+                for table in self._parsed(table_files.USUAL_BLOCK, schema.names, skip=0):
                     yield table
                     given += len(table)
             except pa.ArrowInvalid:  # perhaps because a row is longer than a block
-                yield from self._parsed(BLOCK, schema.names, skip=given)
+                yield from self._parsed(table_files.BLOCK, schema.names, skip=given)
 
     def _parsed(self, block: int, wanted: Sequence[str], skip: int) -> Iterator[pa.Table]:
         import pyarrow as pa
@@ -121,7 +115,7 @@ class CsvFile(TextFile):
         with io.TextIOWrapper(self._utf8(), encoding="utf-8-sig", newline="") as lines:
             start = lines.read(SAMPLE)
             if not re.search(r"[\r\n]", start):
-                start += lines.readline(BLOCK) + lines.read(SAMPLE)
+                start += lines.readline(table_files.BLOCK) + lines.read(SAMPLE)
             whole = not lines.read(1)
         told = _TOLD.match(start)
         begin = _EMPTY_LINES.match(start, told.end() if told else 0).end()  # type: ignore[union-attr]  # it matches all

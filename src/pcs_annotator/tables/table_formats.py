@@ -17,26 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.base.text import first_line
+from pcs_annotator.tables import table_files
 from pcs_annotator.tables.delimited import CsvFile
-from pcs_annotator.tables.table_files import (
-    AS_FOUND,
-    BLOCK,
-    HEAD,
-    JSON_LINES,
-    PARQUET,
-    TEXTS,
-    USUAL_BLOCK,
-    WORKBOOKS,
-    Contents,
-    Reading,
-    TableFile,
-    TextFile,
-    ending_of,
-    kind_of,
-    refuse_repeated,
-    schema_of_texts,
-)
-from pcs_annotator.tables.workbooks import WorkbookFile
+from pcs_annotator.tables.sheets import WorkbookFile
+from pcs_annotator.tables.table_files import AS_FOUND, Contents, Reading, TableFile, TextFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,11 +40,11 @@ def table_file(
     reading: Reading = AS_FOUND,
 ) -> TableFile:
     """Return a file of a table; its extension says how to read it, or its first bytes if that is unknown."""
-    ending = ending_of(name)
+    ending = table_files.ending_of(name)
     kind = _KINDS.get(ending.kind)
     if kind is None:
         with open() as raw:
-            kind = _KINDS.get(kind_of(raw.read(HEAD)), CsvFile)
+            kind = _KINDS.get(table_files.kind_of(raw.read(table_files.HEAD)), CsvFile)
     for option, value, kinds, what in (
         ("--encoding", reading.encoding, TextFile, "is not a text file"),
         ("--sheet", reading.sheet, WorkbookFile, "has no sheets"),
@@ -110,7 +94,7 @@ class JsonLinesFile(TextFile):
             rows += 1
             if not row.keys() <= names.keys():
                 names.update(dict.fromkeys(row))
-        return Contents(schema_of_texts(list(names), self.name), rows, note=self._note())
+        return Contents(table_files.schema_of_texts(list(names), self.name), rows, note=self._note())
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""
@@ -119,7 +103,7 @@ class JsonLinesFile(TextFile):
         for row, length in self._rows(json.loads):
             batch.append(row)
             size += length
-            if len(batch) == BATCH_ROWS or size > USUAL_BLOCK:
+            if len(batch) == BATCH_ROWS or size > table_files.USUAL_BLOCK:
                 yield _table_of(batch, schema, self.name)
                 batch, size = [], 0
         if batch:
@@ -129,7 +113,7 @@ class JsonLinesFile(TextFile):
         """Yield every row with the length of its line."""
         row = 0
         with self._explained(), io.TextIOWrapper(self._utf8(), encoding="utf-8-sig") as lines:
-            for number, line in enumerate(iter(partial(lines.readline, BLOCK), ""), 1):
+            for number, line in enumerate(iter(partial(lines.readline, table_files.BLOCK), ""), 1):
                 if line.isspace():
                     continue
                 row += 1
@@ -235,7 +219,7 @@ class ParquetFile(TableFile):
         with self._explained(), self._seekable() as raw:
             file = parquet.ParquetFile(raw)
             schema, rows = file.schema_arrow, file.metadata.num_rows
-        refuse_repeated(schema.names, self.name)
+        table_files.refuse_repeated(schema.names, self.name)
         return Contents(schema, rows)
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
@@ -249,7 +233,7 @@ class ParquetFile(TableFile):
             file = parquet.ParquetFile(raw, buffer_size=buffer, pre_buffer=self.remote, page_checksum_verification=True)
             about = file.metadata
             size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
-            rows = max(1, min(BATCH_ROWS, about.num_rows * USUAL_BLOCK // max(size, 1)))
+            rows = max(1, min(BATCH_ROWS, about.num_rows * table_files.USUAL_BLOCK // max(size, 1)))
             for group in range(about.num_row_groups):  # one after the other, in case that a later one is damaged
                 for batch in file.iter_batches(rows, [group], schema.names, use_threads=False):
                     table = pa.Table.from_batches([batch]).select(schema.names)
@@ -257,9 +241,9 @@ class ParquetFile(TableFile):
 
 
 _KINDS: dict[str, type[TableFile]] = {
-    **dict.fromkeys(TEXTS, CsvFile),
-    **dict.fromkeys(JSON_LINES, JsonLinesFile),
+    **dict.fromkeys(table_files.TEXTS, CsvFile),
+    **dict.fromkeys(table_files.JSON_LINES, JsonLinesFile),
     ".json": JsonFile,
-    **dict.fromkeys(PARQUET, ParquetFile),
-    **dict.fromkeys(WORKBOOKS, WorkbookFile),
+    **dict.fromkeys(table_files.PARQUET, ParquetFile),
+    **dict.fromkeys(table_files.WORKBOOKS, WorkbookFile),
 }

@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import InputError, TableError
 from pcs_annotator.core.arrays import is_column, values_of
-from pcs_annotator.tables.table_files import (
-    AS_FOUND,
-    COMPRESSIONS,
-    ENDINGS,
-    STDIO,
-    Reading,
-    gathered,
-    refuse_repeated,
-    say_notes,
-)
+from pcs_annotator.tables import table_files
+from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_formats import local_file
 
 if TYPE_CHECKING:
@@ -106,23 +98,23 @@ def table_stem(spec: Path | str) -> str:
     ('news.train', 'news')
     """
     place = str(spec).partition("://")[2].partition("?")[0] if is_address(spec) else str(spec)
-    path = PurePath("stdin" if PurePath(place) == STDIO else place)
+    path = PurePath("stdin" if PurePath(place) == table_files.STDIO else place)
     while has_wildcards(path.name):
         path = path.parent
-    if path.suffix.lower() in COMPRESSIONS:
+    if path.suffix.lower() in table_files.COMPRESSIONS:
         path = path.with_suffix("")
-    return (path.stem if path.suffix.lower() in ENDINGS else path.name) or "tables"
+    return (path.stem if path.suffix.lower() in table_files.ENDINGS else path.name) or "tables"
 
 
 def _read_file(path: Path, reading: Reading) -> pa.Table:
     """Read a file; every problem is an error that names the file and the remedy."""
     file = local_file(path, reading=reading)
     contents = file.contents()
-    say_notes({file.name: contents.note})
+    table_files.say_notes({file.name: contents.note})
     schema = contents.schema
     if not schema.names:
         raise TableError(f"{file.name} has no rows")
-    return gathered(file.batches(schema), schema, file.name, packed=file.packed)
+    return table_files.gathered(file.batches(schema), schema, file.name, packed=file.packed)
 
 
 def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
@@ -160,5 +152,5 @@ def _as_texts(values: pa.Array) -> pa.Array:
 
 def columns_of(table: pa.Table) -> Mapping[str, pa.ChunkedArray]:
     """Return the columns by name; a repeated name is an error."""
-    refuse_repeated(table.column_names, "the table")
+    table_files.refuse_repeated(table.column_names, "the table")
     return dict(zip(table.column_names, table.columns, strict=True))

@@ -15,13 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import first_line
-from pcs_annotator.tables.table_files import (
-    MOST_BYTES_UNPACKED,
-    Contents,
-    TableFile,
-    schema_of_texts,
-    too_large,
-)
+from pcs_annotator.tables import table_files
+from pcs_annotator.tables.table_files import Contents, TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,8 +130,8 @@ class WorkbookFile(TableFile):
 
     def _check_archive(self, archive: zipfile.ZipFile) -> None:
         """Raise if what is unpacked as soon as a workbook is opened is too large, or not what the archive says."""
-        if sum(part.file_size for part in archive.infolist()) > MOST_BYTES_UNPACKED:
-            raise too_large(self.name)
+        if sum(part.file_size for part in archive.infolist()) > table_files.MOST_BYTES_UNPACKED:
+            raise table_files.too_large(self.name)
         for part in {_TEXTS, _SHEETS} & {*archive.namelist()}:
             self._check_cells(archive, part)
 
@@ -187,7 +182,7 @@ class WorkbookFile(TableFile):
             )
         columns = [place for place in range(len(header)) if any(row[place] != "" for row in found)]
         named = [_as_text(header[place]) or f"column_{first + place + 1}" for place in columns]
-        return _Rows(sheet.name, schema_of_texts(named, where), columns, cells)
+        return _Rows(sheet.name, table_files.schema_of_texts(named, where), columns, cells)
 
 
 def _visible_sheets(book: CalamineWorkbook) -> list[int]:
