@@ -8,15 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables import table_files
+from pcs_annotator.tables.arrow import arrow_csv, pa
 from pcs_annotator.tables.encodings import UTF8
 from pcs_annotator.tables.table_files import Contents, Dialect, TextFile
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 USUAL = ",;\t|"
 """Delimiters, the most usual first."""
@@ -60,8 +58,6 @@ class CsvFile(TextFile):
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""
-        import pyarrow as pa
-
         given = 0
         with self._explained():
             try:
@@ -72,9 +68,6 @@ class CsvFile(TextFile):
                 yield from self._parsed(table_files.BLOCK, schema.names, skip=given)
 
     def _parsed(self, block: int, wanted: Sequence[str], skip: int) -> Iterator[pa.Table]:
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
         ragged: list[Any] = []
         header = self._header()
         names = header.names

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import MissingPackage, PcsError, TableError
 from pcs_annotator.base.text import first_line
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import has_wildcards
 
 WEB = ("http://", "https://")
@@ -41,8 +42,6 @@ def _sorted(system: Any, listed: Iterable[Mapping[str, Any]]) -> Sequence[Remote
 
 
 def _remote_file(system: Any, about: Mapping[str, Any], shown: str) -> RemoteFile:
-    import pyarrow as pa
-
     path = about["name"]
 
     def version() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +13,8 @@ from pcs_annotator.core import result_names
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import as_arrow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SCORE_DECIMALS = 6
 
@@ -39,8 +36,6 @@ class Results:
 
     def columns(self) -> dict[str, pa.Array]:
         """Return name → values of the columns."""
-        import pyarrow as pa
-
         found = {
             result_names.LABEL: self.label,
             result_names.CONFIDENCE: _numbers(self.confidence),
@@ -56,15 +51,11 @@ class Results:
 
 
 def _numbers(values: Floats) -> pa.Array:
-    import pyarrow as pa
-
     return pa.array(values.round(SCORE_DECIMALS), pa.float64(), from_pandas=True)  # nan becomes null
 
 
 def result_schema(labels: Sequence[str], *, probable: bool, sets: bool) -> pa.Schema:
     """Return the schema of `Results.columns`: with probabilities, with sets, or without."""
-    import pyarrow as pa
-
     nothing, texts = np.empty((0, len(labels))), pa.array([], pa.string())
     columns = Results(
         labels=labels,
@@ -90,8 +81,6 @@ def with_outcomes(
 
     A table with several rows per item is replaced by one with only an `id` column.
     """
-    import pyarrow as pa
-
     given = list(outcomes)
     arrow = as_arrow(table)
     if len(arrow) != len(given):
@@ -124,8 +113,6 @@ def people_columns(
     labels: Sequence[str],
 ) -> dict[str, pa.Array]:
     """Return verdict, reviewer and final label of rows: what people said, else gold, else what the models `found`."""
-    import pyarrow as pa
-
     spelled = {label.casefold(): label for label in labels}
     known = [one and spelled.get(one.casefold()) for one in gold] or [None] * len(found)
     deciding = [one and one.deciding for one in people]

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables import table_files
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import Contents, TableFile
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from python_calamine import CalamineSheet, CalamineWorkbook
 
 BATCH_ROWS = 10_000
@@ -68,8 +68,6 @@ class WorkbookFile(TableFile):
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows."""
-        import pyarrow as pa
-
         with self._opened() as (book, data):
             rows = self._rows(book, data)
         wanted = [rows.columns[rows.schema.get_field_index(name)] for name in schema.names]

@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.base.text import first_line
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.encodings import BOMS, UTF8, Encoding, NotText, find_encoding
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
@@ -223,15 +221,11 @@ class TableFile(ABC):
         return found
 
     def _stream(self) -> Any:
-        import pyarrow as pa
-
         raw = self.open()
         return raw if self.compression is None else pa.CompressedInputStream(raw, self.compression)
 
     def _seekable(self) -> Any:
         """Open it to be read in any order."""
-        import pyarrow as pa
-
         return self.open() if self.compression is None else pa.BufferReader(self._read_all())
 
     def _refuse_other_kind(self) -> None:
@@ -244,8 +238,6 @@ class TableFile(ABC):
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Turn what goes wrong while reading into an error that names the file and the remedy."""
-        import pyarrow as pa
-
         try:
             yield
         except FileNotFoundError as error:
@@ -286,8 +278,6 @@ class TextFile(TableFile):
 
     def _utf8(self) -> Any:
         """Open the file as a stream of UTF-8, whatever its own encoding."""
-        import pyarrow as pa
-
         name = self._encoding().name
         return self._stream() if name == UTF8 else pa.transcoding_input_stream(self._stream(), name, UTF8)
 
@@ -302,8 +292,6 @@ def say_notes(notes: Mapping[str, str]) -> None:
 
 def gathered(tables: Iterable[pa.Table], schema: pa.Schema, name: str, *, packed: bool) -> pa.Table:
     """Return all rows as one table; what was compressed and turns out too large for memory is an error."""
-    import pyarrow as pa
-
     found, rows, size = list[pa.Table](), 0, 0
     for table in tables:
         found.append(table)
@@ -329,8 +317,6 @@ def refuse_repeated(names: Sequence[str], table: str) -> None:
 
 def schema_of_texts(names: Sequence[str], table: str) -> pa.Schema:
     """Return the schema of a table in which all cells are texts; too many columns or a repeated name are an error."""
-    import pyarrow as pa
-
     if len(names) > MOST_COLUMNS:
         raise TableError(
             f"{table} has {len(names):,} columns, at most {MOST_COLUMNS:,} are read: one row per text is needed"

@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables import table_files
+from pcs_annotator.tables.arrow import pa, parquet
 from pcs_annotator.tables.delimited import CsvFile
 from pcs_annotator.tables.sheets import WorkbookFile
 from pcs_annotator.tables.table_files import AS_FOUND, Contents, Reading, TableFile, TextFile
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 BATCH_ROWS = 10_000
 PAGE_BUFFER = 256 * 1024
@@ -57,8 +55,6 @@ def table_file(
 
 def local_file(path: Path, name: str = "", reading: Reading = AS_FOUND) -> TableFile:
     """Return a file on this machine, called `name` in messages; one that cannot be a table is an error."""
-    import pyarrow as pa
-
     # os.path accepts a name that is too long for any file; Path raises an error
     if os.path.isdir(path):
         raise TableError(f"{path} is a folder: name a CSV, Excel, JSON or Parquet file in it")
@@ -176,8 +172,6 @@ _ESCAPED_HALF = re.compile(r"\\u[dD]")
 
 
 def _table_of(rows: Sequence[dict[str, Any]], schema: pa.Schema, name: str) -> pa.Table:
-    import pyarrow as pa
-
     columns = [[_as_cell(row.get(key)) for row in rows] for key in schema.names]
     try:
         return pa.table(columns, schema=schema)
@@ -213,8 +207,6 @@ class ParquetFile(TableFile):
 
     def contents(self, limit: int | None = None) -> Contents:
         """Return what its footer says."""
-        from pyarrow import parquet
-
         self._refuse_empty()
         with self._explained(), self._seekable() as raw:
             file = parquet.ParquetFile(raw)
@@ -224,9 +216,6 @@ class ParquetFile(TableFile):
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
         with self._explained(), self._seekable() as raw:
             # at an address, each read is a request: few large ones are better
             buffer = 0 if self.remote else PAGE_BUFFER

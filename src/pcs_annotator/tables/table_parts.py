@@ -11,18 +11,15 @@ from collections.abc import Iterable, Sequence
 from glob import glob
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables import table_files
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.remote import find_remote, shown_address
 from pcs_annotator.tables.table_files import AS_FOUND, Contents, Reading, TableFile
 from pcs_annotator.tables.table_formats import JsonLinesFile, local_file, table_file
 from pcs_annotator.tables.tabular import has_wildcards, is_address
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def open_parts(
@@ -86,8 +83,6 @@ def _spooled_stdin(reading: Reading) -> TableFile:
 
     It is removed when this process ends. Its name in messages has the extension that suits what is in it.
     """
-    import pyarrow as pa
-
     if sys.stdin is None or sys.stdin.isatty():
         raise TableError("- stands for a table on standard input: pipe one in, such as pcs plan - < news.csv")
     handle, place = tempfile.mkstemp(prefix="pcs-stdin-")
@@ -143,8 +138,6 @@ def _with_contents(
 
 def _together(schema: pa.Schema, first: TableFile, more: pa.Schema, file: TableFile) -> pa.Schema:
     """Return the schema of two parts; rows of JSON may lack keys, other parts must have the same columns."""
-    import pyarrow as pa
-
     if not isinstance(file, JsonLinesFile):
         _refuse_other_columns(schema.names, first.name, more.names, file.name)
     try:

@@ -9,17 +9,15 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import Dialect, gathered
 from pcs_annotator.tables.tables import Columns, Dataset, chunk_of, find_columns, item_ids, refuse_header_row, same_id
 from pcs_annotator.tables.tabular import columns_of, text_column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 CHUNK_ROWS = 5_000
 CHUNK_BYTES = 32 * 1024**2
@@ -155,8 +153,6 @@ class TableStream:
                     raise same_id(self.name, seen[name], row, self.columns.id, name)
 
     def _ids(self) -> Iterator[tuple[Sequence[int], Sequence[str]]]:
-        import pyarrow as pa
-
         column = self.columns.id or self.columns.text or ""
         for numbers, table in self._numbered(pa.schema([self.schema.field(column)]), CHUNK_ROWS):
             names = text_column(column, table[column]).to_pylist() if self.columns.id else [None] * len(table)
@@ -222,8 +218,6 @@ def rechunked(tables: Iterable[pa.Table], rows: int, most_bytes: float = math.in
 
     If reading fails, the rows before that come first, and then the error.
     """
-    import pyarrow as pa
-
     waiting: list[pa.Table] = []
     failure: TableError | None = None
     try:

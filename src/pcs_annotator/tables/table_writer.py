@@ -14,18 +14,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.result_names import DECISION
 from pcs_annotator.tables import remote
+from pcs_annotator.tables.arrow import pa, parquet
 from pcs_annotator.tables.files import atomic_path, check_ending
 from pcs_annotator.tables.table_files import COMPRESSIONS, JSON_LINES, PARQUET, STDIO, Dialect, ending_of, split_name
 from pcs_annotator.tables.tabular import is_address
 from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, Sheet, number_cells, safe_cell
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _TEXTS = (".csv", ".tsv", ".jsonl")
 WRITTEN = (
@@ -101,8 +99,6 @@ def _closing(writer: TableWriter) -> Iterator[TableWriter]:
 
 
 def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
-    import pyarrow as pa
-
     ending = ending_of(name if split_name(PurePath(name))[1] else f"{name}.{style.kind}")
     if ending.kind in PARQUET:
         return _ParquetWriter(file)
@@ -227,8 +223,6 @@ class _ParquetWriter(TableWriter):
         self._waiting: list[pa.Table] = []
 
     def write(self, table: pa.Table) -> None:
-        from pyarrow import parquet
-
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._file, table.schema)
         self._waiting.append(table)
@@ -236,8 +230,6 @@ class _ParquetWriter(TableWriter):
             self._flush()
 
     def _flush(self) -> None:
-        import pyarrow as pa
-
         group, self._waiting = pa.concat_tables(self._waiting), []
         self._writer.write_table(group)
 

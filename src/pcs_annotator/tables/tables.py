@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.coders import coder_columns, coder_of, majority_labels
 from pcs_annotator.core.task import Item
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, writing_table
 from pcs_annotator.tables.tabular import columns_of, text_column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 GOLD_NAMES = ("gold", "label", "labels")
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")

@@ -6,16 +6,13 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import InputError, TableError
 from pcs_annotator.core.arrays import is_column, values_of
 from pcs_annotator.tables import table_files
+from pcs_annotator.tables.arrow import pa, pc
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_formats import local_file
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 EXACT = 2.0**53  # floats hold whole numbers exactly up to here
 _ADDRESS = re.compile(r"([A-Za-z][\w+.-]*::)*[A-Za-z][\w+.-]*://")
@@ -27,8 +24,6 @@ def as_arrow(table: object, reading: Reading = AS_FOUND) -> pa.Table:
     Takes a path to a file, which is read as `reading` says, a dict of columns, or any object that supports the Arrow
     PyCapsule protocol: pandas, polars, pyarrow, DuckDB.
     """
-    import pyarrow as pa
-
     if isinstance(table, str | os.PathLike):
         return _read_file(Path(table), reading)
     try:
@@ -48,15 +43,11 @@ def place_or_table(data: object) -> Path | str | pa.Table:
         return table_place(data)
     if not is_column(data):
         return as_arrow(data)
-    import pyarrow as pa
-
     return pa.table({"text": pa.array(texts_of(data), pa.string())})
 
 
 def texts_of(column: object, name: str = "the list") -> list[str | None]:
     """Return the texts of a column, None where one is missing; a value that is not a text is an error."""
-    import pyarrow as pa
-
     values = values_of(column, name)
     try:
         texts: list[str | None] = pa.array(values, pa.string(), from_pandas=True).to_pylist()
@@ -122,8 +113,6 @@ def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
 
     pandas turns a column of whole numbers into floats as soon as one cell is empty.
     """
-    import pyarrow as pa
-
     values = column.combine_chunks()
     try:
         return _as_texts(values)
@@ -132,8 +121,6 @@ def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
 
 
 def _as_texts(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-
     if pa.types.is_string(values.type):
         return values
     if pa.types.is_dictionary(values.type):
@@ -141,8 +128,6 @@ def _as_texts(values: pa.Array) -> pa.Array:
         texts = values.dictionary.cast(pa.string())
         return pa.DictionaryArray.from_arrays(values.indices, texts).dictionary_decode()
     if pa.types.is_floating(values.type):
-        import pyarrow.compute as pc  # takes a tenth of a second to load
-
         values = pc.if_else(pc.is_nan(values), None, values)
         whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less_equal(pc.abs(values), EXACT))
         numbers = pc.if_else(whole, values, None).cast(pa.int64())
