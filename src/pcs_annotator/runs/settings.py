@@ -198,7 +198,6 @@ class CommandSettings:
         limit: Use only the first N rows.
         to_label: Write N rows to to_label.csv for a person to label, if nothing can be promised yet.
         spreadsheet_safe: Put an apostrophe before cells that a spreadsheet would run as a formula.
-        excel: For Excel: a .csv file that you name has the delimiter and decimal sign of this computer.
         gold_wins: Accept gold labels that contradict each other; yours win over those of the data.
         replace: Keep what is in the way under a dated name, and start anew.
         fresh: Ask everything again, and pay again; the old ledger is kept.
@@ -208,7 +207,6 @@ class CommandSettings:
     limit: int | None = setting(None, "--limit N", least=1)
     to_label: int = setting(30, "--to-label N", least=0)
     spreadsheet_safe: bool = setting(False, "--spreadsheet-safe")
-    excel: bool = setting(False, "--excel")
     gold_wins: bool = setting(False, "--gold-wins")
     replace: bool = setting(False, "--replace")
     fresh: bool = setting(False, "--fresh")

@@ -7,17 +7,14 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import Dialect, gathered
 from pcs_annotator.tables.tables import Columns, Dataset, chunk_of, find_columns, item_ids, refuse_header_row, same_id
 from pcs_annotator.tables.tabular import columns_of, text_column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 CHUNK_ROWS = 5_000
 CHUNK_BYTES = 32 * 1024**2
@@ -27,31 +24,18 @@ MOST_SUSPECTS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStream:
-    """A table that can be read in chunks, any number of times.
+    """A table that can be read in chunks, any number of times."""
 
-    Attributes:
-        name: Its name in messages.
-        columns: Where texts, ids and gold labels are.
-        schema: All its columns.
-        total: Number of rows of the whole table; None if only reading them tells.
-        batches: Reads some of its columns anew, a few rows at a time.
-        versions: Returns, for every file, what changes whenever the file does.
-        packed: Whether it can be much larger in memory than in its files.
-        parquet: Whether its files are Parquet.
-        dialect: How its first file is written, if that is a CSV file.
-        limit: Maximum number of rows; None for all.
-    """
-
-    name: str
-    columns: Columns
-    schema: pa.Schema
-    total: int | None
-    batches: Callable[[pa.Schema], Iterator[pa.Table]]
-    versions: Callable[[], Iterable[str]]
-    packed: bool = False
-    parquet: bool = False
-    dialect: Dialect | None = None
-    limit: int | None = None
+    name: str  # its name in messages
+    columns: Columns  # where texts, ids and gold labels are
+    schema: pa.Schema  # all its columns
+    total: int | None  # number of rows of the whole table; None if only reading them tells
+    batches: Callable[[pa.Schema], Iterator[pa.Table]]  # reads some of its columns anew, a few rows at a time
+    versions: Callable[[], Iterable[str]]  # returns, for every file, what changes whenever the file does
+    packed: bool = False  # whether it can be much larger in memory than in its files
+    parquet: bool = False  # whether its files are Parquet
+    dialect: Dialect | None = None  # how its first file is written, if that is a CSV file
+    limit: int | None = None  # maximum number of rows; None for all
 
     @property
     def rows(self) -> int | None:
@@ -128,8 +112,6 @@ class TableStream:
                     raise same_id(self.name, seen[name], row, self.columns.id, name)
 
     def _ids(self) -> Iterator[tuple[Sequence[int], Sequence[str]]]:
-        import pyarrow as pa
-
         column = self.columns.id or self.columns.text or ""
         for numbers, table in self._numbered(pa.schema([self.schema.field(column)]), CHUNK_ROWS):
             names = text_column(column, table[column]).to_pylist() if self.columns.id else [None] * len(table)
@@ -185,8 +167,6 @@ def rechunked(tables: Iterable[pa.Table], rows: int, most_bytes: float = math.in
 
     If reading fails, the rows before that come first, and then the error.
     """
-    import pyarrow as pa
-
     waiting: list[pa.Table] = []
     failure: TableError | None = None
     try:

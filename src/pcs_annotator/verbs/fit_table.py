@@ -27,7 +27,6 @@ from pcs_annotator.tables.table_files import AS_FOUND
 from pcs_annotator.tables.table_writer import WRITTEN, TableStyle
 from pcs_annotator.tables.tabular import as_arrow, table_name
 from pcs_annotator.tables.votes import VoteTable, read_vote_table
-from pcs_annotator.tables.workbook import excel_dialect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +42,10 @@ class FitFiles:
     people: FromPeople = field(default_factory=FromPeople)
     replace: bool = False  # whether to keep a file in the way of `labels_out` under a dated name
     spreadsheet_safe: bool = False  # whether labels are written so that a spreadsheet runs no cell as a formula
-    excel: bool = False  # whether a CSV file of labels is written as Excel expects it on this computer
 
     @property
     def style(self) -> TableStyle:
         """How labels are written."""
-        if self.excel:
-            return TableStyle(dialect=excel_dialect(), spreadsheet_safe=True)
         return TableStyle(spreadsheet_safe=self.spreadsheet_safe)
 
 

@@ -38,7 +38,6 @@ from pcs_annotator.verbs import fit_table
 @options.GOLD_WINS
 @options.TO_LABEL
 @options.SPREADSHEET_SAFE
-@options.EXCEL
 @click.option(
     "--spare-looks",
     is_flag=True,
@@ -66,7 +65,6 @@ def command(
     model_out: Path | None,
     replace: bool,
     spreadsheet_safe: bool,
-    excel: bool,
     spare_looks: bool,
     ledger: str,
     to_json: bool,
@@ -87,8 +85,8 @@ def command(
     people = options.take(FromPeople, given)
     changes = {name: value for name, value in given.items() if value is not None}
     if source.is_dir():
-        if out or model_out or labels or excel:
-            options_of_tables = "-o, --model-out, --labels and --excel"
+        if out or model_out or labels:
+            options_of_tables = "-o, --model-out and --labels"
             raise ConfigError(f"{options_of_tables} are for a table of votes: a run folder has files and labels")
         from pcs_annotator.faces.cli import run_view  # imports the code that asks; a table of votes does not need it
         from pcs_annotator.verbs import fit as fitting
@@ -110,7 +108,6 @@ def command(
         unknown=unknown,
         people=people,
         spreadsheet_safe=spreadsheet_safe,
-        excel=excel,
     )
     with options.gathered_warnings() as notes:
         fitted = fit_table.fit_table(files, changes)

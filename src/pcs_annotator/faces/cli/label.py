@@ -35,7 +35,7 @@ from pcs_annotator.verbs import label
     "--out",
     type=options.TABLE,
     metavar="PATH",
-    help="File or address to write (.xlsx, .csv, .tsv, .jsonl, .parquet, .feather), or - for standard output; default: "
+    help="File or address to write (.xlsx, .csv, .tsv, .jsonl, .parquet), or - for standard output; default: "
     "DATA-labels.csv beside DATA.",
 )
 @click.option(
@@ -55,7 +55,6 @@ from pcs_annotator.verbs import label
 @options.LIMIT
 @options.REPLACE
 @options.SPREADSHEET_SAFE
-@options.EXCEL
 @options.NO_WAIT
 @options.JSON
 @options.QUIET

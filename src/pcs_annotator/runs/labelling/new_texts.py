@@ -32,7 +32,7 @@ from pcs_annotator.tables.files import expecting, keep_earlier, read_json, signa
 from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
 from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle
-from pcs_annotator.tables.workbook import WORKBOOK, excel_dialect, refuse_too_many_rows
+from pcs_annotator.tables.workbook import WORKBOOK, refuse_too_many_rows
 from pcs_annotator.version import __version__
 
 
@@ -140,13 +140,13 @@ class TextsInStream:
 
 
 def style_of(request: RunRequest, stream: TableStream, out: Path | str, model: Model) -> TableStyle:
-    """Return how a file of labels is written: a CSV file like the data, or for Excel if that was requested."""
+    """Return how a file of labels is written: a CSV file like the data."""
     dialect = stream.dialect or Dialect()
     if dialect.delimiter == "\t" and ending_of(stream.name).kind != ending_of(str(out)).kind:
         dialect = replace(dialect, delimiter=",")  # the tabs of .tsv are not expected in .csv
     return TableStyle(
-        dialect=excel_dialect() if request.excel else dialect,
-        spreadsheet_safe=request.spreadsheet_safe or request.excel,
+        dialect=dialect,
+        spreadsheet_safe=request.spreadsheet_safe,
         about=list(about_labels(model, request.folder, stream.name)),
         kind=request.format,
     )
