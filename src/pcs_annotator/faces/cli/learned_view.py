@@ -52,7 +52,7 @@ def _intervals(shares: Mapping[str, Share | None]) -> dict[str, list[float]]:
 def _figures_json(figures: Any) -> dict[str, Any]:
     result: dict[str, Any] = {"method": figures.method}
     for name in (*(name for name, _ in METRICS), "ece_score"):
-        estimate = getattr(figures, name)
+        estimate = figures.figures.get(name)
         result[name] = estimate and {
             "value": estimate.value,
             "low": estimate.interval.low,
