@@ -40,9 +40,11 @@ rows and folds, and is judged on rows that it did not learn from. Answers are th
 
 ## What the questions are worth
 
-- **Learning which models to trust** is worth more than asking them more often.
-- **A graded answer** (log-probabilities) is worth more than many labels. Where models give only labels, **putting the
-  question differently** is best, or level with the best, of the ways that need no rewriter.
+- **Learning from gold** gives 1 to 18 points more right labels than equal weights for the same answers.
+- **A graded answer** (log-probabilities) is worth more than many labels: on the three sets of two small models, one
+  such question to each has a class AUROC of .86, .84 and .68, and four that keep labels only have .82, .79 and .61.
+  Where models give only labels, **putting the question differently** is best, or level with the best, of the ways that
+  need no rewriter.
 - **The paper's three rewrites by rule** applied to so few of these texts that what they add cannot be told from 0.
   **By a model** they add 4 to 6 points of class AUROC, although half of these unchecked rewrites were wrong; repeating
   the question at the same price adds as much, as far as these rows can tell.

@@ -1,4 +1,4 @@
-"""The compose files in examples/ are valid, stay on this machine, and examples/README.md explains every flag in them."""
+"""The compose files in examples/ are valid, stay on this machine, and the README there explains every flag in them."""
 
 from __future__ import annotations
 
