@@ -3,7 +3,7 @@
     python -m benchmarks.claims [REPETITIONS] [CHECK …]
 
 Each check draws gold rows at random many times, learns from them alone and compares what is claimed with the other
-rows. `docs/design/promises.md` carries the results.
+rows. `benchmarks/results/promises.md` carries the results.
 """
 
 from __future__ import annotations

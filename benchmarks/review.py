@@ -1,7 +1,7 @@
 """Queues of a review with a simulated reviewer, who gives gold labels: how soon labels are right, and what is biased.
 
 Run it with `python -m benchmarks.review [repetitions of reviews] [repetitions of estimates]`; the tables are in
-docs/design/review.md.
+benchmarks/results/review.md.
 """
 
 from __future__ import annotations

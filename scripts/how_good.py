@@ -1,4 +1,6 @@
-"""Write docs/how-good.md from real votes: the embedded model on the tour's news, and development data if present.
+"""Write the record benchmarks/results/how-good.md from real votes, and docs/how-good.md from the record.
+
+Votes are those of the embedded model on the tour's news, and development data if present.
 
     python scripts/how_good.py
 
@@ -8,6 +10,8 @@ The model is called only for news items that are not in the ledger of the folder
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
@@ -27,8 +31,8 @@ from pcs_annotator.showing.result_tables import to_markdown
 from pcs_annotator.verbs.evaluate import Evaluated, EvaluateRequest, evaluate_source, evaluate_votes
 
 ROOT = Path(__file__).resolve().parents[1]
+RECORD = ROOT / "benchmarks" / "results" / "how-good.md"
 DATA = Path(os.environ.get("PCS_SHARED_DATA", ROOT.parent / "shared" / "data"))
-PAGE = ROOT / "docs" / "how-good.md"
 FIGURES = (
     "Method",
     "Log-probs",
@@ -88,7 +92,7 @@ which models to trust, and nothing about rewriting.
 """
 
 THREE = """
-### Three of them
+### Three of the seven, on biased news
 
 {models}: the same evaluation with fewer votes.
 """
@@ -127,7 +131,7 @@ NOT_MEASURED = """
 - What today's rules do: the recorded rewrites are by earlier ones, which changed 4 to 26 % of the texts.
 - What a model's rewrites add to graded votes: log-probabilities were recorded for rules and questions only. There, one
   more question adds 0.6 points at most, and mostly nothing that can be told from 0
-  ([per relation](design/rewrites.md#what-relations-add)).
+  ([per relation](rewrites.md#what-relations-add)).
 """
 ALONE = "original alone"
 WAYS_BY_RULE = {
@@ -275,8 +279,9 @@ def main() -> None:
         rewritten = (name for name in SETS if (DATA / f"recorded/votes_{name}.csv.gz").exists())
         page += "".join(compared(BY_MODEL.replace("{text}", SETS[name]), by_model(name)) for name in rewritten)
         page += NOT_MEASURED
-    PAGE.write_text(page, encoding="utf-8")
-    print(f"wrote {PAGE}")
+    RECORD.write_text(page, encoding="utf-8")
+    subprocess.run([sys.executable, ROOT / "scripts" / "how_good_docs.py"], check=True)
+    print(f"wrote {RECORD}, and docs/how-good.md from it")
 
 
 if __name__ == "__main__":

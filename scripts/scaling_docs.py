@@ -1,4 +1,4 @@
-"""Write the cost table of docs/scaling.md from prices and measured shares; with --check, fail if it is out of date."""
+"""Write the cost table of docs/scale.md from prices and measured shares; with --check, fail if it is out of date."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pcs_annotator.core.chat import Usage
 from pcs_annotator.models.catalog import price_of
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "scaling.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "scale.md"
 BEGIN, END = "<!-- cost table: scripts/scaling_docs.py -->\n", "<!-- end of the cost table -->"
 MODEL, MODELS, QUESTIONS = "openai:gpt-4o-mini", 3, 12
 TOKENS = Usage(input_tokens=200, output_tokens=3)

@@ -1,4 +1,4 @@
-"""The compose files in examples/ are valid, stay on this machine, and the docs explain every flag in them."""
+"""The compose files in examples/ are valid, stay on this machine, and the README there explains every flag in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.system
 yaml = pytest.importorskip("yaml")
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS = (ROOT / "docs" / "local-models.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
 FILES = sorted((ROOT / "examples").glob("*/compose.yaml"))
 SECTIONS = {"vllm": "vLLM", "llama-cpp": "llama.cpp"}
 

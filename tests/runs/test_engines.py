@@ -1,4 +1,4 @@
-"""Every example of the page on data engines, with the engine it is about, against `label_table` itself."""
+"""Every example of the page on scaling, with the engine it is about, against `label_table` itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyarrow import parquet
 from pcs_annotator import load_run, run
 from tests.ray_cluster import start_ray
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "engines.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
 EXAMPLES = dict(re.findall(r'```python title="(.*?)"\n(.*?)```', PAGE.read_text(encoding="utf-8"), re.DOTALL))
 ROWS = 300
 
@@ -88,8 +88,8 @@ def test_duckdb(folder: Path, expected: pa.Table) -> None:
 @pytest.mark.slow
 @pytest.mark.enable_socket  # Ray's own address is that of the machine
 @pytest.mark.filterwarnings("ignore")  # Ray Data warns about itself
-@pytest.mark.parametrize("name", ["Ray Data", "Ray Data with actors"])
-def test_ray_data(name: str, folder: Path, expected: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ray_data(folder: Path, expected: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "Ray Data"
     start_ray()
     # the cluster's processes may work in another folder than this test
     placed = re.sub(r'"(?:/data/)?(runs/reviews|reviews.parquet|labelled)"', rf'"{folder}/\1"', EXAMPLES[name])

@@ -453,7 +453,7 @@ def test_services_that_share_a_ledger_on_a_server_ask_at_once_and_pay_once(
 
 
 def test_the_example_in_the_docs_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "serve.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "scale.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
     exec(example.replace("http://127.0.0.1:8080", url))
     assert len(capsys.readouterr().out.splitlines()) == 2
