@@ -74,6 +74,7 @@ def plan_command(
 @options.REPLACE
 @options.FRESH
 @options.NO_WAIT
+@options.DETAILS
 @options.JSON
 @options.QUIET
 def run_command(
@@ -106,7 +107,7 @@ def run_command(
     models.pull_missing(settings.ask.models, shown=request.progress)
     with options.gathered_warnings() as notes:
         result = run.run(request)
-    options.show(run_view.run_json, run_view.run_shown, result, notes, to_json=to_json, quiet=quiet)
+    run_view.show_run(result, notes, to_json=to_json, quiet=quiet)
     return exit_codes.exit_code(result.counts.unanswered, result.tally.failed)
 
 
@@ -117,6 +118,7 @@ def run_command(
 @options.SPREADSHEET_SAFE
 @options.REPLACE
 @options.NO_WAIT
+@options.DETAILS
 @options.JSON
 @options.QUIET
 def merge_command(
@@ -129,5 +131,5 @@ def merge_command(
     shown = not (to_json or quiet)
     with options.gathered_warnings() as notes:
         result = merge.merge(out, folders, data, progress=shown, say=partial(options.say, shown=shown), **given)
-    options.show(run_view.run_json, run_view.run_shown, result, notes, to_json=to_json, quiet=quiet)
+    run_view.show_run(result, notes, to_json=to_json, quiet=quiet)
     return exit_codes.exit_code(result.counts.unanswered, result.tally.failed)
