@@ -221,7 +221,7 @@ def test_latex_has_no_character_that_would_not_compile(paper: Paper) -> None:
         body = body.replace(r"\\", "").replace(" & ", " ") if body.rstrip().endswith(r"\\") else body
         assert not SPECIAL.search(body.replace(r"\&", "")), line
     assert set(re.findall(r"\\([A-Za-z]+)", text)) <= COMMANDS
-    for name in ("paper", "tabular"):
+    for name in ("table", "tabular"):
         assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 4
     depth = 0
     for brace in re.findall(r"(?<!\\)[{}]", text):
