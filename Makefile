@@ -6,19 +6,22 @@ CHECKED := src tests benchmarks scripts
 # Tests start many processes; modules are compiled once, whatever the machine's own setting is.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check coverage format lint types walls docs bench clean
+.PHONY: demo test test-all check coverage format lint types walls docs bench clean
 
 demo: .venv/core  ## the whole tour on the embedded model: votes, weights, report
 	$(BIN)/pcs demo
 
-test: .venv/dev  ## the test suite
-	$(BIN)/pytest -n 3 --dist worksteal $(COVERAGE)
+test: .venv/dev  ## the quick tests
+	$(BIN)/pytest -n 3 --dist worksteal -m "not slow and not system" $(COVERAGE)
+
+test-all: test  ## and those with other processes, a browser, Ray, PostgreSQL or a notebook
+	$(BIN)/pytest -n 3 --dist worksteal -m "system and not slow" $(COVERAGE) $(if $(COVERAGE),--cov-append)
 
 # Tests take half as long again while coverage is measured, so only CI does.
 check: COVERAGE := --cov --cov-report=
 check: lint types walls coverage docs  ## everything that CI checks
 
-coverage: test
+coverage: test-all
 	$(BIN)/coverage report --fail-under=95
 	$(BIN)/coverage report --include='*/core/*,*/judging/*' --fail-under=100
 

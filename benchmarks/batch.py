@@ -21,19 +21,18 @@ import numpy as np
 from benchmarks.development_data import Dataset
 from benchmarks.spending import Trial, panels, trials
 from pcs_annotator import Annotator
+from pcs_annotator.asking.batches.batches import BatchSettings, read_batches
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.vote import Strategy
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.spending.frugal import learn_frugal
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.runs.ask import CollectSettings, open_job
-from pcs_annotator.runs.batch.batches import BatchSettings
 from pcs_annotator.runs.executors import ask_job
-from pcs_annotator.runs.files.batch_records import read_batches
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))

@@ -20,7 +20,7 @@ from pathlib import Path
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.checks.reading import Rewrite
-from pcs_annotator.relations.checks.run import run_checks, verdicts
+from pcs_annotator.relations.checks.run import check_rewrite, run_checks
 from pcs_annotator.relations.checks.surface import length, numbers, unchanged
 from pcs_annotator.relations.choose import known_relations
 from pcs_annotator.relations.parse import Parser
@@ -118,7 +118,8 @@ def rejected(rewrites: Iterable[Good], parser: Parser | None) -> tuple[int, int,
     by: Counter[str] = Counter()
     for source, text, expects in rewrites:
         total += 1
-        failed = [verdict.check for verdict in verdicts(source, text, expects, parser) if not verdict.passed]
+        verdicts = asyncio.run(check_rewrite(source, text, expects, parser))
+        failed = [verdict.check for verdict in verdicts if not verdict.passed]
         count += bool(failed)
         by.update(failed[:1])
     return count, total, by

@@ -14,7 +14,6 @@ import os
 import resource
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -27,8 +26,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from benchmarks.graded import GOLD_ROWS, SPLITS, held_out
-from pcs_annotator import Annotator, Item, Task, collect
+from pcs_annotator import Annotator, Task
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request
@@ -251,31 +249,12 @@ async def quality(items: Items) -> None:
         print(f"  {name:34s} accuracy {figures[0]}  AUROC {figures[1]}  answers {np.round(shares, 2).tolist()}")
 
 
-async def answer_forms(items: Items) -> None:
-    """Print what one graded question is worth if answered by the label and if answered by its letter."""
-    print(f"\nAnswers by word and by letter: {items.name}, one graded question, scaling on {GOLD_ROWS} gold rows, "
-          f"n = {len(items.texts)}, mean of {SPLITS} draws")  # fmt: skip
-    panel = [
-        Annotator(model, letters=letters, name=f"{model}, {'letters' if letters else 'words'}")
-        for model in ("embedded:smollm2", "embedded:smollm2/plain")
-        for letters in (False, True)
-    ]
-    texts = [Item(id=str(row), text=text) for row, text in enumerate(items.texts)]
-    with tempfile.TemporaryDirectory() as folder:
-        votes = await collect(items.task, texts, panel, ledger=Path(folder, "ledger.db"))
-    for annotator in panel:
-        asked = votes.select(annotators=[annotator.name])
-        found = np.mean([held_out(asked, items.gold, "scaling", seed) for seed in range(SPLITS)], axis=0)
-        print(f"  {annotator.name:34s} accuracy {found[1]:.3f}  AUROC {found[0]:.3f}")
-
-
 def main() -> int:
     news, tweets = news_items(), tweet_items()
     begun = time.perf_counter()
     asyncio.run(quality(news))
     if tweets is not None:
         asyncio.run(quality(tweets))
-        asyncio.run(answer_forms(tweets))
     # Measured before xllamacpp is loaded, so that it is the peak of the embedded model alone.
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2

@@ -188,13 +188,13 @@ class StopHalfway:
     at_a_time: int
     order = tuple(Cell(annotator, relation) for relation in range(4) for annotator in range(3))
 
-    def needed(self, cells: Codes, grades: object) -> int:
+    def needed(self, cells: Codes) -> int:
         """Return how many of the next cells to ask; 0 or less to stop."""
         first = int(cells[self.order[0]])
         stop_after = 5 + first if first >= 0 else 5
         return min(self.at_a_time, stop_after - int((cells != OPEN).sum()))
 
-    def urgency(self, cells: Codes, grades: object) -> float:
+    def urgency(self, cells: Codes) -> float:
         """Return the number of open cells."""
         return float((cells == OPEN).sum())
 

@@ -33,11 +33,11 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, Study
 from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.estimating.sampling import Sample, allocate, by_confidence, draw_with
-from pcs_annotator.runs.expected import expected_labels
+from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
-from pcs_annotator.studies.estimating.answers import Line, Question
+from pcs_annotator.studies.estimating.answers import EstimateQuestion, Line
 from pcs_annotator.studies.estimating.estimate import shares
-from pcs_annotator.studies.estimating.evidence import Evidence
+from pcs_annotator.studies.estimating.evidence import LabelEvidence
 
 ROWS = 10_000
 FOLDS = 5
@@ -147,7 +147,7 @@ def run_study(cell: Cell, seed: int) -> Held:
     study = learn(rng, world, draw(rng, world, cell), cell)
     names = tuple(f"label {code}" for code in range(cell.labels))
     groups = pa.table({"group": pa.array(np.array(["north", "south"])[world.group])})
-    evidence = Evidence(
+    evidence = LabelEvidence(
         labels=names,
         table=groups,
         columns=["group"],
@@ -155,8 +155,8 @@ def run_study(cell: Cell, seed: int) -> Held:
         held_out=study.held_out,
         sample=study.sample,
     )
-    first, last = shares(evidence, Question(of=[names[0], names[-1]])).lines
-    (difference,) = shares(evidence, Question(of=[names[1]], by="group")).differences
+    first, last = shares(evidence, EstimateQuestion(of=[names[0], names[-1]])).lines
+    (difference,) = shares(evidence, EstimateQuestion(of=[names[1]], by="group")).differences
     second = world.truth == 1
     return {
         **held(QUANTITIES[0], first, (world.truth == 0).mean()),
@@ -229,7 +229,7 @@ def babe_study(votes: Votes, gold: Codes, how: tuple[str, int], seed: int) -> He
         probability = np.concatenate([sample.probability, chances[places]])
         sample = Sample(rows=both, truth=gold[both], probability=probability, stratum=turn, round=turn)
         study = _learned(votes, gold, sample)
-    evidence = Evidence(
+    evidence = LabelEvidence(
         labels=tuple(votes.labels),
         table=pa.table({}),
         columns=(),
@@ -237,7 +237,7 @@ def babe_study(votes: Votes, gold: Codes, how: tuple[str, int], seed: int) -> He
         held_out=study.held_out,
         sample=study.sample,
     )
-    (line,) = shares(evidence, Question(of=[votes.labels[0]])).lines
+    (line,) = shares(evidence, EstimateQuestion(of=[votes.labels[0]])).lines
     return held(QUANTITIES[0], line, (gold == 0).mean())
 
 
@@ -272,7 +272,7 @@ def group_study(cell: Group, seed: int) -> list[tuple[str, bool, float]]:
     gold = rng.choice(rows, GROUPS * cell.gold, replace=False)
     study = learn(rng, world, Sample.simple(gold, truth[gold], rows), Cell(2, cell.accuracy, len(gold), "simple"))
     names = pa.array([str(group) for group in world.group])
-    evidence = Evidence(
+    evidence = LabelEvidence(
         labels=("no", "yes"),
         table=pa.table({"group": names}),
         columns=["group"],
@@ -280,7 +280,7 @@ def group_study(cell: Group, seed: int) -> list[tuple[str, bool, float]]:
         held_out=study.held_out,
         sample=study.sample,
     )
-    found = shares(evidence, Question(of=["yes"], by="group"))
+    found = shares(evidence, EstimateQuestion(of=["yes"], by="group"))
     true = {str(group): truth[world.group == group].mean() for group in range(GROUPS)}
     true |= {f"{one} − {other}": true[one] - true[other] for one in true for other in true}
     return [

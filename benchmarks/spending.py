@@ -23,9 +23,8 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.metrics.metrics import auroc, ece
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.spending.frugal import graded_annotators, learn_frugal
+from pcs_annotator.judging.spending.frugal import learn_frugal, order_of, simulate
 from pcs_annotator.judging.spending.stopping import ExactStop
-from pcs_annotator.judging.spending.strategy import order_of, simulate
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.scoring import score
 
@@ -76,7 +75,7 @@ def trials(data: Dataset, repetitions: int, optimiser: str = "lr", gold_rows: in
 
 def exact_of(trial: Trial, order: list[Cell]) -> ExactStop:
     test, model = trial.test, trial.model
-    return ExactStop(model.weights, test.labels, test.codes.shape[3], order, model.calibrator, graded_annotators(test))
+    return ExactStop(model.weights, test.labels, order, model.calibrator)
 
 
 def saved(asked: float, votes: Votes) -> float:

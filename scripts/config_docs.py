@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from pcs_annotator.base.fields import Setting, settings_in
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.runs.fields import Setting, settings_in
 from pcs_annotator.runs.settings import Config, OwnRelation
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "config.md"

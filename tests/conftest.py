@@ -21,9 +21,11 @@ from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.relations.base import relations
 from tests.postgres import PostgresServer, postgres_server, programs
 
-# No deadline, because a busy machine is slow; 25 examples keep the whole suite under four minutes.
-settings.register_profile("patient", deadline=None, max_examples=25)
-settings.load_profile("patient")
+# No deadline, because a busy machine is slow.
+settings.register_profile("fast", deadline=None, max_examples=10)
+settings.register_profile("ci", deadline=None, max_examples=100)
+settings.load_profile("ci" if os.environ.get("CI") else "fast")
+SYSTEM_FIXTURES = {"postgres", "browser"}
 # thinc, a part of spaCy, would also seed torch before and after every test, and load it in every process where it is
 # installed; random and numpy are seeded in any case.
 pytest_randomly.entrypoint_reseeds = []
@@ -39,6 +41,15 @@ def pytest_sessionstart() -> None:
         relations.names()
     if "PYTEST_XDIST_WORKER" in os.environ:
         _load_spacy()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a server or a browser as `system`, so that no such test slips into the quick run."""
+    for item in items:
+        needed = set(getattr(item, "fixturenames", ()))
+        if needed & SYSTEM_FIXTURES or "postgresql" in item.name:
+            item.add_marker(pytest.mark.system)
 
 
 def _load_spacy() -> None:

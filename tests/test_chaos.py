@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks.chaos import campaigns
 
+pytestmark = pytest.mark.system
+
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has none of these signals")
 def test_nothing_is_lost_mixed_up_or_paid_for_twice() -> None:

@@ -21,6 +21,8 @@ from pcs_annotator.runs.settings import Config
 from pcs_annotator.verbs.relations import try_relation
 from tests.stub import stub_process
 
+pytestmark = pytest.mark.system
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "pcs_annotator"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -13,6 +13,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+pytestmark = pytest.mark.system
+
 TUTORIAL = Path(__file__).resolve().parents[1] / "examples" / "tutorial.ipynb"
 SLOW = """
 import os, pathlib, time

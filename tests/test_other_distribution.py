@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import pcs_annotator
+
+pytestmark = pytest.mark.system
 
 OURS = Path(pcs_annotator.__file__).parent
 

@@ -18,8 +18,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promising.acceptance import Judged
-from pcs_annotator.judging.spending.frugal import learn_frugal
-from pcs_annotator.judging.spending.strategy import simulate
+from pcs_annotator.judging.spending.frugal import learn_frugal, simulate
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.runs.learn import counted_once
 

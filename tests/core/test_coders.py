@@ -6,7 +6,7 @@ import pytest
 
 from pcs_annotator.base.errors import LabelError
 from pcs_annotator.core.coders import Coders, coder_columns, majority_labels
-from pcs_annotator.runs.files.human_files import GivenByCoders, read_coders, read_gold, write_coders
+from pcs_annotator.tables.human_files import GivenByCoders, read_coders, read_gold, write_coders
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from pcs_annotator import Annotator, CollectSettings, PCSClassifier, PcsWarning, Task, UserError
+from pcs_annotator import CollectSettings, PCSClassifier, PcsWarning, Task, UserError
 from pcs_annotator.base.errors import ConfigError, GoldError, InputError, LabelError
 from tests.stub import Behaviour, stub_process
 
@@ -413,21 +413,3 @@ def test_without_relations_the_questions_suit_the_models(tmp_path: Path) -> None
         assert stub.stats().requests == 24
         assert len(classifier.predict(texts[:3])) == 3
         assert stub.stats().requests == 24
-
-
-@pytest.mark.filterwarnings("ignore:reader has 100 %")
-def test_texts_count_as_often_as_their_weight_says() -> None:
-    gold = ["politics", *GOLD[1:]]
-    weight = [3 if row < 10 else 0 for row in range(20)]
-    reader = Annotator(counting := Reader(), name="reader", version="1")
-    fitted = classifier(reader, dice, optimiser="lr", ledger="some.db").fit(TEXTS, gold, sample_weight=weight)
-    assert counting.calls == 10  # texts that do not count are not asked about
-    kept = range(10)
-    without = classifier(Reader(), dice, optimiser="lr", ledger="other.db")
-    without.fit([TEXTS[row] for row in kept], [gold[row] for row in kept])
-    assert fitted.weights_.diagnostics.gold_rows == without.weights_.diagnostics.gold_rows == 10
-    assert fitted.shares_.tolist() == without.shares_.tolist()
-    with pytest.raises(GoldError, match=r"row 2: 0\.5"):
-        without.fit(TEXTS, gold, sample_weight=[1, 0.5] * 10)
-    with pytest.raises(ConfigError, match="leave out max_error"):
-        classifier(max_error=0.1).fit(TEXTS, gold, sample_weight=[1, 2] * 10)

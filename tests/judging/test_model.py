@@ -14,7 +14,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, no_promise
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets
-from pcs_annotator.judging.weighing.calibration import SoftmaxCalibrator
+from pcs_annotator.judging.weighing.calibration import Calibrator
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Splits
 from pcs_annotator.judging.weighing.fitting import fit_weights
 from tests.builders import simulated_votes, votes_of
@@ -33,7 +33,7 @@ def test_outcomes_of_a_vote_a_tie_and_silence() -> None:
 
 def test_confidence_is_the_calibrated_probability_of_the_label() -> None:
     votes = votes_of([[[0, 1, 1, 1]], [[-1, -1, -1, -1]]])
-    calibrator = SoftmaxCalibrator(labels=("real", "fake"), slope=0.7, offsets=np.array([-0.2, 0.2]))
+    calibrator = Calibrator(labels=("real", "fake"), slope=0.7, offsets=np.array([-0.2, 0.2]))
     first, silent = Model(weights=Weights.uniform(votes), calibrator=calibrator).judge(votes)
     raised = {"fake": (0.27 / 1.04) ** 0.7 * np.exp(0.2), "real": (0.77 / 1.04) ** 0.7 * np.exp(-0.2)}
     assert first.label == "real"
@@ -45,7 +45,7 @@ def test_confidence_is_the_calibrated_probability_of_the_label() -> None:
 
 def test_the_label_is_the_most_probable_one_even_if_another_has_the_higher_score() -> None:
     votes = votes_of([[[0, 1, 1, 1]], [[1, 1, 1, 1]]])
-    calibrator = SoftmaxCalibrator(labels=votes.labels, slope=1.0, offsets=np.array([2.0, 0.0]))
+    calibrator = Calibrator(labels=votes.labels, slope=1.0, offsets=np.array([2.0, 0.0]))
     sets = PredictionSets(threshold=0.9, miss_rate=0.1, rows=30)
     model = Model(weights=Weights.uniform(votes), calibrator=calibrator, certificate=promising(0.7), sets=sets)
     verdicts = model.judged(votes)
@@ -63,7 +63,7 @@ def test_the_label_is_the_most_probable_one_even_if_another_has_the_higher_score
 
 def test_offsets_break_a_tie_of_scores_and_the_reason_does_not_call_it_one() -> None:
     votes = votes_of([[[0, 1], [1, 0]]])
-    calibrator = SoftmaxCalibrator(labels=votes.labels, slope=1.0, offsets=np.array([0.0, 0.1]))
+    calibrator = Calibrator(labels=votes.labels, slope=1.0, offsets=np.array([0.0, 0.1]))
     (one,) = Model(weights=Weights.uniform(votes), calibrator=calibrator).judge(votes)
     assert one.label == "real"
     assert "tied" not in one.reason
@@ -115,7 +115,7 @@ def test_confidence_is_nearer_to_how_often_labels_are_right_than_the_score() -> 
 
 PROMISE = Promise(max_error=0.1)
 THREE = votes_of([[[0, 0, 0, 0]], [[0, 0, 1, 0]], [[-1, -1, -1, -1]]])
-EVEN = SoftmaxCalibrator(labels=("fake", "real"), slope=1.0, offsets=np.zeros(2))
+EVEN = Calibrator(labels=("fake", "real"), slope=1.0, offsets=np.zeros(2))
 
 
 def promising(threshold: float) -> Certificate:

@@ -2,18 +2,38 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from pcs_annotator.models.local.batching import Batcher, BatchJob
+from pcs_annotator.core.chat import Message, Reply, Request
+from pcs_annotator.models.local.batching import Job, Manner, Runner
 
-Jobs = Sequence[BatchJob[int, int]]
+Jobs = Sequence[Job]
+
+
+class Batcher(Runner[None]):
+    """A runner that is asked about numbers, with a function in place of a model."""
+
+    def __init__(self, work: Callable[[Jobs], None], *, threads: int, size: int) -> None:
+        self._function = work
+        super().__init__(lambda: None, threads=threads, size=size)
+
+    def _work(self, jobs: Jobs) -> None:
+        self._function(jobs)
+
+    async def asked(self, number: int) -> int:
+        reply = await self.ask(Request(messages=(Message("user", str(number)),)), Manner())
+        return int(reply.text)
+
+
+def number_in(job: Job) -> int:
+    return int(job.question.request.messages[0].content)
 
 
 def double(jobs: Jobs) -> None:
     for job in jobs:
-        job.answer.set_result(2 * job.question)
+        job.answer.set_result(Reply(text=str(2 * number_in(job))))
 
 
 def test_questions_that_wait_together_are_answered_together() -> None:
@@ -26,7 +46,7 @@ def test_questions_that_wait_together_are_answered_together() -> None:
     batcher = Batcher(work, threads=1, size=4)
 
     async def go() -> list[int]:
-        return list(await asyncio.gather(*(batcher.ask(number) for number in range(10))))
+        return list(await asyncio.gather(*(batcher.asked(number) for number in range(10))))
 
     assert asyncio.run(go()) == [2 * number for number in range(10)]
     assert max(sizes) == 4
@@ -36,7 +56,7 @@ def test_questions_that_wait_together_are_answered_together() -> None:
 
 def test_it_serves_one_loop_after_the_other() -> None:
     batcher = Batcher(double, threads=2, size=4)
-    assert [asyncio.run(batcher.ask(number)) for number in range(3)] == [0, 2, 4]
+    assert [asyncio.run(batcher.asked(number)) for number in range(3)] == [0, 2, 4]
     batcher.close()
 
 
@@ -52,7 +72,7 @@ def test_an_error_reaches_all_callers_of_the_batch_and_the_next_batch_works() ->
     batcher = Batcher(work, threads=1, size=8)
 
     async def go() -> list[object]:
-        return list(await asyncio.gather(*(batcher.ask(number) for number in range(3)), return_exceptions=True))
+        return list(await asyncio.gather(*(batcher.asked(number) for number in range(3)), return_exceptions=True))
 
     assert all(isinstance(error, ValueError) for error in asyncio.run(go()))
     assert asyncio.run(go()) == [0, 2, 4]
@@ -60,9 +80,9 @@ def test_an_error_reaches_all_callers_of_the_batch_and_the_next_batch_works() ->
 
 
 def test_an_unanswered_question_raises_instead_of_waiting_forever() -> None:
-    batcher: Batcher[int, int] = Batcher(lambda jobs: None, threads=1, size=8)
+    batcher = Batcher(lambda jobs: None, threads=1, size=8)
     with pytest.raises(RuntimeError, match="unanswered"):
-        asyncio.run(batcher.ask(1))
+        asyncio.run(batcher.asked(1))
     batcher.close()
 
 
@@ -73,15 +93,15 @@ def test_a_question_cancelled_while_waiting_is_not_answered() -> None:
     def work(jobs: Jobs) -> None:
         begun.set()
         assert go_on.wait(10)
-        seen.extend(job.question for job in jobs)
+        seen.extend(map(number_in, jobs))
         double(jobs)
 
     batcher = Batcher(work, threads=1, size=1)
 
     async def go() -> int:
-        first = asyncio.create_task(batcher.ask(1))
+        first = asyncio.create_task(batcher.asked(1))
         await asyncio.to_thread(begun.wait, 10)
-        second, third = asyncio.create_task(batcher.ask(2)), asyncio.create_task(batcher.ask(3))
+        second, third = asyncio.create_task(batcher.asked(2)), asyncio.create_task(batcher.asked(3))
         await asyncio.sleep(0)
         second.cancel()
         await asyncio.gather(second, return_exceptions=True)
@@ -104,12 +124,12 @@ def test_cancelling_a_caller_whose_question_is_being_answered_does_no_harm() -> 
     batcher = Batcher(work, threads=1, size=1)
 
     async def go() -> int:
-        first = asyncio.create_task(batcher.ask(1))
+        first = asyncio.create_task(batcher.asked(1))
         await asyncio.to_thread(begun.wait, 10)
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         go_on.set()
-        return await batcher.ask(5)
+        return await batcher.asked(5)
 
     assert asyncio.run(go()) == 10
     batcher.close()
@@ -119,4 +139,4 @@ def test_a_closed_batcher_takes_no_questions() -> None:
     batcher = Batcher(double, threads=1, size=1)
     batcher.close()
     with pytest.raises(RuntimeError, match="closed"):
-        asyncio.run(batcher.ask(1))
+        asyncio.run(batcher.asked(1))

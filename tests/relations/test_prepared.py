@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from pcs_annotator.relations.base import Context, relations
-from pcs_annotator.relations.prepared import prepared
+from pcs_annotator.relations.parse import prepared
 
 
 @pytest.mark.parametrize(

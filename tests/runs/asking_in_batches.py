@@ -8,19 +8,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pcs_annotator.asking.batches.batches import BatchRecord, BatchSettings, read_batches
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
-from pcs_annotator.core.arrays import Codes, Grades
+from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task
-from pcs_annotator.core.vote import OPEN, Cell
+from pcs_annotator.core.vote import OPEN, Cell, Strategy
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs.ask import CollectSettings, open_job
-from pcs_annotator.runs.batch.batches import BatchSettings
 from pcs_annotator.runs.executors import ask_job
-from pcs_annotator.runs.files.batch_records import BatchRecord, read_batches
 from tests.stub import Behaviour, Stub, StubServer
 
 KEY = "sk-test-0123456789abcdef"
@@ -52,14 +50,14 @@ class MajorityOfThree:
 
     order = tuple(Cell(annotator, 0, 0) for annotator in range(3))
 
-    def needed(self, cells: Codes, grades: Grades | None) -> int:
+    def needed(self, cells: Codes) -> int:
         """Return how many cells must be asked."""
         first, second, third = cells[:, 0, 0].tolist()
         if first == OPEN:
             return 2
         return int(third == OPEN and first != second)
 
-    def urgency(self, cells: Codes, grades: Grades | None) -> float:
+    def urgency(self, cells: Codes) -> float:
         """Return the same for all."""
         return 0.5
 

@@ -13,8 +13,8 @@ import pytest
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.relations.languages import languages_of
 from pcs_annotator.runs.default_panel import DefaultPanel, default_panel
-from pcs_annotator.runs.languages import languages_of
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.verbs.plan import RunPlan, plan

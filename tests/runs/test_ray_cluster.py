@@ -32,6 +32,8 @@ from tests.ray_cluster import kill_one, start_ray
 from tests.simulated import read_csv
 from tests.stub import Behaviour, StubProcess, stub_process
 
+pytestmark = pytest.mark.system
+
 ROWS, IN_FLIGHT, RATE = 300, 8, 20
 SERVER = Behaviour(labels=("good", "bad"), logprobs="ignored", latency_s=0.05, key="sk-secret")
 SETTINGS = f"""
@@ -196,13 +198,15 @@ import json, sys
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.runs.labelling import run_table
 
 def paid():
     with open_ledger(sys.argv[1]) as ledger:
         (bill,) = ledger.bills()
     return bill.calls, bill.input_tokens + bill.output_tokens, bill.usd
 
-found = [(main(["run", "texts.csv", "-o", "run", "--shard", "1/1", "-q"]), *paid())]
+run_table.IN_MEMORY_ROWS = 10  # so that all rows are labelled in chunks
+found = [(main(["run", "texts.csv", "-o", "run", "-q"]), *paid())]
 limits = ("calls", "--max-calls", "20"), ("tokens", "--max-tokens", "3000"), ("dollars", "--budget", None)
 for name, option, limit in limits:
     limit = limit or str(paid()[2] + 0.003)

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,12 +12,13 @@ from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, PcsWarning, TableError
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.findings.look_at import what_to_look_at
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.fit import fit_run, open_run
-from tests.simulated import QUICK, copy_run, read_csv, simulated_run, truth_of, write_csv
+from tests.simulated import QUICK, audited, copy_run, read_csv, simulated_run, truth_of, write_csv
 
 
 @pytest.fixture
@@ -35,14 +34,6 @@ def certificate_of(result: RunResult) -> Certificate:
 
 def decisions_of(result: RunResult) -> set[str | None]:
     return {outcome.decision for outcome in result.outcomes}
-
-
-def audited(folder: Path, right: Callable[[int], bool], rows: int = 60) -> FromPeople:
-    """Draw an audit and fill in verdicts."""
-    assert fit_run(folder, None, FromPeople(audit=rows)).to_audit == rows
-    drawn = read_csv(folder / "audit.csv")
-    filled = [{**row, "verdict": "right" if right(place) else "wrong"} for place, row in enumerate(drawn)]
-    return FromPeople(verdicts=write_csv(folder.parent / "verdicts.csv", filled))
 
 
 def test_a_run_reads_its_settings_first_and_everything_else_when_it_is_needed(folder: Path) -> None:
@@ -147,7 +138,8 @@ def test_gold_that_fits_no_row_or_no_label_is_refused_and_nothing_is_kept(
 
 
 def test_an_audit_that_finds_no_error_confirms(folder: Path) -> None:
-    result = fit_run(folder, None, audited(folder, lambda place: True))
+    audited(folder, lambda place: True)
+    result = fit_run(folder)
     audit = certificate_of(result).audit
     assert audit is not None
     assert (audit.finding, audit.rows, audit.wrong) == ("confirmed", 60, 0)
@@ -157,15 +149,17 @@ def test_an_audit_that_finds_no_error_confirms(folder: Path) -> None:
 
 
 def test_an_audit_of_few_rows_leaves_it_open(folder: Path) -> None:
-    result = fit_run(folder, None, audited(folder, lambda place: True, rows=5))
+    audited(folder, lambda place: True, rows=5)
+    result = fit_run(folder)
     audit = certificate_of(result).audit
     assert audit is not None
     assert audit.finding == "open"
     assert "accept" in decisions_of(result)
 
 
-def test_a_revoked_promise_stays_revoked_until_gold_changes(folder: Path) -> None:
-    revoked = fit_run(folder, None, audited(folder, lambda place: place % 2 == 0))
+def test_a_revoked_promise_stays_revoked(folder: Path) -> None:
+    audited(folder, lambda place: place % 2 == 0)
+    revoked = fit_run(folder)
     assert not certificate_of(revoked).holds
     assert "an audit revokes it" in fallen_away(revoked)
     assert decisions_of(revoked) == {"review"}
@@ -175,95 +169,17 @@ def test_a_revoked_promise_stays_revoked_until_gold_changes(folder: Path) -> Non
     for result in (fit_run(folder), open_run(folder)):
         assert not certificate_of(result).holds
         assert decisions_of(result) == {"review"}
-    more = write_csv(folder.parent / "mine.csv", [{"id": "t200", "gold": truth_of(200)}])
-    forgotten = certificate_of(fit_run(folder, None, FromPeople(gold=more)))
-    assert forgotten.audit is None
-    assert forgotten.holds
-    assert fallen_away(open_run(folder)) == ""
-
-
-def test_an_audit_does_not_apply_to_another_promise(folder: Path) -> None:
-    fit_run(folder, None, audited(folder, lambda place: False))
-    assert certificate_of(fit_run(folder, {"max_error": 0.2})).audit is None
-
-
-def test_verdicts_on_labels_that_have_changed_are_refused(folder: Path) -> None:
-    people = audited(folder, lambda place: True)
-    assert people.verdicts is not None
-    rows = read_csv(people.verdicts)
-    for changes in ({"id": "nobody"}, {"label": "ugly"}):
-        write_csv(people.verdicts, [{**rows[0], **changes}])
-        with pytest.raises(GoldError, match=r"verdicts\.csv, row 1: .*--audit"):
-            fit_run(folder, None, people)
-    reviewed = next(outcome for outcome in open_run(folder).outcomes if outcome.decision == "review")
-    write_csv(people.verdicts, [{**rows[0], "id": reviewed.id, "label": reviewed.label or ""}])
-    with pytest.raises(GoldError, match=f"row 1: '{reviewed.id}'"):
-        fit_run(folder, None, people)
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [({"text": "Another text."}, "'{id}' has another text in the run"), ({}, "'{id}' was not drawn for an audit")],
-)
-def test_verdicts_count_only_for_rows_that_were_drawn_and_for_their_texts(
-    changes: dict[str, str], complaint: str, folder: Path
-) -> None:
-    people = audited(folder, lambda place: True)
-    assert people.verdicts is not None
-    row = read_csv(people.verdicts)[0]
-    if not changes:
-        drawn = {one["id"] for one in read_csv(people.verdicts)}
-        accepted = (one for one in open_run(folder).outcomes if one.decision == "accept" and one.id not in drawn)
-        undrawn = next(accepted)
-        changes = {"id": undrawn.id, "label": undrawn.label or "", "text": ""}
-    row = {**row, **changes}
-    write_csv(people.verdicts, [row])
-    with pytest.raises(GoldError, match=rf"verdicts\.csv, row 1: {complaint.format(**row)}.*--audit"):
-        fit_run(folder, None, people)
-
-
-def test_two_verdicts_on_one_row_count_once(folder: Path) -> None:
-    people = audited(folder, lambda place: True)
-    assert people.verdicts is not None
-    rows = read_csv(people.verdicts)
-    write_csv(people.verdicts, [*rows, *rows])
-    audit = certificate_of(fit_run(folder, None, people)).audit
-    assert audit is not None
-    assert audit.rows == 60
-    write_csv(people.verdicts, [*rows, {**rows[2], "verdict": "wrong"}])
-    with pytest.raises(GoldError, match=rf"row 61: '{rows[2]['id']}' has another verdict in row 3"):
-        fit_run(folder, None, people)
-
-
-@pytest.mark.parametrize("changes", [{"max_error": 0.001}, {"max_error": None}])
-def test_verdicts_without_a_promise_are_refused(changes: dict[str, Any], folder: Path) -> None:
-    people = audited(folder, lambda place: True)
-    with pytest.raises(GoldError, match=r"verdicts\.csv: there is no promise"):
-        fit_run(folder, changes, people)
-
-
-def test_an_audit_without_accepted_rows_is_refused(folder: Path) -> None:
-    with pytest.raises(GoldError, match="nothing to audit"):
-        fit_run(folder, {"max_error": 0.001}, FromPeople(audit=5))
 
 
 def test_rows_on_which_answers_agree_are_not_audited_and_a_folder_without_gold_opens_as_it_was(tmp_path: Path) -> None:
     result = simulated_run(tmp_path, rows=40, gold_rows=0)
     assert {outcome.decision for outcome in result.outcomes} == {"agree", "review"}
-    with pytest.raises(GoldError, match="nothing to audit"):
-        fit_run(tmp_path / "run", None, FromPeople(audit=5))
+    with Review.open(tmp_path / "run") as review:
+        assert review.next_row("Ann", "audit") is None
     assert open_run(tmp_path / "run").outcomes == result.outcomes
     assert [row["pcs_decision"] for row in read_csv(tmp_path / "run" / "labels.csv")] == [
         outcome.decision for outcome in result.outcomes
     ]
-
-
-def test_an_audit_draws_no_row_with_gold(folder: Path) -> None:
-    fit_run(folder, None, FromPeople(audit=200))
-    drawn = read_csv(folder / "audit.csv")
-    assert drawn
-    assert all(int(row["id"].removeprefix("t")) >= 150 for row in drawn)
-    assert {row["verdict"] for row in drawn} == {""}
 
 
 def fallen_away(result: RunResult) -> str:

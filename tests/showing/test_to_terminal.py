@@ -3,7 +3,7 @@ from __future__ import annotations
 import io
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -63,7 +63,6 @@ def test_json_has_null_where_nothing_could_be_computed() -> None:
 CONTENT = st.none() | st.text(max_size=20) | st.integers() | st.floats() | st.builds(Figure, st.floats())
 
 
-@settings(max_examples=40)
 @given(st.lists(st.lists(CONTENT, min_size=3, max_size=3), max_size=4), st.integers(20, 200))
 def test_any_table_can_be_printed_at_any_width(rows: list[list[Content]], width: int) -> None:
     table = ResultTable(name="t", title="", columns=("a", "b", "c"), rows=rows)

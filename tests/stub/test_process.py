@@ -15,7 +15,7 @@ import pytest
 from tests.stub import Behaviour, stub_process
 from tests.stub.talking import Got, post, question
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.system, pytest.mark.enable_socket]
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -5,12 +5,12 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.tables import encodings, table_files
-from pcs_annotator.tables.encodings import Encoding, NotText, Utf8Stream, find_encoding
+from pcs_annotator.tables.encodings import Encoding, NotText, find_encoding
 from pcs_annotator.tables.table_formats import local_file
 from pcs_annotator.tables.tabular import as_arrow
 
@@ -47,30 +47,12 @@ def test_a_sentence_tells_its_encoding(name: str, text: str) -> None:
     assert codecs.lookup(guess.shown)  # what is shown can be given
 
 
-@settings(max_examples=60, deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), block=st.integers(1, 7))
 def test_utf_8_is_never_taken_for_anything_else(text: str, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encodings, "BLOCK", block)
         data = f"text\n{text}".encode()
         assert found(data) == Encoding()
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    text=st.text(st.characters(exclude_categories=["Cs"])),
-    encoding=st.sampled_from(["utf-16-le", "utf-16-be", "utf-32-le", "gb18030"]),
-    block=st.integers(1, 7),
-    size=st.integers(1, 9),
-)
-def test_another_encoding_is_read_as_utf_8_in_pieces_of_any_size(
-    text: str, encoding: str, block: int, size: int
-) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encodings, "BLOCK", block)
-        stream = io.BufferedReader(Utf8Stream(io.BytesIO(text.encode(encoding)), encoding))
-        pieces = list(iter(lambda: stream.read(size), b""))
-    assert b"".join(pieces).decode() == text.removeprefix("\ufeff")
 
 
 def test_lines_are_sampled_until_there_are_enough() -> None:

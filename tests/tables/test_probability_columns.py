@@ -59,13 +59,11 @@ def assert_same(read: Votes, votes: Votes) -> None:
     np.testing.assert_array_equal(read.stated, votes.stated)
 
 
-@unhurried
 @given(votes_with_probabilities())
 def test_the_long_form_keeps_every_stated_probability(votes: Votes) -> None:
     assert_same(Votes.from_table(votes.to_table("long"), LABELS), votes)
 
 
-@unhurried
 @given(votes_with_probabilities())
 def test_files_keep_every_stated_probability(tmp_path_factory: pytest.TempPathFactory, votes: Votes) -> None:
     folder = tmp_path_factory.mktemp("votes")

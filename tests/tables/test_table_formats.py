@@ -10,12 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
 from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.tables import delimited, table_files, table_formats
+from pcs_annotator.tables import table_files
 from pcs_annotator.tables.table_files import Dialect
 from pcs_annotator.tables.table_formats import local_file
 from pcs_annotator.tables.tabular import as_arrow
@@ -30,7 +30,6 @@ def as_csv(rows: list[list[str]]) -> bytes:
     return text.getvalue().encode()
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1, max_size=60), block=st.integers(40, 400))
 def test_csv_read_in_small_blocks_is_what_was_written(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], block: int
@@ -38,12 +37,11 @@ def test_csv_read_in_small_blocks_is_what_was_written(
     path = tmp_path_factory.mktemp("csv") / "data.csv"
     path.write_bytes(as_csv([["text", "more"], *rows]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited, "USUAL_BLOCK", block)
+        patch.setattr(table_files, "USUAL_BLOCK", block)
         table = as_arrow(path)
     assert [list(row.values()) for row in table.to_pylist()] == rows
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(st.dictionaries(st.sampled_from("abc"), st.none() | CELLS | st.integers(), min_size=1), min_size=1),
     block=st.integers(1, 100),
@@ -54,7 +52,7 @@ def test_json_lines_read_in_small_blocks_are_what_was_written(
     path = tmp_path_factory.mktemp("json") / "data.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_formats, "USUAL_BLOCK", block)
+        patch.setattr(table_files, "USUAL_BLOCK", block)
         found = as_arrow(path)
     names = list(dict.fromkeys(name for row in rows for name in row))
     assert found.column_names == names
@@ -110,7 +108,7 @@ def test_values_of_json_become_texts_as_a_csv_file_would_hold_them(tmp_path: Pat
 def test_a_row_longer_than_a_block_is_read_once_and_in_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delimited, "USUAL_BLOCK", 100)
+    monkeypatch.setattr(table_files, "USUAL_BLOCK", 100)
     rows = [["text"], *([f"row {number}"] for number in range(50)), ["long " * 200], ["the end"]]
     path = tmp_path / "t.csv"
     path.write_bytes(as_csv(rows))
@@ -120,8 +118,8 @@ def test_a_row_longer_than_a_block_is_read_once_and_in_its_place(
 def test_a_row_longer_than_any_block_is_refused_after_the_rows_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delimited, "USUAL_BLOCK", 100)
-    monkeypatch.setattr(delimited, "BLOCK", 200)
+    monkeypatch.setattr(table_files, "USUAL_BLOCK", 100)
+    monkeypatch.setattr(table_files, "BLOCK", 200)
     path = tmp_path / "t.csv"
     path.write_bytes(as_csv([["text"], *([f"row {number}"] for number in range(50)), ["long " * 200]]))
     read = rows_before_the_error(path)
@@ -206,19 +204,3 @@ def test_dialect_of_a_csv_file_is_what_it_was_written_with(tmp_path: Path, data:
     path = tmp_path / "texts.csv"
     path.write_bytes(data)
     assert local_file(path).contents().dialect == dialect
-
-
-@pytest.mark.parametrize("packing", PACKED)
-@pytest.mark.parametrize("kind", ["file", "stream"])
-def test_arrow_files_and_streams_are_read_by_batch(tmp_path: Path, kind: str, packing: str) -> None:
-    table = pa.table({"id": [1, 2, 3], "text": ["a", "b", "c"]})
-    sink = io.BytesIO()
-    with (pa.ipc.new_file if kind == "file" else pa.ipc.new_stream)(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=2)
-    path = tmp_path / f"t.arrow{packing}"
-    path.write_bytes(PACKED[packing](sink.getvalue()))
-    file = local_file(path)
-    assert file.contents().rows is None
-    assert [len(one) for one in file.batches(file.contents().schema)] == [2, 1]
-    assert as_arrow(path).to_pylist() == table.to_pylist()
-    assert [one.column_names for one in file.batches(pa.schema([("text", pa.large_string())]))] == [["text"]] * 2

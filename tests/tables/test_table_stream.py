@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables import table_stream
 from pcs_annotator.tables.sources import open_stream, read_source
-from pcs_annotator.tables.table_stream import IdCheck, Shard, TableStream, rechunked
+from pcs_annotator.tables.table_stream import IdCheck, TableStream, rechunked
 from pcs_annotator.tables.table_writer import writing_table
 from pcs_annotator.tables.tables import Columns, Dataset
 
@@ -80,42 +80,6 @@ def test_the_number_of_rows_is_known_where_a_file_tells_it(tmp_path: Path) -> No
         ".jsonl.zst": ROWS,
         ".parquet": ROWS,
     }
-
-
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
-def test_shards_are_alike_and_together_the_first_rows(tmp_path: Path, ending: str) -> None:
-    path = written(tmp_path / f"data{ending}", table(5_500))
-    for limit in (None, 3_700):
-        found: list[str] = []
-        for number in (1, 2, 3):
-            stream = open_stream(path, Columns(), limit, Shard(number, 3))
-            mine = ids(stream.chunks(1_700))
-            assert stream.rows in (len(mine), None)
-            assert stream.check_ids() == len(mine)
-            assert mine == ids(stream.chunks(5_000))
-            found += mine
-        assert sorted(found) == sorted(ids(open_stream(path, Columns(), limit).chunks()))
-
-
-def test_rows_of_a_shard_keep_their_numbers(tmp_path: Path) -> None:
-    path = written(tmp_path / "data.parquet", table(3_500).select(["text"]))
-    second = ids(open_stream(path, Columns(), None, Shard(2, 3)).chunks())
-    assert second == [str(row) for row in range(1_001, 2_001)]
-    first = ids(open_stream(path, Columns(), None, Shard(1, 3)).chunks())
-    assert first == [str(row) for row in (*range(1, 1_001), *range(3_001, 3_501))]
-
-
-def test_a_shard_without_rows_is_an_error_with_the_reason(tmp_path: Path) -> None:
-    stream = open_stream(written(tmp_path / "data.csv", table(900)), Columns(), None, Shard(2, 2))
-    for read in (stream.check_ids, lambda: list(stream.chunks())):
-        with pytest.raises(TableError, match=r"shard 2/2 of data\.csv has no rows.*1,000.*fewer shards"):
-            read()
-
-
-@pytest.mark.parametrize("text", ["0/4", "5/4", "x", "1/0", "-1/4", "1/4/2", "1.5/3", ""])
-def test_a_shard_that_cannot_be_is_refused_with_the_remedy(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"--shard .*: write I/N with I from 1 to N, such as 1/4"):
-        Shard.parse(text)
 
 
 def test_the_same_id_in_distant_rows_is_an_error_that_names_both(tmp_path: Path) -> None:
@@ -192,13 +156,13 @@ def test_a_table_without_rows_or_with_its_header_twice_is_refused(tmp_path: Path
 
 
 def test_the_fingerprint_changes_with_the_rows_and_not_with_the_name(tmp_path: Path) -> None:
-    def fingerprint(path: Path, limit: int | None = None, shard: Shard | None = None) -> str:
-        return open_stream(path, Columns(), limit, shard).fingerprint()
+    def fingerprint(path: Path, limit: int | None = None) -> str:
+        return open_stream(path, Columns(), limit).fingerprint()
 
     first = fingerprint(written(tmp_path / "a.csv"))
     assert first == fingerprint(written(tmp_path / "b.csv"))
     other = fingerprint(written(tmp_path / "b.csv", table(ROWS - 1)))
-    assert len({first, other, fingerprint(tmp_path / "a.csv", 5), fingerprint(tmp_path / "a.csv", 5, Shard(1, 2))}) == 4
+    assert len({first, other, fingerprint(tmp_path / "a.csv", 5)}) == 3
 
 
 def test_a_public_set_is_a_stream_too(tmp_path: Path) -> None:

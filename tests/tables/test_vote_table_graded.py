@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pyarrow import csv as arrow_csv
@@ -27,10 +27,9 @@ from pcs_annotator.tables.vote_columns import MIN_MASS
 from pcs_annotator.tables.votes import read_vote_table
 
 LABELS = ["Fake", "no, never", "Real"]
+
+
 # importing pyarrow alone takes longer than a deadline
-unhurried = settings(deadline=None, max_examples=40)
-
-
 def table(**columns: Sequence[object]) -> dict[str, Sequence[object]]:
     """One row per value; the labels are `fake` unless given."""
     rows = len(next(iter(columns.values())))
@@ -378,7 +377,6 @@ def test_a_vote_for_an_unknown_label_that_counts_as_an_abstention_loses_its_grad
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=4), st.floats(width=32)), min_size=2, max_size=4), st.data())
-@unhurried
 def test_any_cells_give_valid_grades_or_a_message_for_users(cells: list[object], data: st.DataObject) -> None:
     # all cells of a column have one type
     texts = [None if cell is None else str(cell) for cell in cells]
@@ -432,7 +430,6 @@ def assert_same(read: Votes, votes: Votes) -> None:
         np.testing.assert_array_equal(read.grades, votes.grades)
 
 
-@unhurried
 @given(panels())
 def test_the_long_form_keeps_every_grade(votes: Votes) -> None:
     arrow = votes.to_table("long")
@@ -442,7 +439,6 @@ def test_the_long_form_keeps_every_grade(votes: Votes) -> None:
     assert_same(Votes.from_table(pl.DataFrame(arrow), LABELS), votes)
 
 
-@unhurried
 @given(panels())
 def test_files_keep_every_grade(tmp_path_factory: pytest.TempPathFactory, votes: Votes) -> None:
     folder, arrow = tmp_path_factory.mktemp("votes"), votes.to_table("long")

@@ -27,8 +27,6 @@ LABELS = ["Straße", "no, never", 'so-called "real"', "semi;colon", "two  spaces
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="|\0\n"), min_size=1, max_size=5)
 
 # importing pyarrow or polars alone takes longer than a deadline
-unhurried = settings(deadline=None, max_examples=40)
-
 Cells = dict[tuple[str, str, str, int], int]
 
 
@@ -55,7 +53,6 @@ def assert_same(one: Votes, other: Votes) -> None:
     np.testing.assert_array_equal(one.codes, other.codes)
 
 
-@unhurried
 @given(some_votes())
 def test_long_form_keeps_items_votes_and_both_kinds_of_silence(votes: Votes) -> None:
     back = Votes.from_table(votes.to_table("long"), LABELS)
@@ -64,13 +61,11 @@ def test_long_form_keeps_items_votes_and_both_kinds_of_silence(votes: Votes) -> 
     assert asked(back) == asked(votes)
 
 
-@unhurried
 @given(some_votes(least=NOT_ASKED + 1))
 def test_long_form_is_exact_where_every_cell_was_asked(votes: Votes) -> None:
     assert_same(Votes.from_table(votes.to_table("long"), LABELS), votes)
 
 
-@unhurried
 @given(some_votes())
 def test_wide_form_keeps_everything_but_the_kind_of_silence(votes: Votes) -> None:
     back = Votes.from_table(votes.to_table(), LABELS)
@@ -81,13 +76,11 @@ def test_wide_form_keeps_everything_but_the_kind_of_silence(votes: Votes) -> Non
     }
 
 
-@unhurried
 @given(some_votes(least=NOT_ASKED + 1))
 def test_wide_form_is_exact_where_every_cell_was_asked(votes: Votes) -> None:
     assert_same(Votes.from_table(votes.to_table(), LABELS), votes)
 
 
-@unhurried
 @given(some_votes(), st.sampled_from(["wide", "long"]))
 def test_case_in_a_table_does_not_matter(votes: Votes, form: Form) -> None:
     table = votes.to_table(form)

@@ -10,6 +10,8 @@ from pcs_annotator import NOT_ASKED, Votes
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.studies.paper.sources import find_sources, with_elicited
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning, load_run
 from pcs_annotator.base.errors import ConfigError, TableError
-from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.labelling import run_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, LearnSettings, Saving
@@ -25,12 +24,12 @@ from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.label import Labelled, default_out, label, plan_labelling
 from tests.simulated import (
     MODELS,
+    audited,
     copy_run,
     read_csv,
     simulated_models,
     simulated_run,
     truth_of,
-    write_csv,
     write_texts,
 )
 
@@ -51,9 +50,8 @@ def revoked(promising_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """A run whose promise an audit revokes."""
     folder = tmp_path_factory.mktemp("revoked") / "run"
     copy_run(promising_run, folder)
-    fit_run(folder, None, FromPeople(audit=40))
-    rows = [{**row, "verdict": "wrong"} for row in read_csv(folder / "audit.csv")]
-    fit_run(folder, None, FromPeople(verdicts=write_csv(folder.parent / "verdicts.csv", rows)))
+    audited(folder, lambda place: False, rows=40)
+    fit_run(folder)
     return folder
 
 

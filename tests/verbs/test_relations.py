@@ -95,9 +95,9 @@ def test_a_prompted_relation_without_a_rewriter_is_refused(tmp_path: Path) -> No
 
 
 def test_one_text_can_be_tried(tmp_path: Path) -> None:
-    text = "The board isn't happy because the mayor rejected the plan."
+    text = "The board isn't happy. The mayor rejected the plan."
     tried = try_relation("voice+contraction", text, settings(tmp_path))
-    assert tried.variant.text == "The board is not happy because the plan was rejected by the mayor."
+    assert tried.variant.text == "The board is not happy. The plan was rejected by the mayor."
     assert tried.variant.checks
     assert not tried.question
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,16 +31,11 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The calls that a job will make.
+    """The calls that a job will make."""
 
-    Attributes:
-        rows: Number of rows.
-        models: Calls, tokens and cost per model and purpose, as if no question had been answered yet.
-        known: How many of these calls a ledger has answers to; those on rewritten texts are not looked up.
-    """
-
-    rows: int
-    models: tuple[Bill, ...]
+    rows: int  # number of rows
+    models: tuple[Bill, ...]  # calls, tokens and cost per model and purpose, as if no question had been answered yet
+    # how many of these calls a ledger has answers to; those on rewritten texts are not looked up
     known: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def for_rows(self, rows: int) -> Plan:
@@ -74,3 +70,13 @@ class Plan:
         """The maximum total cost; None when a price is unknown."""
         prices = [model.usd for model in self.models]
         return None if None in prices else sum(price or 0.0 for price in prices)
+
+
+class WayToAsk(NamedTuple):
+    """One way to make the calls of a job."""
+
+    name: str  # what it is called
+    calls: int  # number of calls
+    usd: float | None  # the most that they can cost; None if a price is unknown
+    waves: int  # number of waves of batches; 0 for live calls
+    hours: float  # how long it takes: about, if live; at most, in batches

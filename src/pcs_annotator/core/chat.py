@@ -25,32 +25,21 @@ MOST_TOKENS = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation.
+    """One turn of a conversation."""
 
-    Attributes:
-        role: Who speaks.
-        content: What is said.
-        shared: How many characters at its start are the same for every text of a task, so that a model can keep what
-            it read of them.
-    """
-
-    role: Role
-    content: str
+    role: Role  # who speaks
+    content: str  # what is said
+    # how many characters at its start are the same for every text of a task, so that a model can keep what it read of
+    # them
     shared: int = field(default=0, compare=False, repr=False)
 
 
 class QuestionParts(NamedTuple):
-    """What the messages that ask for a label say, for models that put the question in words of their own.
+    """What the messages that ask for a label say, for models that put the question in words of their own."""
 
-    Attributes:
-        instruction: What to decide.
-        menu: The labels with their meanings, one per line; "" if they are not listed.
-        text: The text to label.
-    """
-
-    instruction: str
-    menu: str
-    text: str
+    instruction: str  # what to decide
+    menu: str  # the labels with their meanings, one per line; "" if they are not listed
+    text: str  # the text to label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,33 +54,21 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
-    """The form that the answer must have, for models that can enforce one.
+    """The form that the answer must have, for models that can enforce one."""
 
-    Attributes:
-        choices: The answer is exactly one of these texts.
-        json_schema: The answer is JSON of this schema.
-    """
-
-    choices: Sequence[str] = ()
-    json_schema: Mapping[str, object] | None = None
+    choices: Sequence[str] = ()  # the answer is exactly one of these texts
+    json_schema: Mapping[str, object] | None = None  # the answer is JSON of this schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One question to a model.
+    """One question to a model."""
 
-    Attributes:
-        messages: The conversation so far.
-        sampling: How to sample the answer.
-        constraint: The form of the answer; None for any.
-        logprobs: How many alternatives of each answer token to give with their log-probabilities; 0 for none.
-        parts: What the messages were made from, if they ask for a label. They do not count for a ledger entry's key.
-    """
-
-    messages: tuple[Message, ...]
-    sampling: Sampling = field(default_factory=Sampling)
-    constraint: Constraint | None = None
-    logprobs: int = 0
+    messages: tuple[Message, ...]  # the conversation so far
+    sampling: Sampling = field(default_factory=Sampling)  # how to sample the answer
+    constraint: Constraint | None = None  # the form of the answer; None for any
+    logprobs: int = 0  # how many alternatives of each answer token to give with their log-probabilities; 0 for none
+    # what the messages were made from, if they ask for a label. They do not count for a ledger entry's key
     parts: QuestionParts | None = field(default=None, compare=False, repr=False)
 
 
@@ -111,15 +88,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateHint:
-    """The rate limit that a server reported with a reply.
+    """The rate limit that a server reported with a reply."""
 
-    Attributes:
-        remaining: Requests left until the reset.
-        reset_after: Seconds until the limit resets.
-    """
-
-    remaining: int
-    reset_after: float
+    remaining: int  # requests left until the reset
+    reset_after: float  # seconds until the limit resets
 
 
 class TokenPosition(NamedTuple):
@@ -127,39 +99,27 @@ class TokenPosition(NamedTuple):
 
     A token may cut a character: its bytes are then lone surrogates, as Python's `surrogateescape` writes them. An empty
     token ends the answer.
-
-    Attributes:
-        token: The token as sampled.
-        alternatives: The likeliest tokens and their log-probabilities, including the sampled one.
     """
 
-    token: str
+    token: str  # the token as sampled
+    # the likeliest tokens and their log-probabilities, including the sampled one
     alternatives: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a model answered.
+    """What a model answered."""
 
-    Attributes:
-        text: The answer, unchanged; of one that is too long to be read, the start.
-        finish: Why it ended; `length` means that it was cut off.
-        usage: Tokens paid for.
-        latency: Seconds from sending to the last byte.
-        logprobs: The tokens of the answer and their alternatives, from the first that belongs to the answer itself: not
-            those of `<label>` or of JSON before it. A text if what the server returned is of no use: it says why. None
-            unless requested and returned.
-        rate_hint: The rate limit that the server reported; None if it reported none.
-        thought: Whether the server says that the model thought before it answered.
-    """
-
-    text: str
-    finish: Finish = "stop"
-    usage: Usage = field(default_factory=Usage)
-    latency: float = 0.0
+    text: str  # the answer, unchanged; of one that is too long to be read, the start
+    finish: Finish = "stop"  # why it ended; `length` means that it was cut off
+    usage: Usage = field(default_factory=Usage)  # tokens paid for
+    latency: float = 0.0  # seconds from sending to the last byte
+    # the tokens of the answer and their alternatives, from the first that belongs to the answer itself: not those of
+    # `<label>` or of JSON before it. A text if what the server returned is of no use: it says why. None unless
+    # requested and returned
     logprobs: tuple[TokenPosition, ...] | str | None = None
-    rate_hint: RateHint | None = None
-    thought: bool = False
+    rate_hint: RateHint | None = None  # the rate limit that the server reported; None if it reported none
+    thought: bool = False  # whether the server says that the model thought before it answered
 
     def __post_init__(self) -> None:
         if self.too_long:

@@ -16,15 +16,10 @@ PREFIX = "gold_"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Coders:
-    """What people said about the same rows.
+    """What people said about the same rows."""
 
-    Attributes:
-        names: The people.
-        codes: `[coder, row]`, positions in the label set; `UNLABELLED` where somebody gave a row no label.
-    """
-
-    names: tuple[str, ...]
-    codes: Codes
+    names: tuple[str, ...]  # the people
+    codes: Codes  # `[coder, row]`, positions in the label set; `UNLABELLED` where somebody gave a row no label
 
     def __post_init__(self) -> None:
         if self.codes.ndim != 2 or len(self.codes) != len(self.names):
@@ -34,16 +29,9 @@ class Coders:
     def of(
         cls, given: Mapping[str, Sequence[str | None]], labels: Sequence[str], ids: Sequence[str], table: str
     ) -> Coders | None:
-        """Return what people said as codes; None if nobody is named.
+        """Return what people said as codes, given name → the label of every row or None; None if nobody is named.
 
-        Args:
-            given: Name of a person → the label of every row, None where it has none.
-            labels: The label set.
-            ids: The id of every row, for messages.
-            table: What the table is called in messages.
-
-        Raises:
-            LabelError: A label is not in the label set.
+        `ids` and `table` are what messages call rows and table. A label that is not in the label set is a `LabelError`.
         """
         if not given:
             return None

@@ -17,16 +17,11 @@ LEAST_GRADED_CELLS = 2
 
 
 class Once(NamedTuple):
-    """One row for every text.
+    """One row for every text."""
 
-    Attributes:
-        distinct: Which rows count: of every text one row, with gold if the text has gold.
-        repeated: Number of gold rows that do not count, because another gold row has their text.
-        contradictory: Rows whose text has as many gold labels for one label as for another; they do not count as gold.
-    """
-
-    distinct: Mask
-    repeated: int
+    distinct: Mask  # which rows count: of every text one row, with gold if the text has gold
+    repeated: int  # number of gold rows that do not count, because another gold row has their text
+    # rows whose text has as many gold labels for one label as for another; they do not count as gold
     contradictory: Integers
 
 
@@ -57,14 +52,9 @@ def same_grades(votes: Votes) -> Integers:
 def once_per_text(same: Integers, ids: Sequence[str], gold: Codes, random_sample: Mask | None = None) -> Once:
     """Return one row for every text: the first one by id, so that the order of rows does not matter.
 
-    Rows with gold are preferred, and among these the rows that were drawn at random, which can support a promise.
-    Copies with different gold labels count with the label that most of them have; if there is none, without gold.
-
-    Args:
-        same: A number for every row, the same for copies of a text.
-        ids: The id of every row.
-        gold: For every row the position of its label, or `UNLABELLED`.
-        random_sample: Which rows were drawn at random; by default all.
+    `same` is a number for every row, the same for copies of a text. Rows with gold are preferred, and among these the
+    rows that were drawn at random, by default all, which can support a promise. Copies with different gold labels count
+    with the label that most of them have; if there is none, without gold.
     """
     at_random = np.ones(len(ids), dtype=np.bool_) if random_sample is None else random_sample
     agreed = _agreed(same, gold)

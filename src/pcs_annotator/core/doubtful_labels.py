@@ -34,10 +34,7 @@ def doubt_about(value: str, known: Collection[str] = ()) -> str:
 def refuse_doubtful(gold: Sequence[str | None], rows: Sequence[str], naming: str) -> None:
     """Raise for the first gold value that is probably not a label.
 
-    Args:
-        gold: The gold label of every row, None where there is none.
-        rows: What messages call the rows.
-        naming: How the user can name the labels, so that nothing has to be guessed.
+    `rows` are what messages call the rows; `naming` is how the user can name the labels, so that nothing is guessed.
     """
     counts = Counter(value for value in gold if value is not None)
     measured = _measurement(counts)

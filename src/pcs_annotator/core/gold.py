@@ -6,7 +6,6 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.base.text import MOST_LISTED, listed
-from pcs_annotator.core.arrays import Codes, Integers, values_of
+from pcs_annotator.core.arrays import Codes, values_of
 from pcs_annotator.core.task import label_code
 from pcs_annotator.core.votes import Votes, check_known, check_votes
 
@@ -25,10 +24,7 @@ LONGEST_CELL = 32_000  # spreadsheets cut longer texts
 def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> Codes:
     """Return the gold label of every item as a position in `votes.labels`, `UNLABELLED` where there is none.
 
-    Args:
-        votes: The votes that the gold belongs to.
-        gold: Label names in the order of `votes.ids` (None, nan or an empty text where unknown), or a mapping from
-            item id to label name.
+    Gold is label names in the order of `votes.ids` (None, nan or an empty text where unknown), or item id → label name.
     """
     check_votes(votes)
     codes = np.full(len(votes), UNLABELLED, dtype=np.int8)
@@ -138,34 +134,3 @@ def _as_text(value: object) -> str:
         return str(int(value))  # data frames store whole numbers with gaps as floats
     text = str(value)
     return "" if text in ("<NA>", "NaT") else text
-
-
-def row_counts(sample_weight: object, rows: int) -> Integers:
-    """Return how often each row counts, from the weights that a user gave; None is once for each.
-
-    Raises:
-        GoldError: There is not one weight per row, or a weight is not a whole number from 0 on.
-    """
-    if sample_weight is None:
-        return np.ones(rows, dtype=np.intp)
-    given = np.asarray(sample_weight, dtype=np.float64)
-    if given.shape != (rows,):
-        raise GoldError(f"sample_weight has the shape {given.shape}, but there are {rows} rows: give a weight per row")
-    wrong = np.flatnonzero(~((given >= 0) & (given == np.floor(given)) & np.isfinite(given)))
-    if len(wrong):
-        raise GoldError(
-            f"sample_weight, row {wrong[0] + 1}: {given[wrong[0]]:g} is not a whole number from 0 on: a weight says "
-            "how often a row counts, so round weights to whole numbers"
-        )
-    return given.astype(np.intp)
-
-
-def repeated(votes: Votes, gold: Codes, counts: Integers) -> tuple[Votes, Codes]:
-    """Return every row as often as it counts; copies get ids of their own."""
-    if (counts == 1).all():
-        return votes, gold
-    if (counts <= 1).all():
-        return votes.take(counts > 0), gold[counts > 0]
-    rows = np.repeat(np.arange(len(gold)), counts)
-    ids = [f"{name}#{turn}" for name, count in zip(votes.ids, counts, strict=True) for turn in range(count)]
-    return replace(votes.resampled(rows), ids=ids), gold[rows]

@@ -67,19 +67,12 @@ class Outcomes(list[Outcome]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many rows there are, and how many of them have each label and each decision.
+    """How many rows there are, and how many of them have each label and each decision."""
 
-    Attributes:
-        rows: Number of rows.
-        labels: Label → rows; rows without a label are not among them.
-        decisions: Decision → rows.
-        empty: Rows without a label because their text is empty.
-    """
-
-    rows: int = 0
-    labels: Mapping[str, int] = field(default_factory=dict)
-    decisions: Mapping[str, int] = field(default_factory=dict)
-    empty: int = 0
+    rows: int = 0  # number of rows
+    labels: Mapping[str, int] = field(default_factory=dict)  # label → rows; rows without a label are not among them
+    decisions: Mapping[str, int] = field(default_factory=dict)  # decision → rows
+    empty: int = 0  # rows without a label because their text is empty
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome], texts: Sequence[str] = ()) -> Counts:

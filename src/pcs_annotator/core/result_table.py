@@ -23,27 +23,18 @@ Content = str | int | float | Figure | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultTable:
-    """A table of results.
+    """A table of results."""
 
-    Attributes:
-        name: Short name, used for files.
-        title: One sentence.
-        columns: Heading of every column.
-        rows: Cells, row by row; a row starts a new group where its first cell differs from the one above.
-        summary: Lines below the rows: a name and a value, such as an average over all rows.
-        notes: How the numbers were computed, and why some are missing.
-        best: Cells in bold, as (row, column).
-        digits: Decimals per column heading; 2 by default.
-    """
-
-    name: str
-    title: str
-    columns: Sequence[str]
+    name: str  # short name, used for files
+    title: str  # one sentence
+    columns: Sequence[str]  # heading of every column
+    # cells, row by row; a row starts a new group where its first cell differs from the one above
     rows: Sequence[Sequence[Content]]
+    # lines below the rows: a name and a value, such as an average over all rows
     summary: Sequence[tuple[str, str]] = ()
-    notes: Sequence[str] = ()
-    best: frozenset[tuple[int, int]] = frozenset()
-    digits: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()  # how the numbers were computed, and why some are missing
+    best: frozenset[tuple[int, int]] = frozenset()  # cells in bold, as (row, column)
+    digits: Mapping[str, int] = field(default_factory=dict)  # decimals per column heading; 2 by default
 
     def __post_init__(self) -> None:
         for row in self.rows:

@@ -19,63 +19,39 @@ SEQUENCE: tuple[Queue, ...] = ("random", "learn")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """A row that was drawn for people.
+    """A row that was drawn for people."""
 
-    Attributes:
-        number: Its place among all events of the review.
-        id: The row.
-        text_hash: Hash of its text.
-        queue: The queue that drew it.
-        at: When, in UTC, ISO 8601.
-        probability: How probable this row was for this draw, given all earlier ones; None if the order is
-            deterministic, so that nothing may be estimated from it.
-        pool: How many rows could have been drawn.
-        frame: Hash of the IDs of all rows that the queue draws from. Draws with another frame are another sequence.
-        reached: How many rows of the frame's fixed random order have been reached; they are a simple random sample.
-    """
-
-    number: int
-    id: str
-    text_hash: str
-    queue: Queue
-    at: str
+    number: int  # its place among all events of the review
+    id: str  # the row
+    text_hash: str  # hash of its text
+    queue: Queue  # the queue that drew it
+    at: str  # when, in UTC, ISO 8601
+    # how probable this row was for this draw, given all earlier ones; None if the order is deterministic, so that
+    # nothing may be estimated from it
     probability: float | None = None
-    pool: int = 0
+    pool: int = 0  # how many rows could have been drawn
+    # hash of the IDs of all rows that the queue draws from. Draws with another frame are another sequence
     frame: str = ""
+    # how many rows of the frame's fixed random order have been reached; they are a simple random sample
     reached: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a person decided about a row.
+    """What a person decided about a row."""
 
-    Attributes:
-        number: Its place among all events of the review.
-        id: The row.
-        text_hash: Hash of the text that they saw.
-        label: The label; None if they skipped the row.
-        reviewer: Who decided.
-        at: When, in UTC, ISO 8601.
-        seconds: How long it took.
-        queue: The queue that showed the row.
-        proposed: The label that the models gave.
-        confidence: Its confidence, if there was one.
-        note: What the person wrote down.
-        group: Verdicts with the same group were given, and are undone, together; empty for a single one.
-    """
-
-    number: int
-    id: str
-    text_hash: str
-    label: str | None
-    reviewer: str
-    at: str
-    queue: Queue
-    seconds: float | None = None
-    proposed: str | None = None
-    confidence: float | None = None
-    note: str = ""
-    group: str = ""
+    number: int  # its place among all events of the review
+    id: str  # the row
+    text_hash: str  # hash of the text that they saw
+    label: str | None  # the label; None if they skipped the row
+    reviewer: str  # who decided
+    at: str  # when, in UTC, ISO 8601
+    queue: Queue  # the queue that showed the row
+    seconds: float | None = None  # how long it took
+    proposed: str | None = None  # the label that the models gave
+    confidence: float | None = None  # its confidence, if there was one
+    note: str = ""  # what the person wrote down
+    group: str = ""  # verdicts with the same group were given, and are undone, together; empty for a single one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,17 +69,11 @@ Event = Draw | Verdict | Undo
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What people say about a row.
+    """What people say about a row."""
 
-    Attributes:
-        by_reviewer: Reviewer → the verdict that counts, skipped rows included.
-        deciding: The verdict that decides the row; None if people differ, or all skipped it.
-        in_conflict: Whether people gave different labels and nobody has settled it.
-    """
-
-    by_reviewer: Mapping[str, Verdict]
-    deciding: Verdict | None
-    in_conflict: bool
+    by_reviewer: Mapping[str, Verdict]  # reviewer → the verdict that counts, skipped rows included
+    deciding: Verdict | None  # the verdict that decides the row; None if people differ, or all skipped it
+    in_conflict: bool  # whether people gave different labels and nobody has settled it
 
     @property
     def label(self) -> str | None:

@@ -84,14 +84,10 @@ def enumerated(labels: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrasing:
-    """How a question about a text is put; relations of the question change it.
+    """How a question about a text is put; relations of the question change it."""
 
-    Attributes:
-        task: The task; its labels may be in another order, and its instruction worded differently.
-        one_message: Whether instructions and text go into one user message, whatever the annotator's own style.
-    """
-
-    task: Task
+    task: Task  # the task; its labels may be in another order, and its instruction worded differently
+    # whether instructions and text go into one user message, whatever the annotator's own style
     one_message: bool = False
 
 

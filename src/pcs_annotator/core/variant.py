@@ -48,31 +48,20 @@ class Expectation:
 
 
 class Edit(NamedTuple):
-    """One place where a rewrite differs from its source.
+    """One place where a rewrite differs from its source."""
 
-    Attributes:
-        start: Position in the source, in characters.
-        before: The text of the source there; empty for an insertion.
-        after: The text of the rewrite there; empty for a deletion.
-    """
-
-    start: int
-    before: str
-    after: str
+    start: int  # position in the source, in characters
+    before: str  # the text of the source there; empty for an insertion
+    after: str  # the text of the rewrite there; empty for a deletion
 
 
 class CheckResult(NamedTuple):
-    """The result of one check on a rewrite.
+    """The result of one check on a rewrite."""
 
-    Attributes:
-        check: Name of the check.
-        passed: Whether this check found nothing wrong.
-        detail: What is wrong, in words that a rewriter can act on. If it passed, empty, why not all could be checked,
-            or how many sentences were undone because they failed.
-    """
-
-    check: str
-    passed: bool
+    check: str  # name of the check
+    passed: bool  # whether this check found nothing wrong
+    # what is wrong, in words that a rewriter can act on. If it passed, empty, why not all could be checked, or how many
+    # sentences were undone because they failed
     detail: str = ""
 
 

@@ -1,9 +1,12 @@
-"""One vote: its place (`Cell`), its content (`Vote`), and the codes for cells without a label."""
+"""One vote: its place (`Cell`), its content (`Vote`), codes for cells without a label, and what to ask (`Strategy`)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+from pcs_annotator.core.arrays import Codes
 
 ABSTAINED = -1
 """Asked, but no usable label came back."""
@@ -23,25 +26,39 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """A label, or the reason why there is none.
+    """A label, or the reason why there is none."""
 
-    Attributes:
-        label: One of the task's labels, or None.
-        reason: Why there is no label; empty otherwise.
-        asked: False when no model was called, because the rewrite did not apply or the budget was spent.
-        cut: Characters of the text that did not fit into the model's context and were left out.
-        stated: The probability that the annotator itself gives to each label of the task, in task order, nan where it
-            gives none; None when none were requested, or there is no label.
-        grades: The probability with which the model would have answered each label of the task, in task order; what is
-            missing to 1 went to no label. None for a hard vote, and when there is no label.
-        remark: What is to be counted about the grades: why there are none although they were requested, or that a
-            label not among the tokens listed may have more than 1 %.
+    label: str | None  # one of the task's labels, or None
+    reason: str = ""  # why there is no label; empty otherwise
+    asked: bool = True  # false when no model was called, because the rewrite did not apply or the budget was spent
+    cut: int = 0  # characters of the text that did not fit into the model's context and were left out
+    # the probability that the annotator itself gives to each label of the task, in task order, nan where it gives none;
+    # None when none were requested, or there is no label
+    stated: tuple[float, ...] | None = None
+    # the probability with which the model would have answered each label of the task, in task order; what is missing to
+    # 1 went to no label. None for a hard vote, and when there is no label
+    grades: tuple[float, ...] | None = None
+    # what is to be counted about the grades: why there are none although they were requested, or that a label not among
+    # the tokens listed may have more than 1 %
+    remark: str = ""
+
+
+class Strategy(Protocol):
+    """The order in which to ask about an item, and when to stop: the interface between asking and judging.
+
+    Both methods take the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` for a cell
+    that may still be asked, `NOT_ASKED` for one that cannot be. They must not modify them.
     """
 
-    label: str | None
-    reason: str = ""
-    asked: bool = True
-    cut: int = 0
-    stated: tuple[float, ...] | None = None
-    grades: tuple[float, ...] | None = None
-    remark: str = ""
+    @property
+    def order(self) -> Sequence[Cell]:
+        """The cells of a job in the order to ask them; a cell that is not listed is never asked."""
+        ...
+
+    def needed(self, cells: Codes) -> int:
+        """Return how many of the next open cells must be asked in any case; 0 when the label is settled."""
+        ...
+
+    def urgency(self, cells: Codes) -> float:
+        """Return how likely further votes are to change the label, on any scale; the highest goes first."""
+        ...

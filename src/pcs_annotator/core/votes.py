@@ -192,11 +192,7 @@ class Votes:
         )
 
     def only(self, asked: Mask) -> Votes:
-        """Return the votes of some cells; all others become `NOT_ASKED`.
-
-        Args:
-            asked: Which cells, `[annotator, relation, draw]`; an axis of length 1 stands for all.
-        """
+        """Return the votes of some cells, `[annotator, relation, draw]`; all others become `NOT_ASKED`."""
 
         def kept(values: Array) -> Array:
             if values.ndim == asked.ndim + 1:

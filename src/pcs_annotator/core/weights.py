@@ -16,33 +16,13 @@ from pcs_annotator.core.votes import Votes, check_unique, positions_of
 TOLERANCE = 1e-9
 
 FlagKind = Literal[
-    "uniform fallback",
-    "one annotator decides alone",
-    "constant annotator",
-    "silent annotator",
-    "no gold labels",
-    "label without gold",
-    "gold repeated",
-    "gold contradictory",
-    "gold chosen",
-    "no original",
-    "promise fell away",
-    "confidence below chance",
-    "chance not ruled out",
-    "no better than one label",
-    "nothing accepted",
-    "label given too often",
-    "label given too rarely",
-    "label never given",
-    "label flips",
-    "disagreeing annotator",
-    "rows without a label",
-    "relation without votes",
-    "relation with few votes",
-    "not for this language",
-    "unreadable answers",
-    "texts cut",
-]
+    "uniform fallback", "one annotator decides alone", "constant annotator", "silent annotator", "no gold labels",
+    "label without gold", "gold repeated", "gold contradictory", "gold chosen", "no original", "promise fell away",
+    "confidence below chance", "chance not ruled out", "no better than one label", "nothing accepted",
+    "label given too often", "label given too rarely", "label never given", "label flips", "disagreeing annotator",
+    "rows without a label", "relation without votes", "relation with few votes", "not for this language",
+    "unreadable answers", "texts cut",
+]  # fmt: skip
 
 
 VoteScale = Literal["shares", "log-odds", "mean log-odds"]
@@ -115,19 +95,13 @@ class Diagnostics:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evidence:
-    """What a vote says about every label, from optimisers that learn which labels a model confuses.
+    """What a vote says about every label, from optimisers that learn which labels a model confuses."""
 
-    Attributes:
-        labels: The labels along the axes of the arrays.
-        log_prior: `[label]`.
-        log_likelihood: `[annotator, relation, vote, label]`, summed over the votes of an item.
-        reads: What of a vote it is multiplied with: its share of every label, its centred log-odds, or these averaged
-            over the answered questions of an annotator.
-    """
-
-    labels: Sequence[str]
-    log_prior: Floats
-    log_likelihood: Floats
+    labels: Sequence[str]  # the labels along the axes of the arrays
+    log_prior: Floats  # `[label]`
+    log_likelihood: Floats  # `[annotator, relation, vote, label]`, summed over the votes of an item
+    # what of a vote it is multiplied with: its share of every label, its centred log-odds, or these averaged over the
+    # answered questions of an annotator
     reads: VoteScale = "shares"
 
     def __post_init__(self) -> None:
@@ -188,7 +162,9 @@ class Weights:
         )
 
     def __repr__(self) -> str:
-        annotators, relations = (_rounded(names) for names in (self.by_annotator, self.by_relation))
+        annotators, relations = (
+            {name: round(weight, 4) for name, weight in one.items()} for one in (self.by_annotator, self.by_relation)
+        )
         return f"{type(self).__name__}(by_annotator={annotators}, by_relation={relations})"
 
     def _repr_html_(self) -> str:
@@ -279,7 +255,7 @@ class Weights:
             relations=list(values["by_relation"]),
             annotator_weights=np.array(list(values["by_annotator"].values())),
             relation_weights=np.array(list(values["by_relation"].values())),
-            evidence=evidence and Evidence(**{**evidence, **_arrays(evidence)}),
+            evidence=evidence and Evidence(**evidence),
             diagnostics=Diagnostics(**diagnostics),
         )
 
@@ -295,14 +271,6 @@ def _shares(
         return Share(weights[name] / total, ends and Interval(*(min(end / total, 1.0) for end in ends)))
 
     return {name: share(name) if name in voters else None for name in weights}
-
-
-def _rounded(weights: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(weight, 4) for name, weight in weights.items()}
-
-
-def _arrays(evidence: Mapping[str, Any]) -> dict[str, Floats]:
-    return {name: np.array(evidence[name], dtype=np.float64) for name in ("log_prior", "log_likelihood")}
 
 
 def to_simplex(values: Floats) -> Floats:

@@ -22,7 +22,7 @@ from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.classic import asking, files
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.own_objects import as_relations, is_relation
-from pcs_annotator.runs.relation_options import DEFAULT as PAPERS_RELATIONS
+from pcs_annotator.runs.resolve_config import DEFAULT as PAPERS_RELATIONS
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.version import __version__
 

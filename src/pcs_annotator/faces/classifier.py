@@ -13,7 +13,6 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, GoldError, InputError, LabelError, MissingPackage, PcsWarning
 from pcs_annotator.core.arrays import Array, Floats, values_of
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
-from pcs_annotator.core.gold import row_counts
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task, check_labels, label_lookup, unknown_label
@@ -103,11 +102,10 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.seed = seed
         self.settings = settings
 
-    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Ask about the texts that have a label, and learn the weights.
 
-        Texts without a label are not asked about, unless the optimiser learns from them too. `sample_weight` says how
-        often each text counts in learning and calibration: whole numbers, 0 to leave a text out.
+        Texts without a label are not asked about, unless the optimiser learns from them too.
         """
         texts = texts_of(X)
         given = gold_of(y, len(texts))
@@ -116,9 +114,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         classes = classes_of(self.task, given)
         task = self.task if isinstance(self.task, Task) else Task(self.task, classes.labels)
         gold = [classes.name_of(value) for value in given]
-        counts = row_counts(sample_weight, len(texts))
-        wanted = [label is not None or not needs_gold(self.optimiser) for label in gold]
-        rows = [row for row, count in enumerate(counts.tolist()) if count and wanted[row]]
+        rows = [row for row, label in enumerate(gold) if label is not None or not needs_gold(self.optimiser)]
         if not rows:
             raise GoldError(
                 "y has no labels: label some texts (30 are a start), or use an optimiser that needs none "
@@ -133,13 +129,11 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             self.seed,
             max_error=self.max_error,
             texts=asked,
-            counts=counts[rows],
         )
         self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrated
         self.certificate_ = self.model_.certificate
         self.classes_, self.labels_, self.task_ = np.array(list(classes.names)), classes.labels, task
-        named = np.array(gold, dtype=object)
-        self.shares_ = to_simplex(np.array([counts[named == label].sum() for label in classes.labels]))
+        self.shares_ = to_simplex(np.array([gold.count(label) for label in classes.labels]))
         self.fallback_ = self.classes_[int(self.shares_.argmax())]
         return self
 

@@ -22,8 +22,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling.fitted import LoadOptions
-from pcs_annotator.runs.labelling.labeller import LabelledTexts, RunEngine
+from pcs_annotator.runs.labelling.labeller import LabelledTexts, LoadOptions, RunEngine
 from pcs_annotator.runs.labelling.rows import result_columns
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import REFIT, Run

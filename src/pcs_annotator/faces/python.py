@@ -15,7 +15,7 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.ledger_address import absolute_address
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.faces.loaded_run import LoadedRun
-from pcs_annotator.runs.labelling.fitted import LoadOptions
+from pcs_annotator.runs.labelling.labeller import LoadOptions
 from pcs_annotator.runs.own_objects import OwnObjects, names_in
 from pcs_annotator.runs.resolve_config import read_settings, settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder
@@ -31,7 +31,7 @@ from pcs_annotator.runs.settings import (
     take_settings,
 )
 from pcs_annotator.studies.compare.comparison import Comparison
-from pcs_annotator.studies.estimating.answers import Estimated, Question
+from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.tables.tabular import place_or_table, table_place
 from pcs_annotator.verbs import evaluate as evaluating
@@ -254,7 +254,7 @@ def estimate(folder: PathLike, **question: Any) -> Estimated:
         question: Options of `pcs estimate`: `of`, `values`, `by`, `every`, `formula`, `link`, `cluster`, `probability`
             and `larger`.
     """
-    return estimate_run(Path(folder), Question(**_checked(question, Question)))
+    return estimate_run(Path(folder), EstimateQuestion(**_checked(question, EstimateQuestion)))
 
 
 def _splitting(given: SplittingSettings) -> evaluating.Splitting:

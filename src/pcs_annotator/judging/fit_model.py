@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, repeated
+from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import exact_interval
@@ -20,7 +20,6 @@ from pcs_annotator.judging.promising.drift import profile
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
 from pcs_annotator.judging.weighing.calibration import (
     ROWS_TO_CALL_CALIBRATED,
-    Calibrator,
     fit_calibrator,
     method_for,
     tempered,
@@ -30,7 +29,6 @@ from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose
 
-MOST_REPLAYED = 2_000
 USED_UP = (
     "earlier looks at the gold labels have used up all errors that promises may have: label other rows at random in a "
     "new folder, or ask for less certainty"
@@ -39,27 +37,16 @@ USED_UP = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:
-    """How to learn.
+    """How to learn."""
 
-    Attributes:
-        optimiser: A registry name, or your own optimiser.
-        splits: How gold rows are divided.
-        resamples: Bootstrap resamples behind the intervals of weights; 0 for none.
-        promise: The promise about accepted labels; None for no decisions.
-        sets: Whether outcomes list the labels that cannot be ruled out.
-        version: Version of the code, for the certificate's fingerprint.
-        spent: How much of the promise's δ earlier looks at the gold labels have used.
-        refused: Why no promise may be made, whatever the gold rows show; empty when one may.
-    """
-
-    optimiser: str | Optimiser = "lr"
-    splits: Splits = field(default_factory=Splits)
-    resamples: int = 0
-    promise: Promise | None = None
-    sets: bool = False
-    version: str = ""
-    spent: float = 0.0
-    refused: str = ""
+    optimiser: str | Optimiser = "lr"  # a registry name, or your own optimiser
+    splits: Splits = field(default_factory=Splits)  # how gold rows are divided
+    resamples: int = 0  # bootstrap resamples behind the intervals of weights; 0 for none
+    promise: Promise | None = None  # the promise about accepted labels; None for no decisions
+    sets: bool = False  # whether outcomes list the labels that cannot be ruled out
+    version: str = ""  # version of the code, for the certificate's fingerprint
+    spent: float = 0.0  # how much of the promise's δ earlier looks at the gold labels have used
+    refused: str = ""  # why no promise may be made, whatever the gold rows show; empty when one may
 
 
 class Trial(NamedTuple):
@@ -93,13 +80,7 @@ class FitResult(NamedTuple):
 
 
 def learn_model(votes: Votes, gold: Iterable[object] | Mapping[str, object], how: Learning) -> Model:
-    """Return the model learned from votes and gold.
-
-    Args:
-        votes: The votes to learn from.
-        gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
-        how: How to learn.
-    """
+    """Return the model learned from votes and gold: label names in the order of `votes.ids`, or id → label name."""
     return fit_model(votes, gold_codes(votes, gold), how).model
 
 
@@ -112,7 +93,6 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     random_sample: Mask | None = None,
     distinct: Mask | None = None,
     ask_policy: AskPolicy | None = None,
-    counts: Integers | None = None,
 ) -> FitResult:
     """Return the model learned from votes and gold, and the gold rows as judged by held-out fits.
 
@@ -126,32 +106,30 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
             sides of a split; by default all. See `once_per_text`.
         ask_policy: Which questions are asked about a new text, given the calibrator for texts that are asked
             everything; by default all. Confidence and promise are for texts that are asked about in this way.
-        counts: How often each row counts, at least once; by default once. A promise is about rows that count once.
     """
-    counts = np.ones(len(votes), dtype=np.intp) if counts is None else counts
     known = fingerprint(votes, gold, how.version) if how.promise is not None else None
     if distinct is not None:
         votes, gold = votes.take(distinct), gold[distinct]
         random_sample = None if random_sample is None else random_sample[distinct]
-        counts = counts[distinct]
     if weights is None:
-        weights = _fit_counted(votes, gold, how, counts)
+        weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     rows, truth = labelled_rows(votes, gold)
-    splits = how.splits
-    if (counts != 1).any():
-        splits = replace(splits, counts=tuple(counts[positions_of(rows.ids, votes.ids, "item")].tolist()))
-    chosen = chosen_optimiser(how.optimiser, weights)
+    splits, chosen = how.splits, chosen_optimiser(how.optimiser, weights)
     trial = run_trial(chosen, rows, truth, splits)
-    calibrator = _calibrator(trial, replace(splits, calibration=method_for(weights, splits.calibration)))
+    calibrator = None
+    if trial is not None and splits.calibration != "none":  # raw scores must not be shown as probabilities
+        method = method_for(weights, splits.calibration)
+        calibrator = fit_calibrator(trial.scores, trial.gold, trial.labels, method)
     shown = votes
     if ask_policy is not None:
-        shown = ask_policy(rows_to_replay(votes), weights, calibrator)
+        shown = ask_policy(votes, weights, calibrator)
         whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy)
         if whole is not None and trial is not None and calibrator is not None:
             calibrator = tempered(calibrator, whole.scores, trial.scores, trial.gold, trial.labels)
     certificate = None
     if how.promise is not None:
-        at_random = _by_id(votes, random_sample, rows)
+        at_random = np.ones(len(votes), dtype=np.bool_) if random_sample is None else np.asarray(random_sample)
+        at_random = at_random[positions_of(rows.ids, votes.ids, "item")]
         certificate = replace(_certificate(trial, rows, truth, at_random, how), fingerprint=known)
     model = Model(
         weights=weights,
@@ -162,13 +140,6 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     )
     judged = model.judged(shown)
     return FitResult(replace(model, profile=profile(shown, judged.scores, judged.best)), trial)
-
-
-def rows_to_replay(votes: Votes) -> Votes:
-    """Return all votes, or those on some rows if they are graded: what would be asked is then found out row by row."""
-    if votes.grades is None:
-        return votes
-    return votes.take(slice(None, None, -(-len(votes) // MOST_REPLAYED) or 1))
 
 
 def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
@@ -204,26 +175,6 @@ def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial
     held_out = np.where(rows.silent, UNLABELLED, codes[trial.judged.best])
     found[positions_of(rows.ids, votes.ids, "item")] = held_out
     return found
-
-
-def _fit_counted(votes: Votes, gold: Codes, how: Learning, counts: Integers) -> Weights:
-    counted, codes = repeated(votes, gold, counts)
-    weights = fit_coded(counted, codes, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
-    rows = int((gold != UNLABELLED).sum())  # a row that counts twice is still one row
-    return replace(weights, diagnostics=replace(weights.diagnostics, gold_rows=rows))
-
-
-def _calibrator(trial: Trial | None, splits: Splits) -> Calibrator | None:
-    if trial is None or splits.calibration == "none":  # raw scores must not be shown as probabilities
-        return None
-    rows = np.repeat(np.arange(len(trial.gold)), splits.counts_of(np.ones(len(trial.gold), dtype=np.bool_)))
-    return fit_calibrator(trial.scores[rows], trial.gold[rows], trial.labels, splits.calibration)
-
-
-def _by_id(votes: Votes, random_sample: Mask | None, rows: Votes) -> Mask:
-    if random_sample is None:
-        return np.ones(len(rows), dtype=np.bool_)
-    return np.asarray(random_sample)[positions_of(rows.ids, votes.ids, "item")]
 
 
 def _certificate(trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask, how: Learning) -> Certificate:

@@ -26,26 +26,19 @@ LEAST_ANSWERS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Model:
-    """What was learned.
+    """What was learned."""
 
-    Attributes:
-        weights: What every annotator and relation is worth.
-        calibrator: Turns scores into probabilities; None when there was too little gold.
-        margin: How far the mean confidence may be from the share of right labels, 95 %; None when that was not said.
-        certificate: What is promised about accepted labels, or why nothing is; None when no promise was requested.
-        sets: Finds the labels that cannot be ruled out; None when they were not requested.
-        profile: Statistics of all votes at the time of learning, to detect new texts that differ.
-        by_agreement: Whether there is no gold, so that nothing is accepted and decisions only tell where answers agree.
-        unlike_gold: Whether the texts to judge differ from the gold rows, so that nothing is accepted; not stored.
-    """
-
-    weights: Weights
-    calibrator: Calibrator | None
+    weights: Weights  # what every annotator and relation is worth
+    calibrator: Calibrator | None  # turns scores into probabilities; None when there was too little gold
+    # how far the mean confidence may be from the share of right labels, 95 %; None when that was not said
     margin: float | None = None
+    # what is promised about accepted labels, or why nothing is; None when no promise was requested
     certificate: Certificate | None = None
-    sets: PredictionSets | None = None
-    profile: Profile | None = None
+    sets: PredictionSets | None = None  # finds the labels that cannot be ruled out; None when they were not requested
+    profile: Profile | None = None  # statistics of all votes at the time of learning, to detect new texts that differ
+    # whether there is no gold, so that nothing is accepted and decisions only tell where answers agree
     by_agreement: bool = False
+    # whether the texts to judge differ from the gold rows, so that nothing is accepted; not stored
     unlike_gold: bool = False
 
     @property
@@ -166,19 +159,12 @@ class Model:
 
 
 class Verdicts(NamedTuple):
-    """The judgement of a model on votes, as arrays.
+    """The judgement of a model on votes, as arrays."""
 
-    Attributes:
-        scores: PCS, `[item, label]`.
-        best: Code of the most probable label; without probabilities, of the one with the highest score.
-        probabilities: From the calibrator, `[item, label]`; None when there is no calibrator.
-        accepted: Which labels are accepted; None when the model makes no decisions.
-    """
-
-    scores: Floats
-    best: Codes
-    probabilities: Floats | None
-    accepted: Mask | None
+    scores: Floats  # PCS, `[item, label]`
+    best: Codes  # code of the most probable label; without probabilities, of the one with the highest score
+    probabilities: Floats | None  # from the calibrator, `[item, label]`; None when there is no calibrator
+    accepted: Mask | None  # which labels are accepted; None when the model makes no decisions
 
     @property
     def deciding(self) -> Floats:

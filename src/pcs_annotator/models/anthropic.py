@@ -31,15 +31,10 @@ TAKES_SAMPLING = re.compile(r"claude-(?:instant|2|3|(?:opus|sonnet|haiku)-4(?:-[
 
 
 class AnthropicModel(HttpModel):
-    """One of the Claude models.
+    """One of the Claude models."""
 
-    Attributes:
-        can_constrain: False: the prompt asks for the form of the answer.
-        can_grade: False: the API has no log-probabilities.
-    """
-
-    can_constrain = False
-    can_grade = False
+    can_constrain = False  # the prompt asks for the form of the answer
+    can_grade = False  # the API has no log-probabilities
 
     def __init__(self, place: CallSite) -> None:
         super().__init__(place, f"{place.url}/v1/messages", {"anthropic-version": VERSION, "x-api-key": place.secret})

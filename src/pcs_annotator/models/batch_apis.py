@@ -58,21 +58,13 @@ _STATUS = {
 
 
 class BatchState(NamedTuple):
-    """How far a batch is.
+    """How far a batch is."""
 
-    Attributes:
-        end: How it ended; None while it is under way.
-        finished: Requests that have been processed so far.
-        files: Where its results are.
-        trouble: Why it failed as a whole.
-        over_quota: Whether it failed because too many tokens are waiting already: it can be submitted later.
-    """
-
-    end: End | None
-    finished: int = 0
-    files: tuple[str, ...] = ()
-    trouble: str = ""
-    over_quota: bool = False
+    end: End | None  # how it ended; None while it is under way
+    finished: int = 0  # requests that have been processed so far
+    files: tuple[str, ...] = ()  # where its results are
+    trouble: str = ""  # why it failed as a whole
+    over_quota: bool = False  # whether it failed because too many tokens are waiting already: it can be submitted later
 
 
 class BatchLine(NamedTuple):
@@ -83,19 +75,12 @@ class BatchLine(NamedTuple):
 
 
 class LostBatch(NamedTuple):
-    """What is known of a batch whose ID is not known.
+    """What is known of a batch whose ID is not known."""
 
-    Attributes:
-        uploaded: Its file; empty where there is none.
-        requests: Number of its requests.
-        since: When it was submitted at the earliest, in seconds since 1970.
-        others: IDs of other batches.
-    """
-
-    uploaded: str
-    requests: int
-    since: float
-    others: Collection[str]
+    uploaded: str  # its file; empty where there is none
+    requests: int  # number of its requests
+    since: float  # when it was submitted at the earliest, in seconds since 1970
+    others: Collection[str]  # IDs of other batches
 
 
 class Translator(Protocol):
@@ -103,11 +88,9 @@ class Translator(Protocol):
 
     def payload(self, request: Request) -> dict[str, Any]:
         """Return the body of a request."""
-        ...
 
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
-        ...
 
 
 def batch_api(model: ChatModel) -> BatchApi | None:
@@ -209,22 +192,14 @@ class BatchApi:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWays:
-    """How a provider's batches of files differ from OpenAI's.
+    """How a provider's batches of files differ from OpenAI's."""
 
-    Attributes:
-        files: Path to upload to.
-        batches: Path of batches.
-        purpose: The purpose of a file of requests.
-        endpoint: The endpoint that requests name.
-        fields: Further fields of the form.
-        jobs: Whether a batch is a job in Mistral's sense: with a list of files, and a model for all requests.
-    """
-
-    files: str = "files"
-    batches: str = "batches"
-    purpose: str = "batch"
-    endpoint: str = "/v1/chat/completions"
-    fields: Mapping[str, str] = field(default_factory=dict)
+    files: str = "files"  # path to upload to
+    batches: str = "batches"  # path of batches
+    purpose: str = "batch"  # the purpose of a file of requests
+    endpoint: str = "/v1/chat/completions"  # the endpoint that requests name
+    fields: Mapping[str, str] = field(default_factory=dict)  # further fields of the form
+    # whether a batch is a job in Mistral's sense: with a list of files, and a model for all requests
     jobs: bool = False
 
 

@@ -11,16 +11,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from pcs_annotator.base.errors import (
-    AccessDenied,
-    BadRequest,
-    ModelError,
-    RateLimited,
-    ServerTrouble,
-    TimedOut,
-    TooManyFiles,
-    Unanswerable,
-)
+from pcs_annotator.base import errors
+from pcs_annotator.base.errors import ModelError, ServerTrouble
 from pcs_annotator.core.chat import RateHint
 from pcs_annotator.models.keys import KEY_LIKE
 
@@ -50,25 +42,15 @@ HTML = re.compile(rb"\s*(?:<!doctype|<html|<\?xml|<head|<body)", re.I)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSite:
-    """Where a call goes: what error messages need to name.
+    """Where a call goes: what error messages need to name."""
 
-    Attributes:
-        name: `provider:model`.
-        model: The model's name at its provider.
-        url: The base URL, without any key.
-        key_variable: The environment variable that holds or may hold the key.
-        secret: The key, stored so that it can be removed from messages.
-        most_bytes: Maximum size of a reply, unpacked.
-        batch_model: The model's name in batches, if it has another one there.
-    """
-
-    name: str
-    model: str
-    url: str
-    key_variable: str = ""
-    secret: str = field(default="", repr=False)
-    most_bytes: int = MOST_BYTES
-    batch_model: str = ""
+    name: str  # `provider:model`
+    model: str  # the model's name at its provider
+    url: str  # the base URL, without any key
+    key_variable: str = ""  # the environment variable that holds or may hold the key
+    secret: str = field(default="", repr=False)  # the key, stored so that it can be removed from messages
+    most_bytes: int = MOST_BYTES  # maximum size of a reply, unpacked
+    batch_model: str = ""  # the model's name in batches, if it has another one there
 
     def scrub(self, text: str) -> str:
         """Return the text shortened, on one line and without anything that looks like a key."""
@@ -122,15 +104,15 @@ def failure(place: CallSite, status: int, complaint: Complaint, headers: Mapping
     words = complaint.words
     if status == 429:
         if NO_MONEY.search(words):
-            return AccessDenied(f"{place.name}: the account has no credit left: add some ({said})")
-        return RateLimited(f"{place.name}: too many requests (429): {said}", _wait(complaint, headers))
+            return errors.AccessDenied(f"{place.name}: the account has no credit left: add some ({said})")
+        return errors.RateLimited(f"{place.name}: too many requests (429): {said}", _wait(complaint, headers))
     if status in (408, 409, 425) or status >= 500:
         return ServerTrouble(f"{place.name}: the server at {place.url} failed ({status}): {said}")
     if status == 413 or TOO_LONG.search(words):
-        return Unanswerable(f"{place.name}: the text is too long for the model ({status}): {said}")
+        return errors.Unanswerable(f"{place.name}: the text is too long for the model ({status}): {said}")
     if status != 401 and FILTERED.search(words):
-        return Unanswerable(f"{place.name}: the content filter refused the text ({status}): {said}")
-    refusal = BadRequest if status in (400, 422) and not HOPELESS.search(words) else AccessDenied
+        return errors.Unanswerable(f"{place.name}: the content filter refused the text ({status}): {said}")
+    refusal = errors.BadRequest if status in (400, 422) and not HOPELESS.search(words) else errors.AccessDenied
     return refusal(_refusal(place, status, words, said))
 
 
@@ -159,17 +141,17 @@ def _refusal(place: CallSite, status: int, words: str, said: str) -> str:
 def unreachable(place: CallSite, error: Exception) -> ServerTrouble:
     """Return the error for a connection that failed."""
     if isinstance(error, TimeoutError):
-        return TimedOut(f"{place.name}: no answer in time from {place.url}")
+        return errors.TimedOut(f"{place.name}: no answer in time from {place.url}")
     reason = place.scrub(f"{type(error).__name__}: {error}")
     if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
-        return TooManyFiles(f"{place.name}: too many open files: no connection to {place.url} ({reason})")
+        return errors.TooManyFiles(f"{place.name}: too many open files: no connection to {place.url} ({reason})")
     return ServerTrouble(f"{place.name}: no connection to {place.url}: check the URL and the network ({reason})")
 
 
-def too_large(place: CallSite) -> BadRequest:
+def too_large(place: CallSite) -> errors.BadRequest:
     """Return the error for a reply that is larger than it may be."""
     size = f"{place.most_bytes / 2**20:.3g} MB"
-    return BadRequest(
+    return errors.BadRequest(
         f"{place.name}: the reply is larger than {size} (from {place.url}, unpacked; the rest was not read; "
         "PCS_MAX_REPLY_MB sets the limit)"
     )

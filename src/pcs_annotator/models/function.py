@@ -27,11 +27,6 @@ class FunctionModel(OwnModel):
     A function of messages gets a list of `{"role": …, "content": …}`. `takes` says which it is; by default, the
     annotation of its first parameter does (`str` or no annotation means text, anything else messages). A sync function
     runs in a worker thread, so it must be safe to call from several threads at once. If it raises, the call is retried.
-
-    Attributes:
-        name: `function:` and the qualified name.
-        identity: The name and a digest of the function, which changes when the function does; see `fingerprint`.
-        context_tokens: None: unknown.
     """
 
     context_tokens: int | None = None

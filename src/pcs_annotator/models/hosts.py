@@ -22,41 +22,26 @@ OPENAI_SCHEMA = r"(?:ft:)?(?:o[1-9](?!-mini-2024|-preview)|gpt-4o(?!-2024-05)|gp
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A server, or a provider's servers.
+    """A server, or a provider's servers."""
 
-    Attributes:
-        name: The provider's name.
-        base_url: Its address; `<NAME>_BASE_URL` overrides it.
-        keys: Environment variables that may hold the key; the first is the usual one. Empty for `<NAME>_API_KEY`.
-        url_variables: Other environment variables that may hold the base URL.
-        needs_key: Whether a key is required.
-        auth: The header that the key is sent in.
-        structure: How answers can be constrained: by a JSON schema, a list of choices (vLLM), or not at all.
-        structured_models: The models whose answers can be constrained, as a pattern for the start of the name.
-        reasoning_models: The models that take the settings of OpenAI's reasoning models, as a pattern.
-        top_logprobs: Maximum number of alternatives with log-probabilities; 0 if requesting them is an error.
-        raw_logprobs: Whether log-probabilities are those before an answer is constrained, among which a label may be
-            far down: as many as possible are then requested.
-        counts_logprobs: Whether `logprobs` is that number, as in the older protocol, instead of `true`.
-        logprobs_vary: Whether only an answer tells if a model gives log-probabilities.
-        seed_field: The name of the seed setting; "" if there is none.
-    """
-
-    name: str
-    base_url: str = ""
+    name: str  # the provider's name
+    base_url: str = ""  # its address; `<NAME>_BASE_URL` overrides it
+    # environment variables that may hold the key; the first is the usual one; empty for `<NAME>_API_KEY`
     keys: tuple[str, ...] = ()
     _: KW_ONLY
-    url_variables: tuple[str, ...] = ()
-    needs_key: bool = True
-    auth: Literal["Authorization", "api-key"] = "Authorization"
-    structure: Structure = "none"
-    structured_models: str = ""
-    reasoning_models: str = "(?!)"
-    top_logprobs: int = 0
+    url_variables: tuple[str, ...] = ()  # other environment variables that may hold the base URL
+    needs_key: bool = True  # whether a key is required
+    auth: Literal["Authorization", "api-key"] = "Authorization"  # the header that the key is sent in
+    structure: Structure = "none"  # how answers can be constrained: by a JSON schema, a list of choices, or not at all
+    structured_models: str = ""  # the models whose answers can be, as a pattern for the start of the name
+    reasoning_models: str = "(?!)"  # the models that take the settings of OpenAI's reasoning models, as a pattern
+    top_logprobs: int = 0  # most alternatives with log-probabilities; 0 if requesting them is an error
+    # whether log-probabilities are those before an answer is constrained, among which a label may be far down: as many
+    # as possible are then requested
     raw_logprobs: bool = False
-    counts_logprobs: bool = False
-    logprobs_vary: bool = False
-    seed_field: str = "seed"
+    counts_logprobs: bool = False  # whether `logprobs` is that number, as in the older protocol, instead of `true`
+    logprobs_vary: bool = False  # whether only an answer tells if a model gives log-probabilities
+    seed_field: str = "seed"  # the name of the seed setting; "" if there is none
 
     @property
     def key_variables(self) -> tuple[str, ...]:

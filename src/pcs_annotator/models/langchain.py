@@ -42,14 +42,8 @@ class LangChainModel(OwnModel):
     """A LangChain chat model, called through `ainvoke`.
 
     Sampling settings are set on a copy of the object, and only those that it has a field for: passing them with every
-    call fails for integrations whose client does not know them. The object's other settings stay as they are.
-
-    Attributes:
-        name: `langchain:`, the class and the model's name.
-        identity: The name and a digest of the object's settings, without keys; see `fingerprint`. For a model that was
-            opened by its name, the name alone.
-        context_tokens: From the catalog; None when unknown.
-        thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
+    call fails for integrations whose client does not know them. The object's other settings stay as they are. One that
+    was opened by its name is known by that name alone, others also by a digest of their settings.
     """
 
     def __init__(self, model: Any, *, name: str | None = None, by_name: bool = False) -> None:

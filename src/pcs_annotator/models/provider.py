@@ -30,7 +30,6 @@ class Provider(Protocol):
             model: The part after the colon.
             environment: Keys and base URLs; a missing key raises `ConfigError` here, not at the first call.
         """
-        ...
 
 
 _BUILT_IN = ("anthropic", "langchain", "local.llama", "local.models", "scripted", "wire")

@@ -23,13 +23,8 @@ KEPT_REQUESTS = 1000
 class ScriptedModel:
     """Answers from a script: a list, repeated when it ends, or a function of the request.
 
-    An exception in the script is raised; a text becomes a reply whose usage counts words.
-
-    Attributes:
-        name: `scripted:…`.
-        can_grade: Whether log-probabilities are requested; a reply in the script may have them.
-        calls: How often it was asked.
-        requests: The last thousand requests.
+    An exception in the script is raised; a text becomes a reply whose usage counts words. `calls` is how often it was
+    asked; `requests` are the last thousand.
 
     >>> ScriptedModel(["positive", "negative"], name="scripted:undecided")
     ScriptedModel(name='scripted:undecided')

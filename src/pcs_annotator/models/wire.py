@@ -41,12 +41,7 @@ FEW_LOGPROBS = 5
 
 
 class HttpModel:
-    """A model behind a server.
-
-    Attributes:
-        name: `provider:model`, or `http://host/v1#model` for a server given by its URL.
-        context_tokens: From the catalog; None when unknown.
-    """
+    """A model behind a server: `provider:model`, or `http://host/v1#model` for a server given by its URL."""
 
     def __init__(self, place: CallSite, url: str, headers: Mapping[str, str]) -> None:
         self.name = place.name

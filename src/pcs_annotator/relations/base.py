@@ -114,10 +114,39 @@ def rephrased(relation: Relation, question: Phrasing) -> Phrasing:
     return question if rephrase is None else rephrase(question)
 
 
-_BUILT_IN = ("prompted.prompted", "question.layout", "question.order", "question.wording", "english.voice",
-             "plain.case", "plain.contraction", "plain.frame", "plain.number_format",
-             "plain.punctuation", "plain.typo", "english.double_negation",
-             "english.synonym")  # fmt: skip
+class MadeOf:
+    """Base of relations made of other ones, which decide their version, needs and determinism."""
+
+    __slots__ = ()
+
+    @property
+    def parts(self) -> tuple[Relation, ...]:
+        """The other relations."""
+        raise NotImplementedError
+
+    @property
+    def version(self) -> str:
+        """Versions of all parts."""
+        return "+".join(part.version for part in self.parts)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What any part needs."""
+        return frozenset[Need]().union(*(part.needs for part in self.parts))
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether all parts are."""
+        return all(part.deterministic for part in self.parts)
+
+    def calls(self, text: str) -> float:
+        """Return the calls of all parts together, in one attempt each."""
+        return sum(part.calls(text) for part in self.parts)
+
+
+_BUILT_IN = ("prompted.prompted", "question.order", "question.wording", "english.voice",
+             "plain.case", "plain.contraction", "plain.frame", "plain.punctuation",
+             "plain.typo", "english.double_negation", "english.synonym")  # fmt: skip
 relations: Registry[Relation] = Registry(
     "relation", "pcs_annotator.relations", [f"{__package__}.{module}" for module in _BUILT_IN]
 )

@@ -8,37 +8,18 @@ from math import prod
 
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.variant import CheckResult, Expectation, Status, Variant
-from pcs_annotator.relations.base import Context, Need, Original, QuestionRelation, Relation, rephrased
+from pcs_annotator.relations.base import Context, MadeOf, Original, QuestionRelation, Relation, rephrased
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.language import LIMITS, why_not_english
 from pcs_annotator.relations.rule import NotApplicable, SentenceRule, TextRule
 
 
 @dataclass(frozen=True, slots=True)
-class _Several:
-    name: str
-    parts: tuple[Relation, ...]
-
-    @property
-    def version(self) -> str:
-        """Versions of all parts."""
-        return "+".join(part.version for part in self.parts)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """What any part needs."""
-        return frozenset[Need]().union(*(part.needs for part in self.parts))
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether all parts are."""
-        return all(part.deterministic for part in self.parts)
-
-
-class InTurn(_Several):
+class InTurn(MadeOf):
     """`a+b`: each part changes the result of the one before; all must apply."""
 
-    __slots__ = ()
+    name: str
+    parts: tuple[Relation, ...]
 
     @property
     def expects(self) -> Expectation:
@@ -46,10 +27,6 @@ class InTurn(_Several):
         parts = [part.expects for part in self.parts]
         shortest, longest = (prod(getattr(part, end) for part in parts) for end in ("shortest", "longest"))
         return replace(_all_that_any_may(parts), shortest=shortest, longest=longest)
-
-    def calls(self, text: str) -> float:
-        """Return the calls of all parts together."""
-        return sum(part.calls(text) for part in self.parts)
 
     def rephrase(self, question: Phrasing) -> Phrasing:
         """Return the question after all parts that change it."""
@@ -73,19 +50,17 @@ class InTurn(_Several):
         return Variant(relation=self.name, status=status, text=current, source=text, checks=checks)
 
 
-class FirstOf(_Several):
+@dataclass(frozen=True, slots=True)
+class FirstOf(MadeOf):
     """`a|b`: the first part that applies; a free part before a paid one saves calls."""
 
-    __slots__ = ()
+    name: str
+    parts: tuple[Relation, ...]
 
     @property
     def expects(self) -> Expectation:
         """What any part may do."""
         return _all_that_any_may([part.expects for part in self.parts])
-
-    def calls(self, text: str) -> float:
-        """Return the calls when every part but the last fails."""
-        return sum(part.calls(text) for part in self.parts)
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the first accepted rewrite, or the result of the last part if there is none."""
@@ -127,12 +102,11 @@ def ruled_out(relation: Relation, text: str) -> str:
 
 
 def _all_that_any_may(parts: Sequence[Expectation]) -> Expectation:
+    flags = ("reorders", "misspells", "renumbers", "recases")
+    allowed = {flag: any(getattr(part, flag) for part in parts) for flag in flags}
     return Expectation(
         negations="doubled" if any(part.negations == "doubled" for part in parts) else "kept",
-        reorders=any(part.reorders for part in parts),
         shortest=min(part.shortest for part in parts),
         longest=max(part.longest for part in parts),
-        misspells=any(part.misspells for part in parts),
-        renumbers=any(part.renumbers for part in parts),
-        recases=any(part.recases for part in parts),
+        **allowed,
     )

@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import re
 from copy import copy
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+
+from pcs_annotator.base.user_cache import cache_folder, keep_folder
+from pcs_annotator.relations.facts import word_tables
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -52,16 +59,7 @@ _SAME_LANGUAGE = {
 }  # fmt: skip
 # The table of scripts names one language for each of these; only the library can tell it from the others.
 _SHARED_SCRIPTS = ("ru", "ar", "hi", "zh")
-NAMES = {
-    "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
-    "en": "English", "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi",
-    "hu": "Hungarian", "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch",
-    "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish", "th": "Thai",
-    "tl": "Filipino", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
-    "af": "Afrikaans", "ca": "Catalan", "eu": "Basque", "gl": "Galician", "hr": "Croatian", "lt": "Lithuanian",
-    "mr": "Marathi", "ms": "Malay", "no": "Norwegian", "sk": "Slovak", "sl": "Slovene", "sr": "Serbian",
-    "sw": "Swahili", "ta": "Tamil", "te": "Telugu",
-}  # fmt: skip
+NAMES = word_tables()["languages"]
 """The English names of common languages; others are shown by their code."""
 NOT_ENGLISH = "not English"
 NO_LEAD_IN = "no lead-in in this language"
@@ -155,7 +153,7 @@ def language_of(text: str) -> str:
     words = _words(text[:SAMPLE])
     if script := _script_of(words):
         return script.strip("?")
-    return _language_of_words(" ".join(words[:_WORDS_READ])) if len(words) > 1 else ""
+    return _usual_language(" ".join(words[:_WORDS_READ]))[0] if len(words) > 1 else ""
 
 
 def known_language(text: str) -> str:
@@ -216,10 +214,6 @@ def _words(sample: str) -> list[str]:
     return (_PLAIN_WORD if lowered.isascii() else _WORD).findall(lowered)
 
 
-def _language_of_words(words: str) -> str:
-    return _usual_language(words)[0]
-
-
 # All rules and checks look up the same few texts.
 @lru_cache(maxsize=4096)
 def _usual_language(words: str) -> tuple[str, float]:
@@ -256,8 +250,6 @@ def _probabilities(words: str) -> dict[str, float]:
 
 @cache
 def _every_language() -> LanguageIdentifier:
-    from pcs_annotator.relations.language_model import load_identifier
-
     return load_identifier()
 
 
@@ -266,6 +258,45 @@ def _identifier() -> LanguageIdentifier:
     identifier = copy(_every_language())
     identifier.set_languages(LANGUAGES)
     return identifier
+
+
+# In the order of `load_model`.
+PARTS = ("weights", "priors", "languages", "moves", "rows", "features")
+
+
+def load_identifier() -> LanguageIdentifier:
+    """Return a model that knows all languages, unpacked once and kept in the user's cache.
+
+    Unpacking takes most of a second, as long as everything else that `pcs plan` does.
+    """
+    from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
+    from py3langid.modelio import load_model
+
+    source = Path(MODEL_DIR) / MODEL_FILE
+    name = f"languages-{crc32(source.read_bytes()):08x}"
+    try:
+        parts = _unpacked(cache_folder() / name)
+    except RuntimeError:  # this user has no home folder
+        parts = load_model(source)
+    except (OSError, ValueError):  # not there yet, or damaged
+        parts = load_model(source)
+        keep_folder(cache_folder() / name, partial(_write, parts))
+    weights, priors, languages, moves, rows, features = parts
+    return LanguageIdentifier(weights, priors, languages, moves, features, norm_probs=True, tk_row=rows)
+
+
+def _unpacked(folder: Path) -> tuple[Any, ...]:
+    # Of the large parts, only what the texts need is read from disk.
+    weights, priors, languages, moves, rows, features = (
+        np.load(folder / f"{name}.npy", mmap_mode="r" if name in ("weights", "moves") else None) for name in PARTS
+    )
+    # one number at a time is read several times as fast from a memoryview and a list as from an array
+    return np.asarray(weights), priors, languages.tolist(), memoryview(moves), rows.tolist(), features.tolist()
+
+
+def _write(parts: tuple[Any, ...], folder: Path) -> None:
+    for name, part in zip(PARTS, parts, strict=True):
+        np.save(folder / f"{name}.npy", np.asarray(part))
 
 
 def _script_of(words: list[str]) -> str:

@@ -29,7 +29,6 @@ class Phrases:
         joint: Joins the last of several alternatives.
         tag: Asks for one tag.
         bare: Asks for one label.
-        letter: Asks for one letter.
         inside: What a tag looks like if there are too many labels to list them.
         wordings: Templates around the instruction.
     """
@@ -42,7 +41,6 @@ class Phrases:
     joint: str
     tag: str
     bare: str
-    letter: str
     inside: str
     wordings: tuple[str, ...]
 

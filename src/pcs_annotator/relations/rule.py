@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context, Need, relations
 from pcs_annotator.relations.language import why_not_english, why_not_prose
-from pcs_annotator.relations.parse import LONGEST
-from pcs_annotator.relations.prepared import prepared
+from pcs_annotator.relations.parse import LONGEST, prepared
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
@@ -146,28 +145,26 @@ def text_rule(
     """Return a decorator that registers a function of a text as a relation; by default for English only."""
 
     def decorate(function: TextFunction) -> TextFunction:
-        rule = TextRule(name, function, version, expects or Expectation(), english)
-        relations.register(name)(lambda: rule)
+        _register(TextRule(name, function, version, expects or Expectation(), english))
         return function
 
     return decorate
 
 
 def sentence_rule(
-    name: str,
-    *,
-    version: str = "1",
-    expects: Expectation | None = None,
-    on_truth: SentenceFunction | None = None,
+    name: str, *, version: str, expects: Expectation, on_truth: SentenceFunction | None = None
 ) -> Callable[[SentenceFunction], SentenceFunction]:
     """Return a decorator that registers a function of a parsed sentence as a relation."""
 
     def decorate(function: SentenceFunction) -> SentenceFunction:
-        rule = SentenceRule(name, function, version, expects or Expectation(), on_truth)
-        relations.register(name)(lambda: rule)
+        _register(SentenceRule(name, function, version, expects, on_truth))
         return function
 
     return decorate
+
+
+def _register(rule: TextRule | SentenceRule) -> None:
+    relations.register(rule.name)(lambda: rule)
 
 
 def by_sentence(doc: Doc, function: SentenceFunction) -> list[Replacement] | NotApplicable:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.grading import NOT_GIVEN
-from pcs_annotator.asking.annotators.prompt import letters_of
+from pcs_annotator.asking.batches.batches import BatchSettings
 from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, LedgerSpending
 from pcs_annotator.asking.engine.collect import prepare_job
@@ -33,7 +33,6 @@ from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import KnownAs, resolve_model
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
 from pcs_annotator.relations.parse import need_parser
-from pcs_annotator.runs.batch.batches import BatchSettings
 from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
 
 LOOKED_UP = 1_000
@@ -45,14 +44,10 @@ OwnPrices = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSettings:
-    """Which cluster to use.
+    """Which cluster to use."""
 
-    Attributes:
-        address: Its address; empty for that in `RAY_ADDRESS`, or a cluster of this machine's own.
-        workers: Number of workers; None for one per CPU of the cluster, or per GPU where models run on these.
-    """
-
-    address: str = ""
+    address: str = ""  # its address; empty for that in `RAY_ADDRESS`, or a cluster of this machine's own
+    # number of workers; None for one per CPU of the cluster, or per GPU where models run on these
     workers: int | None = None
 
 
@@ -73,7 +68,6 @@ class CollectSettings:
         choosing: How names of relations are understood, and how rewrites are checked.
         questions: Annotator → the relations it is asked under; an annotator that is not listed is asked under all.
         answers: Whether to ask for log-probabilities; an annotator that says so itself takes precedence.
-        letters: Whether labels are listed as A, B, C … and answered by letter; likewise.
         on_variant: Called with every variant, in no particular order.
         progress: Whether to show progress.
         tally: Counts calls, answers and failures.
@@ -94,7 +88,6 @@ class CollectSettings:
     choosing: RelationOptions = field(default_factory=RelationOptions)
     questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
     answers: Answers = "auto"
-    letters: bool = False
     on_variant: OnVariant | None = None
     progress: bool = False
     tally: Tally = field(default_factory=Tally)
@@ -191,8 +184,6 @@ def open_job(
     bound = []
     for given in name_annotators(annotators):
         annotator = _settled(own.annotator(given), settings)
-        if annotator.letters:
-            letters_of(task.labels)
         spec = annotator.model
         bound.append((annotator, named(spec) if isinstance(spec, str) else resolve_model(spec, environment)))
     rewriter = None if settings.rewriter is None else _rewriter(own.model(settings.rewriter), environment)
@@ -223,8 +214,7 @@ def _rewriter(given: object, environment: Mapping[str, str]) -> ChatModel:
 def _settled(annotator: Annotator, settings: CollectSettings) -> Annotator:
     """Return the annotator with what it leaves to the run."""
     answers = settings.answers if annotator.answers is None else annotator.answers
-    letters = settings.letters if annotator.letters is None else annotator.letters
-    return replace(annotator, answers=answers, letters=letters)
+    return replace(annotator, answers=answers)
 
 
 def pricing(own: OwnPrices) -> PriceOf:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.core.weights import Flag, Weights
-from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION
-from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, MethodFigures
-from pcs_annotator.judging.metrics.significance import BootstrapTest
+from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
 from pcs_annotator.judging.promising.certificate import Audit, Certificate
 from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED
 
-SHOWN = 0.05
-"""A difference counts as shown where its adjusted p-value is below this."""
-LEARN_NOTHING = ("uniform", "majority")
 AGREEMENT_MEASURED = (
     "on nine sets of recorded and simulated answers, 25 to 91 % of the labels were right where both answers of a model "
     "agreed"
@@ -119,13 +113,6 @@ def _audited(audit: Audit) -> str:
     return f"{found}: {rate} ({_percent(audit.level)} interval, valid at every look while the audit grows)"
 
 
-def about_auroc(figures: Sequence[MethodFigures]) -> str:
-    """Return what the two AUROCs among these figures are, and why the second is missing where it is."""
-    found = [one.auroc_confidence is not None for one in figures]
-    older = "" if any(found) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
-    return ABOUT_AUROC if all(found) else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}{older}"
-
-
 def about_confidence(model: Model) -> str:
     """Return how rough the confidence is; empty if it is calibrated, or if there is none."""
     if model.calibrator is None or model.calibrated:
@@ -135,68 +122,6 @@ def about_confidence(model: Model) -> str:
         f"confidence is rough: from {model.gold_rows} gold rows{off}; it is shrunk towards chance, and called "
         f"calibrated from {ROWS_TO_CALL_CALIBRATED} gold rows on"
     )
-
-
-def about_weights(weights: Weights) -> str:
-    """Return how weights came about: learned, and from what, or why not."""
-    found = weights.diagnostics
-    if not found.gold_rows:
-        return "there are no gold labels, so all votes count the same"
-    if found.nothing_learned:
-        return f"nothing was learned: {found.nothing_learned}"
-    if found.optimiser in LEARN_NOTHING:
-        return f"the weights are fixed, because {found.optimiser} learns nothing"
-    rows = f"{found.gold_rows:,} gold row{'s' if found.gold_rows > 1 else ''}"
-    text = f"weights learned from {rows} by {found.optimiser or 'a custom optimiser'}"
-    if not found.candidates:
-        return text
-    by_loss = sorted(found.candidates.items(), key=lambda pair: (pair[1], pair[0]))
-    losses = ", ".join(f"{name} {loss:.3f}" for name, loss in by_loss)
-    return f"{text}, which had the lowest log-loss in cross-validation ({losses})"
-
-
-def about_evidence(weights: Weights) -> str:
-    """Return what the weights are a summary of; empty if they are all that was learned."""
-    if weights.evidence is None:
-        return ""
-    if weights.evidence.reads != "mean log-odds":
-        return "This optimiser also learns which labels each model confuses; the weights are a summary of that."
-    averaged = "The log-odds of a model's answers are averaged, so its questions count the same."
-    found = weights.diagnostics
-    if not found.gold_rows or found.nothing_learned or found.optimiser in LEARN_NOTHING:
-        return averaged
-    return (
-        f"{averaged} The optimiser learns a scale per model and label, and an offset per label, which corrects for "
-        "favourite labels; the weights are a summary of that."
-    )
-
-
-def about_ece(figures: Sequence[MethodFigures]) -> str:
-    """Return what the calibration errors among these figures are; an earlier version counted noise among them."""
-    if any(one.questions is None for one in figures):
-        return "ECE was measured by an earlier version and includes noise: pcs fit FOLDER measures it again."
-    return ABOUT_ECE
-
-
-def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "questions") -> str:
-    """Return in one sentence what all questions bought over the first one alone; empty if that was not measured.
-
-    `unit` is what the price is counted in.
-    """
-    first = next((one for one in figures if one.method == FIRST_QUESTION), None)
-    if first is None or first.behind is None or first.accuracy_behind is None:
-        return ""
-    times = (figures[0].questions or 0) / (first.questions or 1)
-    asking = "Asking twice" if round(times, 1) == 2 else "Asking every question, not just the first,"
-    gains = f"{_points(first.behind, 'class AUROC')} and {_points(first.accuracy_behind, 'accuracy')}"
-    shown = first.holm is not None and first.holm < SHOWN and first.behind.difference > 0
-    found = "" if shown else "; a gain in class AUROC cannot be shown on these rows"
-    return f"{asking} bought {gains} for {times:.2g} × the {unit}{found}."
-
-
-def _points(test: BootstrapTest, metric: str) -> str:
-    value, low, high = (f"{100 * one:+.1f}".replace("-", "−") for one in (test.difference, *test.interval.rounded(3)))
-    return f"{value} points of {metric} [{low.lstrip('+')}, {high.lstrip('+')}]"
 
 
 def _percent(share: float) -> str:

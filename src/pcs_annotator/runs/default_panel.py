@@ -22,11 +22,11 @@ from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.relations.languages import usual_text_relation
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.executors import ask_job
-from pcs_annotator.runs.languages import usual_text_relation
 from pcs_annotator.runs.ledgers import ledger_exists
-from pcs_annotator.runs.relation_options import DEFAULT as PAPER
+from pcs_annotator.runs.resolve_config import DEFAULT as PAPER
 from pcs_annotator.runs.settings import Config
 
 GRADED = (ORIGINAL, "order")
@@ -37,20 +37,14 @@ HARD_TWO_LABELS = (ORIGINAL, "order", "wording", "wording:2", "case")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultPanel:
-    """The questions that were chosen.
+    """The questions that were chosen."""
 
-    Attributes:
-        relations: All relations that some model is asked under.
-        questions: Model → its relations, where they are not all.
-        reasons: Why, a sentence per group of models.
-        graded: Whether some model is asked for log-probabilities.
-        unsure: The models among these of which only an answer tells whether they give log-probabilities.
-    """
-
-    relations: tuple[str, ...]
+    relations: tuple[str, ...]  # all relations that some model is asked under
+    # model → its relations, where they are not all
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    reasons: tuple[str, ...] = ()
-    graded: bool = False
+    reasons: tuple[str, ...] = ()  # why, a sentence per group of models
+    graded: bool = False  # whether some model is asked for log-probabilities
+    # the models among these of which only an answer tells whether they give log-probabilities
     unsure: tuple[str, ...] = ()
 
     def applied_to(self, config: Config) -> Config:
@@ -71,14 +65,10 @@ def default_panel(
     text_relation: str = HARD[-1],
     unsure: Sequence[str] = (),
 ) -> DefaultPanel:
-    """Return what to ask each model.
+    """Return what to ask each model, given which models give log-probabilities, `unsure` ones among them.
 
-    Args:
-        gives: Model → whether it gives log-probabilities; they are then asked for.
-        labels: Number of labels.
-        rewriter: Whether a model that rewrites texts is named.
-        text_relation: The last of the questions to models that give labels only: a rule that can change these texts.
-        unsure: Models that are only taken to give log-probabilities.
+    `labels` is the number of labels, `rewriter` whether a model that rewrites texts is named, and `text_relation` the
+    last of the questions to models that give labels only: a rule that can change these texts.
     """
     usual = HARD if labels > 2 else HARD_TWO_LABELS
     hard = (*usual[:-1], text_relation, *(PAPER if rewriter else ()))
@@ -115,29 +105,21 @@ def _reasons(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Support:
-    """Finds out which models give log-probabilities.
+    """Finds out which models give log-probabilities."""
 
-    Attributes:
-        task: What to decide.
-        annotators: `Annotator`s, or anything that names a model.
-        ledger: The ledger, which remembers it; it need not exist.
-        settings: How to ask.
-        texts: The texts to ask about, for a rule that can change them; empty if they are not known yet.
-    """
-
-    task: Task
-    annotators: Sequence[object]
-    ledger: LedgerAddress
-    settings: ask.CollectSettings
+    task: Task  # what to decide
+    annotators: Sequence[object]  # `Annotator`s, or anything that names a model
+    ledger: LedgerAddress  # the ledger, which remembers it; it need not exist
+    settings: ask.CollectSettings  # how to ask
+    # the texts to ask about, for a rule that can change them; empty if they are not known yet
     texts: Sequence[str] = ()
 
     def panel(self, probe: Item | None = None, tally: Tally | None = None, *, unsure_give: bool = True) -> DefaultPanel:
         """Return what to ask.
 
-        Args:
-            probe: A first text to ask about if only its answer can tell; the answer is not lost. By default none.
-            tally: Where to count the calls for it.
-            unsure_give: Whether models of which only an answer can tell are taken to give log-probabilities.
+        `probe` is a first text to ask about if only its answer can tell; the answer is not lost, and `tally` counts the
+        calls for it. `unsure_give` says whether models of which only an answer can tell are taken to give
+        log-probabilities.
         """
         job = self._job(self.annotators)
         run_sync(lambda: ask.close_models(job))

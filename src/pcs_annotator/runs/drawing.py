@@ -1,4 +1,4 @@
-"""Rows that are drawn and written out for people to label or to audit, and what an audit means for the promise.
+"""Rows that are drawn and written out for people to label, and what an audit means for the promise.
 
 `drawn.csv` remembers all of them, because what a label may be used for depends on how its row was chosen. The queues of
 `pcs review` draw one row at a time and keep their own record, see `runs/review/queues.py`.
@@ -14,22 +14,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import GoldError, PcsWarning, TableError
+from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.core.arrays import Integers, Mask
 from pcs_annotator.core.copies import same_texts
-from pcs_annotator.core.gold import UNLABELLED, as_known, cell_key, gold_codes, same_text, text_hash
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.gold import UNLABELLED, cell_key, gold_codes, text_hash
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import audit, draw_rows
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
-from pcs_annotator.runs.files import human_files
-from pcs_annotator.runs.files.human_files import AuditedLabel, DrawnRow, SampleKind
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.gold import FromPeople, Gold, kinds_by_row
+from pcs_annotator.runs.gold import Gold
 from pcs_annotator.runs.review_state import ReviewVerdicts
+from pcs_annotator.tables import human_files
 from pcs_annotator.tables.files import set_aside
+from pcs_annotator.tables.human_files import DrawnRow, SampleKind
 
 MOST_ROWS_TO_LABEL = 300
 
@@ -96,7 +95,7 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
     Returns how many were written; without any, there is no such file.
     """
     known = {(item.id, label) for item, label in zip(items, gold.labels, strict=True)}
-    _keep_filled(folder.to_label, "gold", known)
+    _keep_filled(folder.to_label, known)
     _remember(folder, rows)
     texts = {item.id: item.text for item in items}
     same = dict(zip(texts, same_texts(list(texts.values())).tolist(), strict=True))
@@ -110,29 +109,11 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
     return len(shown)
 
 
-def hand_out_audit(folder: RunFolder, items: Sequence[Item], outcomes: Sequence[Outcome], gold: Gold, rows: int) -> int:
-    """Write accepted rows, drawn at random, for a person to check, and return how many.
-
-    Rows with gold are left out: the promise was made from them, so they could only confirm it.
-    """
-    pairs = zip(outcomes, gold.labels, strict=True)
-    open_rows = np.array([one.decision == "accept" and not label for one, label in pairs], dtype=np.bool_)
-    if not open_rows.any():
-        raise GoldError("no row without gold is accepted, so there is nothing to audit: label more rows until some are")
-    drawn = draw_rows(open_rows, rows, seed=len(items))
-    _keep_filled(folder.audit, "verdict")
-    _remember(folder, _notes(items, drawn, "for audit"))
-    human_files.write_audit(
-        folder.audit, ((items[row].id, items[row].text, outcomes[row].label or "") for row in drawn)
-    )
-    return len(drawn)
-
-
-def _keep_filled(path: Path, column: str, known: Collection[tuple[str, str | None]] = ()) -> None:
+def _keep_filled(path: Path, known: Collection[tuple[str, str | None]]) -> None:
     """Set aside a table in which a person filled in something that is not known yet, instead of overwriting it."""
     try:
         keys = {(cell_key(name), cell_key(value)) for name, value in known if value}
-        rows = human_files.filled_rows(path, column)
+        rows = human_files.filled_rows(path, "gold")
         filled = [row for row in rows if (cell_key(row[0]), cell_key(row[1])) not in keys]
     except TableError:  # then a person changed it
         filled = [("", "")]
@@ -148,49 +129,6 @@ def _remember(folder: RunFolder, rows: Sequence[DrawnRow]) -> None:
     merged = dict.fromkeys([*before, *rows])
     if len(merged) > len(before) or not folder.drawn.exists():
         human_files.write_drawn(folder.drawn, merged)
-
-
-def _audited(model: Model, rows: int, wrong: int) -> Model:
-    certificate = model.certificate
-    assert certificate is not None
-    found = audit(certificate.promise, certificate.accepted_share, rows, wrong)
-    return replace(model, certificate=replace(certificate, audit=found))
-
-
-def with_verdicts(
-    model: Model, people: FromPeople, folder: RunFolder, items: Sequence[Item], outcomes: Sequence[Outcome]
-) -> Model:
-    """Return the model with its certificate confirmed, revoked or left open by the verdicts in a person's file."""
-    assert people.verdicts is not None
-    path, certificate = people.verdicts, model.certificate
-    if certificate is None or not certificate.thresholds:
-        raise GoldError(f"{path.name}: there is no promise for these verdicts to confirm or revoke")
-    now = {outcome.id: (outcome, item.text) for outcome, item in zip(outcomes, items, strict=True)}
-    drawn = kinds_by_row(folder) if folder.drawn.exists() else None
-    checked: dict[str, AuditedLabel] = {}
-    known_id, known_label = as_known(now), as_known(one.label for one in outcomes if one.label)
-    for cells in human_files.read_audit(path, people.reading):
-        one = cells._replace(id=known_id(cells.id), label=known_label(cells.label))
-        outcome, text = now.get(one.id, (None, ""))
-        if outcome is None or outcome.decision != "accept" or outcome.label != one.label:
-            why = f"is not accepted as {one.label!r}: the labels have changed since these rows were drawn"
-        elif one.text and not same_text(one.text, text):
-            why = "has another text in the run"
-        elif drawn is not None and "for audit" not in drawn.get((one.id, text_hash(text)), ()):
-            why = "was not drawn for an audit"
-        elif checked.setdefault(one.id, one).right != one.right:
-            why = f"has another verdict in row {checked[one.id].row}"
-        else:
-            continue
-        raise GoldError(
-            f"{path.name}, row {one.row}: {one.id!r} {why}: correct the file, or draw new rows with --audit"
-        )
-    if certificate.audit is not None and certificate.audit.rows > len(checked):
-        raise GoldError(
-            f"{path.name}: an earlier audit checked {certificate.audit.rows} rows and this file has verdicts on "
-            f"{len(checked)}: give all of them, because leaving some out would change what the audit finds"
-        )
-    return _audited(model, len(checked), sum(not one.right for one in checked.values()))
 
 
 def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, gold: Sequence[str | None]) -> Model:
@@ -210,8 +148,9 @@ def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, go
         return model
     lookup = label_lookup(votes.labels)
     wrong = sum(lookup[label.casefold()] != unaudited.best[row] for row, label in checked.items())
-    audited = _audited(model, len(checked), int(wrong))
-    return audited.with_coverage(votes) if audited.certificate and audited.certificate.revoked else audited
+    found = audit(certificate.promise, certificate.accepted_share, len(checked), int(wrong))
+    audited = replace(model, certificate=replace(certificate, audit=found))
+    return audited.with_coverage(votes) if found.finding == "revoked" else audited
 
 
 def with_earlier_audit(model: Model, before: Model) -> Model:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pcs_annotator.asking.batches.waves import ask_in_waves, check_batches
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.collect import as_async, run_job
 from pcs_annotator.asking.engine.job import Job
@@ -20,12 +21,11 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import InputError
 from pcs_annotator.core.arrays import is_column, values_of
 from pcs_annotator.core.ledger_address import LedgerAddress
-from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.vote import Strategy
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.batch.waves import ask_in_waves, check_batches
 from pcs_annotator.runs.own_objects import RelationLike
 from pcs_annotator.runs.ray_cluster import ask_on_cluster, check_cluster
 from pcs_annotator.tables.sources import items_of
@@ -145,21 +145,13 @@ def _item(number: int, given: object) -> Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """The models and relations to ask with.
+    """The models and relations to ask with."""
 
-    Attributes:
-        task: What to decide.
-        annotators: `Annotator`s, or anything that names a model.
-        relations: Names, your own relations, or functions.
-        ledger: The file or server that keeps paid calls.
-        settings: How to ask.
-    """
-
-    task: Task
-    annotators: Sequence[object]
-    relations: Sequence[RelationLike] = (ORIGINAL,)
-    ledger: LedgerAddress = "ledger.db"
-    settings: ask.CollectSettings = field(default_factory=ask.CollectSettings)
+    task: Task  # what to decide
+    annotators: Sequence[object]  # `Annotator`s, or anything that names a model
+    relations: Sequence[RelationLike] = (ORIGINAL,)  # names, your own relations, or functions
+    ledger: LedgerAddress = "ledger.db"  # the file or server that keeps paid calls
+    settings: ask.CollectSettings = field(default_factory=ask.CollectSettings)  # how to ask
 
     async def ask(self, texts: Sequence[str]) -> Votes:
         """Return the votes on texts; equal ones are asked about once, and nothing that the ledger has an answer to."""

@@ -10,9 +10,8 @@ from typing import Any
 
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.base.errors import MismatchError, PcsWarning, TableError
-from pcs_annotator.runs.drawing import hand_out_audit, with_verdicts
 from pcs_annotator.runs.gold import FromPeople
-from pcs_annotator.runs.labelling.whole import relabel_whole
+from pcs_annotator.runs.labelling.rows import relabel_whole
 from pcs_annotator.runs.learn import learned_from
 from pcs_annotator.runs.run import REFIT, Run, settings_of_fits
 from pcs_annotator.runs.run_result import RunResult
@@ -45,21 +44,14 @@ def fit_again(  # noqa: PLR0913  # options of pcs fit
         if people.gold is not None:
             run = run.with_gold(people)
         learned = run.learn(settings, spare_looks=spare_looks)
-        items, votes = run.dataset.items, run.votes
-        if people.verdicts is not None:
-            model = with_verdicts(learned.model, people, folder, items, list(learned.model.judge(votes)))
-            holds = model.certificate and model.certificate.holds
-            learned = replace(learned, model=model if holds else model.with_coverage(votes))
         fits = {**settings_of_fits(folder), **(changes or {})}
         if run.sampled:
             learned = relabel_whole(run, learned, spreadsheet_safe=spreadsheet_safe)
             run.write_learned(learned, settings, fits)
-            outcomes = list(learned.model.judge(votes))
+            outcomes = list(learned.model.judge(run.votes))
         else:
             outcomes = run.write(learned, settings, fits, spreadsheet_safe=spreadsheet_safe)
-        audited = hand_out_audit(folder, items, outcomes, run.gold, people.audit) if people.audit else 0
-        to_label = run.hand_out(learned, people.to_label)
-        return run.result(learned, outcomes, to_label=to_label, to_audit=audited)
+        return run.result(learned, outcomes, to_label=run.hand_out(learned, people.to_label))
 
 
 def open_run(path: Path) -> RunResult:

@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.budget import Budget
@@ -19,7 +18,7 @@ from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.models.provider import read_environment
+from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, ledgers, resolve_config
 from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files.runs import RunFolder
@@ -99,14 +98,7 @@ def reusable_votes(
 
 
 def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], items: Sequence[Item]) -> Votes:
-    """Return the votes of a run: those in its file or, after a stop, all that the ledger has; no model is called.
-
-    Args:
-        folder: The run.
-        config: Its settings.
-        start: Its `run.json`.
-        items: Its rows.
-    """
+    """Return the votes of a run: those in its file or, after a stop, all that the ledger has; no model is called."""
     votes = _filed_votes(folder, config, start, [item.id for item in items])
     if votes is None and ledgers.ledger_exists(ledgers.ledger_of(folder, config)):
         votes = _from_ledger(folder, config, items, start.get("asked", ""))
@@ -136,23 +128,9 @@ def _warn_of_damaged_votes(error: PcsError) -> None:
 
 def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], digest: str) -> Votes:
     """Put the votes of a run together from its ledger, in the way of the run, but with no call allowed."""
-    environment = without_keys()
-    settings = replace(resolve_config.collect_settings_of(config, environment), budget=Budget(calls=0), cluster=None)
+    settings = replace(resolve_config.collect_settings_of(config, unasked(None)), budget=Budget(calls=0), cluster=None)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     return ask_for_folder(folder, ledgers.ledger_of(folder, config), job, items, settings, digest).votes
-
-
-def without_keys() -> Mapping[str, str]:
-    """Return the environment of this process, in which no key is missing: models that are not called need none."""
-    return _WithoutKeys(read_environment(Path.cwd()))
-
-
-class _WithoutKeys(dict[str, str]):
-    """An environment in which no key is missing."""
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a variable."""
-        return super().get(name) or ("none" if name.endswith(("_KEY", "_TOKEN")) else default)
 
 
 def _outdated(note: vote_files.Note, ledger: LedgerAddress) -> bool:

@@ -15,11 +15,11 @@ from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import as_known, refuse_contradictions, same_text, text_hash
-from pcs_annotator.core.task import Item, label_lookup, unknown_label
-from pcs_annotator.runs.files import human_files
-from pcs_annotator.runs.files.human_files import GivenByCoders, GivenGold
+from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
+from pcs_annotator.tables import human_files
+from pcs_annotator.tables.human_files import GivenByCoders, GivenGold
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 
@@ -31,8 +31,6 @@ class FromPeople:
     """Files that people filled in, and how many rows to write for them next."""
 
     gold: Path | None = None  # a file with gold labels, such as `to_label.csv` filled in
-    verdicts: Path | None = None  # a file with verdicts on accepted rows, `audit.csv` filled in
-    audit: int = 0  # how many accepted rows to draw for a person to check
     to_label: int = ROWS_TO_LABEL  # how many rows to write for a person to label
     gold_wins: bool = False  # whether to accept labels in `gold` that contradict the data or each other
     reading: Reading = AS_FOUND  # how these files are to be read
@@ -154,12 +152,11 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
     warning.
     """
     assert people.gold is not None
-    path, lookup = people.gold, label_lookup(labels)
+    path = people.gold
     texts = {item.id: item.text for item in dataset.items}
     given = read_labels(people, texts, labels, "run", dataset.columns)
     for one in given:
-        if one.label.casefold() not in lookup:
-            raise unknown_label(one.label, labels, f"{path.name}, row {one.row}, column gold")
+        label_code(one.label, labels, f"{path.name}, row {one.row}, column gold")  # raises for an unknown one
     before = human_files.read_gold(folder.gold) if folder.gold.exists() else []
     drawn = kinds_by_row(folder) if folder.drawn.exists() else None
     merged = {one.id: one for one in before}
@@ -181,14 +178,8 @@ def read_labels(
 ) -> list[GivenGold]:
     """Return the labels of a person's file without those for other texts; the last of several for one row wins.
 
-    Ids and labels that a spreadsheet changed, such as `1.0` for `1`, are those of the data.
-
-    Args:
-        people: The file, and how to read it.
-        texts: Item id → text; empty where the text is unknown.
-        labels: The label set.
-        source: What has no such id, for messages.
-        used: The columns of the data, which the file may have too.
+    Ids and labels that a spreadsheet changed, such as `1.0` for `1`, are those of the data. `texts` are by id, empty
+    where unknown; messages call what has them `source`. The file may have the columns of the data (`used`).
     """
     assert people.gold is not None
     path, found, other = people.gold, dict[str, GivenGold](), list[str]()

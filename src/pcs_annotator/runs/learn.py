@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, UndefinedMetric
+from pcs_annotator.base.errors import GoldError, PcsWarning, UndefinedMetric
 from pcs_annotator.base.text import listed
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -236,6 +236,39 @@ def _gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift |
     return found
 
 
+class Expected(NamedTuple):
+    """Probability of every label, `[row, label]`: from the fit on all gold rows, and from fits without the row.
+
+    They differ for gold rows only.
+    """
+
+    fitted: Floats
+    held_out: Floats
+
+
+def expected_labels(votes: Votes, codes: Codes, settings: LearnSettings, texts: Sequence[str]) -> Expected | None:
+    """Return the probabilities of labels; None if there is too little gold to learn from, or no calibration.
+
+    A copy of a text has the probabilities of the row that counts.
+    """
+    if (codes == UNLABELLED).all():
+        return None
+    once = counted_once(votes, codes, texts)
+    with one_thread():
+        model, trial = fit_model(votes, codes, replace(learning_of(settings), promise=None), distinct=once.distinct)
+    fitted = model.judged(votes).probabilities
+    if trial is None or fitted is None:
+        return None
+    rows, _ = labelled_rows(votes.take(once.distinct), codes[once.distinct])
+    same = dict(zip(votes.ids, same_texts(texts).tolist(), strict=True))
+    place = {same[name]: row for row, name in enumerate(rows.ids)}
+    held_out, columns = fitted.copy(), positions_of(votes.labels, rows.labels, "label")
+    for row in np.flatnonzero(codes != UNLABELLED).tolist():
+        if same[votes.ids[row]] in place:  # copies that contradict each other have no fit of their own
+            held_out[row] = trial.probabilities[place[same[votes.ids[row]]]][columns]
+    return Expected(fitted, held_out)
+
+
 def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) -> Drift | None:
     """Return whether votes on new texts differ from those that the model was learned from.
 
@@ -254,34 +287,34 @@ def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str])
     return {"version": __version__, "labels": list(labels), "learn": asdict(settings), **learned.model.to_dict()}
 
 
+_PARTS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
+    "curves": Curves.from_dict,
+    "spending": lambda values: Spending(**values),
+    "drift": lambda values: Drift(**values),
+    "against_gold": AgainstGold.from_dict,
+    "among_coders": AmongCoders.from_dict,
+}
+"""Part of `Learned` that `evaluation.json` has, if there is one → how it is read."""
+
+
 def evaluation_file(learned: Learned) -> dict[str, Any]:
     """Return the contents of `evaluation.json`."""
-    return {
-        "figures": [figures.to_dict() for figures in learned.figures],
-        "no_figures": learned.no_figures,
-        "curves": learned.curves and learned.curves.to_dict(),
-        "spending": learned.spending and learned.spending._asdict(),
-        "drift": learned.drift and learned.drift._asdict(),
-        "against_gold": learned.against_gold and learned.against_gold.to_dict(),
-        "among_coders": learned.among_coders and learned.among_coders.to_dict(),
-    }
+    figures = {"figures": [figures.to_dict() for figures in learned.figures], "no_figures": learned.no_figures}
+    return {**figures, **{name: _plain(getattr(learned, name)) for name in _PARTS}}
+
+
+def _plain(part: Any) -> dict[str, Any] | None:
+    return part and (part.to_dict() if hasattr(part, "to_dict") else part._asdict())
 
 
 def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     """Return the model with what `evaluation_file` wrote; parts that an earlier version did not write are None."""
-    curves, spending, found = (evaluation.get(name) for name in ("curves", "spending", "drift"))
-    gold, coders = evaluation.get("against_gold"), evaluation.get("among_coders")
-    return Learned(
-        model=model,
-        figures=with_holm([MethodFigures.from_dict(values) for values in evaluation["figures"]]),
-        # an earlier version wrote that without gold labels were accepted
-        no_figures=NO_GOLD if model.by_agreement else evaluation["no_figures"],
-        curves=None if curves is None else Curves.from_dict(curves),
-        spending=None if spending is None else Spending(**spending),
-        drift=None if found is None else Drift(**found),
-        against_gold=None if gold is None else AgainstGold.from_dict(gold),
-        among_coders=None if coders is None else AmongCoders.from_dict(coders),
-    )
+    found = {name: make(evaluation[name]) for name, make in _PARTS.items() if evaluation.get(name) is not None}
+    figures = with_holm([MethodFigures.from_dict(values) for values in evaluation["figures"]])
+    # an earlier version wrote that without gold labels were accepted
+    why = NO_GOLD if model.by_agreement else evaluation["no_figures"]
+    parts: dict[str, Any] = {"figures": figures, "no_figures": why, **found}
+    return Learned(model=model, **parts)
 
 
 def needs_gold(optimiser: str | Optimiser) -> bool:
@@ -289,7 +322,7 @@ def needs_gold(optimiser: str | Optimiser) -> bool:
     return (optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser).needs_gold
 
 
-def fit_for_classifier(  # noqa: PLR0913  # what is known about the rows, one argument each
+def fit_for_classifier(
     votes: Votes,
     gold: Sequence[object] | Mapping[str, object],
     optimiser: str | Optimiser,
@@ -297,14 +330,11 @@ def fit_for_classifier(  # noqa: PLR0913  # what is known about the rows, one ar
     *,
     max_error: float | None = None,
     texts: Sequence[str] | None = None,
-    counts: Integers | None = None,
 ) -> Model:
     """Learn weights from the rows that have gold, and a calibrator and a promise if there are enough of them.
 
-    Copies of a text count once, as in `learn`; `counts` says how often a text counts.
+    Copies of a text count once, as in `learn`.
     """
-    if max_error is not None and counts is not None and (counts != 1).any():
-        raise ConfigError("a promise is about texts that count once: leave out max_error or sample_weight")
     promise = None if max_error is None else Promise(max_error=max_error)
     how = Learning(optimiser=optimiser, splits=Splits(seed=seed), promise=promise, version=__version__)
     codes = gold_codes(votes, gold)
@@ -314,7 +344,7 @@ def fit_for_classifier(  # noqa: PLR0913  # what is known about the rows, one ar
     for flag in flags:
         if flag.kind == "gold contradictory":
             warnings.warn(flag.detail, PcsWarning, stacklevel=3)
-    return fit_model(votes, codes, how, distinct=once.distinct, counts=counts).model.flagged(*flags)
+    return fit_model(votes, codes, how, distinct=once.distinct).model.flagged(*flags)
 
 
 def probabilities(model: Model, votes: Votes, labels: Sequence[str], without_votes: Floats) -> Floats:

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,10 +35,10 @@ from pcs_annotator.asking.ledger.sums import PaidInRun
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.errors import ClusterError, ConfigError, Interrupted, MissingPackage, PcsError
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
-from pcs_annotator.core.strategy import Strategy
-from pcs_annotator.core.task import Item
+from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.vote import Strategy
 from pcs_annotator.models.provider import read_environment
-from pcs_annotator.models.resolve import resolve_model
+from pcs_annotator.relations.base import Relation
 from pcs_annotator.runs import ask
 from pcs_annotator.version import __version__
 
@@ -63,7 +63,7 @@ VERSIONS = re.compile(r"Ray: (\S+)")
 _AS_IS = "utf-8", "surrogatepass"
 
 
-async def ask_on_cluster(  # what to ask about, and the same as `ask.ask_job`
+async def ask_on_cluster(
     job: Job,
     chunks: Iterable[Sequence[Item]],
     rows: int | None,
@@ -74,7 +74,6 @@ async def ask_on_cluster(  # what to ask about, and the same as `ask.ask_job`
     """Put the answers to a job into a ledger; return what was paid."""
     assert settings.cluster is not None
     check_cluster(ledger)
-    ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
     cluster = connect(settings.cluster, job)
     size = ROWS_PER_BATCH
     if rows is not None:
@@ -85,7 +84,9 @@ async def ask_on_cluster(  # what to ask about, and the same as `ask.ask_job`
     try:
         # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
         with redirect_stdout(sys.stderr), open_server_ledger(ledger) as opened:
-            work = Work.of(job, _share(settings, cluster.workers), strategy, str(ledger), opened.lead_run())
+            rate = settings.max_per_second
+            share = replace(settings, cluster=None, max_per_second=rate and rate / cluster.workers)
+            work = Work.of(job, share, strategy, str(ledger), opened.lead_run())
             batches = (batch for chunk in chunks for batch in in_blocks(chunk, size))
             results = _results(cluster, work, batches)
             filling = asyncio.create_task(run_in_thread(partial(_count, results, tally, tracker, opened.__exit__)))
@@ -98,21 +99,13 @@ async def ask_on_cluster(  # what to ask about, and the same as `ask.ask_job`
             await asyncio.gather(filling, return_exceptions=True)
 
 
-def _share(settings: ask.CollectSettings, workers: int) -> ask.CollectSettings:
-    """Return how each of several workers asks; they share the rate limit."""
-    rate = settings.max_per_second
-    return replace(settings, cluster=None, max_per_second=rate and rate / workers)
-
-
-def _count(
-    results: Iterable[Done | PcsError], tally: Tally, tracker: BudgetTracker, stop: Callable[[], object]
-) -> None:
+def _count(results: Iterable[Done], tally: Tally, tracker: BudgetTracker, stop: Callable[[], object]) -> None:
     """Count what workers have done; after an error, stop them all and raise it."""
     failed: PcsError | None = None
     for done in results:
-        if isinstance(done, Done):
-            tally.add(done.tally)
-            tracker.pay(done.cost)
+        if isinstance(done, tuple):
+            tally.add(done[0])
+            tracker.pay(done[1])
         elif failed is None:
             failed = done
             stop()
@@ -122,34 +115,35 @@ def _count(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Everything that a worker needs to know; it can be sent to other machines.
+    """Everything that a worker needs to know; it can be sent to other machines."""
 
-    Attributes:
-        asked: What to ask: the fields of a `Job`, without models.
-        settings: How to ask; its environment has only what models need, such as keys.
-        run: The name of the command in the ledger.
-        version: Our version on the driver.
-    """
-
-    asked: Mapping[str, Any]
+    task: Task
     annotators: Sequence[Annotator]
-    settings: ask.CollectSettings = field(repr=False)
+    relations: Sequence[Relation]
+    settings: ask.CollectSettings = field(repr=False)  # its environment has only what models need, such as keys
     strategy: Strategy | None = None
     ledger: str = field(default="", repr=False)
-    run: str = ""
-    version: str = __version__
+    run: str = ""  # the name of the command in the ledger
+    version: str = __version__  # our version on the driver
 
     @classmethod
     def of(cls, job: Job, settings: ask.CollectSettings, strategy: Strategy | None, ledger: str, run: str) -> Work:
         """Return the work of a job that is open here."""
         environment = _NotedEnvironment(settings.environment or read_environment(Path.cwd()))
-        _models([annotator for annotator, _ in job.annotators], settings, environment)
-        needed = {name: environment[name] for name in sorted(environment.noted) if name in environment}
-        asked = {name: getattr(job, name) for name in ("task", "relations", "draws", "questions")}
         # what counts and shows stays here
-        settings = replace(settings, environment=needed, tally=Tally(), progress=False, on_variant=None)
-        annotators = [annotator for annotator, _ in job.annotators]
-        return cls(asked=asked, annotators=annotators, settings=settings, strategy=strategy, ledger=ledger, run=run)
+        settings = replace(settings, environment=environment, tally=Tally(), progress=False, on_variant=None)
+        work = cls(
+            task=job.task,
+            annotators=[annotator for annotator, _ in job.annotators],
+            relations=job.relations,
+            settings=settings,
+            strategy=strategy,
+            ledger=ledger,
+            run=run,
+        )
+        work.open()
+        needed = {name: environment[name] for name in sorted(environment.noted) if name in environment}
+        return replace(work, settings=replace(settings, environment=needed))
 
     def open(self) -> Job:
         """Return the job with its models open."""
@@ -158,7 +152,7 @@ class Work:
                 f"a machine of the cluster has version {__version__} of perceived-confidence, and this one "
                 f"{self.version}: install the same on all"
             )
-        return Job(**self.asked, **_models(self.annotators, self.settings, self.settings.environment or {}))
+        return ask.open_job(self.task, self.annotators, self.relations, self.settings)
 
 
 class _NotedEnvironment(dict[str, str]):
@@ -178,20 +172,8 @@ class _NotedEnvironment(dict[str, str]):
         return super().__getitem__(name)
 
 
-def _models(
-    annotators: Sequence[Annotator], settings: ask.CollectSettings, environment: Mapping[str, str]
-) -> dict[str, Any]:
-    """Open the models of a job; annotators that differ only in how they ask share one."""
-    named = cache(lambda name: resolve_model(name, environment))
-    rewriter = None if settings.rewriter is None else resolve_model(settings.rewriter, environment)
-    return {"annotators": [(annotator, named(annotator.model)) for annotator in annotators], "rewriter": rewriter}
-
-
-class Done(NamedTuple):
-    """What was counted when some texts were asked about, and what that cost; the answers are in the ledger."""
-
-    tally: Tally
-    cost: Cost
+Done = tuple[Tally, Cost] | PcsError
+"""What was counted while asking about some texts, and what that cost; or the error. The answers are in the ledger."""
 
 
 class Worker:
@@ -206,14 +188,14 @@ class Worker:
         """Yield what was counted, or the error."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
-        done: Done | PcsError
+        done: Done
         try:
             asker, prepared = await asyncio.shield(self._opening)
             part = asker.part(asker.shared)
             await run_job(prepared, _items(batch), part, self._work.strategy)
             spent = part.spent or part.tracker
             usd = None if spent.price_unknown else spent.usd
-            done = Done(part.tally, Cost(usd, spent.tokens, spent.output_tokens))
+            done = part.tally, Cost(usd, spent.tokens, spent.output_tokens)
         except PcsError as error:
             done = error
         yield {"done": [pickle.dumps(done)]}
@@ -255,7 +237,7 @@ def connect(settings: ask.ClusterSettings, job: Job) -> Cluster:
     return Cluster(workers, min(1.0, cpus / workers), 1 if gpus >= workers else 0)
 
 
-def _results(cluster: Cluster, work: Work, batches: Iterable[Sequence[Item]]) -> Iterator[Done | PcsError]:
+def _results(cluster: Cluster, work: Work, batches: Iterable[Sequence[Item]]) -> Iterator[Done]:
     """Have workers ask about batches of texts, and yield what each has come to, in any order."""
     from ray.data import ActorPoolStrategy, DataContext
     from ray.exceptions import RayError
@@ -335,10 +317,8 @@ def _why(error: Exception) -> str:
     versions = VERSIONS.findall(text)
     if "ersion mismatch" in text and len(versions) == 2:
         theirs, ours = versions
-        differing = f"it has Ray {theirs}, and this process has {ours}"
-        if theirs == ours:
-            differing = "it has another version of Python"
-        return f"{differing}; install the same versions here and there, such as ray=={theirs}"
+        differing = f"Ray {theirs}, and this process has {ours}" if theirs != ours else "another version of Python"
+        return f"it has {differing}; install the same versions here and there, such as ray=={theirs}"
     first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
     return (
         f"{first[:300]}; is it running, and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set? "

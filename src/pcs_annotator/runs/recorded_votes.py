@@ -19,7 +19,7 @@ from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
 from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.choose import RelationOptions, find_relation
 from pcs_annotator.runs.learn import about_copies, counted_once
-from pcs_annotator.runs.relation_options import relation_options_of
+from pcs_annotator.runs.resolve_config import relation_options_of
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import RelationSettings
 from pcs_annotator.tables.table_files import AS_FOUND, Reading

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -15,22 +16,17 @@ from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
-from pcs_annotator.core.task import (
-    Task,
-    check_labels,
-    label_lookup,
-    refuse_line_breaks,
-    unknown_label,
-    usual_instruction,
-)
+from pcs_annotator.core.task import Task, check_labels, label_code, refuse_line_breaks, usual_instruction
 from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.relations.base import Relation
+from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.parse import Parser
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.runs.ask import ClusterSettings, CollectSettings
 from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings, read_config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.relation_options import DEFAULT, relation_options_of
-from pcs_annotator.runs.settings import SPENDING, Config, LearnSettings, Saving, all_settings
+from pcs_annotator.runs.settings import SPENDING, Config, LearnSettings, RelationSettings, Saving, all_settings
 from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
@@ -162,7 +158,6 @@ def collect_settings_of(
         prices=asked.prices,
         questions=asked.questions,
         answers=asked.answers,
-        letters=asked.letters,
         environment=environment,
         choosing=relation_options_of(config.relations, rewriter=rewriter is not None),
         max_per_second=asked.max_per_second,
@@ -171,13 +166,23 @@ def collect_settings_of(
     )
 
 
+DEFAULT = ("voice", "double-negation", "synonym")
+"""The paper's relations."""
+
+
+def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> RelationOptions:
+    """Return how these settings turn names into relations."""
+    return RelationOptions(rewriter=rewriter, own=own_relations(settings), judged=settings.judge)
+
+
+def own_relations(settings: RelationSettings) -> dict[str, Relation]:
+    """Return the relations that the user defines in `pcs.toml`, by name."""
+    return {name: PromptedRelation(name, one.prompt, one.version, one.expects) for name, one in settings.own.items()}
+
+
 def labels_seen(dataset: Dataset) -> tuple[str, ...]:
     """Return the labels of the gold column, sorted; of spellings that differ in case only, the most common one."""
-    spellings: dict[str, dict[str, int]] = {}
-    for value in dataset.gold:
-        if value is not None:
-            counts = spellings.setdefault(value.casefold(), {})
-            counts[value] = counts.get(value, 0) + 1
+    spellings = usual_spellings(dataset.gold)
     if not spellings:
         raise LabelError(
             f"no labels: name them with --labels a,b,c, or each with --label, or fill a column gold in {dataset.name}"
@@ -189,16 +194,23 @@ def labels_seen(dataset: Dataset) -> tuple[str, ...]:
         )
     rows = [f"{dataset.name}, id {item.id!r}, column {dataset.columns.gold_source}" for item in dataset.items]
     refuse_doubtful(dataset.gold, rows, "name all labels with --labels, or each with --label")
-    return tuple(sorted(max(counts, key=lambda name: (counts[name], name)) for counts in spellings.values()))
+    return tuple(sorted(spellings.values()))
+
+
+def usual_spellings(values: Iterable[str | None]) -> dict[str, str]:
+    """Return label in lower case → its most common spelling."""
+    found: dict[str, Counter[str]] = {}
+    for value in filter(None, values):
+        found.setdefault(value.casefold(), Counter())[value] += 1
+    return {key: max(counts, key=lambda name: (counts[name], name)) for key, counts in found.items()}
 
 
 def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
     """Raise for a gold label that is not in the label set, before anything is paid for."""
-    known = label_lookup(labels)
     for row, value in enumerate(dataset.gold, 1):
-        if value is not None and value.casefold() not in known:
-            raise unknown_label(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
-    # a label that only one of several people gave is no gold label
+        if value is not None:
+            label_code(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
+    # a label that only one of several people gave is not a gold label
     Coders.of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)
 
 

@@ -49,39 +49,25 @@ def now() -> str:
 
 
 class ReviewState:
-    """What has happened in a review.
-
-    Attributes:
-        path: The log.
-        last: Number of the last event.
-        draws: All draws of rows that the run has.
-        verdicts: Row → verdicts that were not taken back, oldest first.
-        given_by: Reviewer → number → their verdicts that were not taken back, oldest first.
-        standing: Number → verdict that was not taken back.
-        latest: Row and reviewer → their last verdict, even if it was taken back.
-        changes: Row → number of the last verdict on it, or undo; row and reviewer → of this reviewer.
-        judged_by: Reviewer → where they gave a verdict, skipped rows included.
-        decided: Position of the label that people gave; `UNLABELLED` where there is none.
-        conflict: Where people differ.
-        coders: How many people gave a label.
-        notes: What was left out of the log, in sentences.
-    """
+    """What has happened in a review, whose log is at `path`."""
 
     def __init__(self, path: Path, items: Sequence[Item], labels: Sequence[str] = ()) -> None:
-        self.path, self.items, self.last = path, items, 0
+        self.path, self.items, self._codes = path, items, label_lookup(labels)
+        self.last = 0  # number of the last event
         self.places = {item.id: place for place, item in enumerate(items)}
-        self._codes = label_lookup(labels)
-        self.draws: list[Draw] = []
+        self.draws: list[Draw] = []  # all draws of rows that the run has
+        # verdicts that were not taken back, oldest first: by row, by reviewer and number, by number
         self.verdicts: dict[int, list[Verdict]] = {}
         self.given_by: dict[str, dict[int, Verdict]] = {}
         self.standing: dict[int, Verdict] = {}
-        self.latest: dict[tuple[str, str], Verdict] = {}
+        self.latest: dict[tuple[str, str], Verdict] = {}  # ID and reviewer → last verdict, even if it was taken back
+        # row → number of the last verdict on it, or undo; row and reviewer → of this reviewer
         self.changes: dict[int | tuple[int, str], int] = {}
-        self.judged_by: dict[str, Mask] = {}
-        self.notes: list[str] = []
-        self.decided: Codes = np.full(len(items), UNLABELLED, dtype=np.int8)
-        self.conflict: Mask = np.zeros(len(items), dtype=np.bool_)
-        self.coders: Array = np.zeros(len(items), dtype=np.int16)
+        self.judged_by: dict[str, Mask] = {}  # reviewer → where they gave a verdict, skipped rows included
+        self.notes: list[str] = []  # what was left out of the log, in sentences
+        self.decided: Codes = np.full(len(items), UNLABELLED, dtype=np.int8)  # position of the label that people gave
+        self.conflict: Mask = np.zeros(len(items), dtype=np.bool_)  # where people differ
+        self.coders: Array = np.zeros(len(items), dtype=np.int16)  # how many people gave a label
 
     @classmethod
     def read(

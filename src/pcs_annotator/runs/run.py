@@ -29,8 +29,7 @@ from pcs_annotator.judging.promising.certificate import Certificate, fingerprint
 from pcs_annotator.runs import ask, drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings
-from pcs_annotator.runs.files.runs import RunFolder, read_origin
-from pcs_annotator.runs.files.whole_table import read_whole
+from pcs_annotator.runs.files.runs import RunFolder, read_origin, read_whole
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
@@ -51,12 +50,7 @@ SAMPLED = "rows"
 
 
 class Run:
-    """A run folder, of which every part is read when it is first needed.
-
-    Attributes:
-        folder: The folder.
-        config: The settings of the run.
-    """
+    """A run folder, of which every part is read when it is first needed."""
 
     def __init__(self, folder: RunFolder, config: Config, **parts: Any) -> None:
         """Take a run whose `parts`, such as `dataset` and `answers`, may be in memory already."""

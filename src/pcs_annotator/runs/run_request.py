@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pcs_annotator.asking.batches.batches import BatchSettings
 from pcs_annotator.asking.ledger.lock import Say, warn_user
 from pcs_annotator.base.errors import PcsError
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs import ledgers, resolve_config
-from pcs_annotator.runs.batch.batches import BatchSettings
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import CommandSettings, Config
-from pcs_annotator.tables import sources, tables
+from pcs_annotator.tables import sources
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
-from pcs_annotator.tables.table_stream import Shard, TableStream
+from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.tabular import table_stem
 
 if TYPE_CHECKING:
@@ -29,31 +29,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest(CommandSettings):
-    """What to run.
+    """What to run."""
 
-    Attributes:
-        data: The user's table: a path, a pattern or an address; or the table itself.
-        folder: The run folder.
-        config: Settings, including those of the command line.
-        progress: Whether to show progress.
-        format: Format of labels in a file without an extension, and on standard output: `csv`, `tsv` or `jsonl`.
-        ask: Whether models may be called; otherwise, only answers in the ledger are used.
-        environment: Keys and base URLs; None for those of the process and of `.env`.
-        own: The objects that some names of models and relations stand for.
-        announce: Called with the questions that were chosen, before they are asked.
-        say: Called with whom the run waits for, and where an earlier ledger is kept.
-    """
-
-    data: Path | str | pa.Table
-    folder: Path
-    config: Config
-    progress: bool = False
+    data: Path | str | pa.Table  # the user's table: a path, a pattern or an address; or the table itself
+    folder: Path  # the run folder
+    config: Config  # settings, including those of the command line
+    progress: bool = False  # whether to show progress
+    # format of labels in a file without an extension, and on standard output: `csv`, `tsv` or `jsonl`
     format: str = "csv"
-    ask: bool = True
+    # keys and base URLs; None for those of the process and of `.env`
     environment: Mapping[str, str] | None = field(default=None, repr=False)
+    # the objects that some names of models and relations stand for
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)
+    # called with the questions that were chosen, before they are asked
     announce: Callable[[DefaultPanel], None] | None = None
-    say: Say = warn_user
+    say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept
 
     def batches(self, executor: str) -> BatchSettings | None:
         """Return how to ask in batches; None if another executor asks."""
@@ -69,9 +59,8 @@ class RunRequest(CommandSettings):
 
     def open_data(self) -> TableStream:
         """Open the user's table, to be read in chunks."""
-        shard = Shard.parse(self.shard) if self.shard else None
         columns = resolve_config.columns_of(self.config)
-        return sources.open_stream(self.data, columns, self.limit, shard, self.reading())
+        return sources.open_stream(self.data, columns, self.limit, self.reading())
 
     def reading(self) -> Reading:
         """Return how to read the table: as the settings say; if they say nothing, as in an earlier run over it."""
@@ -82,10 +71,6 @@ class RunRequest(CommandSettings):
                 if earlier.start.get("data") == str(self.data):
                     return resolve_config.reading_of(earlier.config)
         return given
-
-    def read_data(self, stream: TableStream | None = None) -> tables.Dataset:
-        """Read all rows of the user's table."""
-        return (stream or self.open_data()).read()
 
     def support(self, config: Config, items: Sequence[Item]) -> Support:
         """Return what tells which questions the models can answer about some texts."""

@@ -13,9 +13,9 @@ from functools import cache
 from inspect import signature
 from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
 
+from pcs_annotator.base.fields import TABLES, Section, Setting, setting, settings_in
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.runs.fields import TABLES, Section, Setting, setting, settings_in
 
 T = TypeVar("T")
 LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens", "prices")
@@ -76,7 +76,6 @@ class AskSettings(Section):
         models: Models to ask, as provider:model; at least one.
         answers: Keep the probability of every label, from models that give log-probabilities (graded), or the label
             only (hard); auto is graded, except that hard answers already paid for are kept.
-        letters: Whether labels are listed as A, B, C … and answered by letter instead of by name.
         questions: Relations to ask a model under, in a table `[ask.questions]` with a list per `provider:model`; a
             model that is not listed is asked under all.
         draws: How many times each question is asked.
@@ -101,7 +100,6 @@ class AskSettings(Section):
 
     models: tuple[str, ...] = setting((), "--model MODEL")
     answers: Literal["auto", "graded", "hard"] = setting("auto", "--answers")
-    letters: bool = False
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     draws: int = setting(1, "--draws N", least=1)
     concurrency: int | None = setting(None, "--concurrency N", least=1)
@@ -198,10 +196,8 @@ class CommandSettings:
 
     Attributes:
         limit: Use only the first N rows.
-        shard: Use only the Ith of N equal parts of the rows, with a run folder for each; pcs merge puts them together.
         to_label: Write N rows to to_label.csv for a person to label, if nothing can be promised yet.
         spreadsheet_safe: Put an apostrophe before cells that a spreadsheet would run as a formula.
-        excel: For Excel: a .csv file that you name has the delimiter and decimal sign of this computer.
         gold_wins: Accept gold labels that contradict each other; yours win over those of the data.
         replace: Keep what is in the way under a dated name, and start anew.
         fresh: Ask everything again, and pay again; the old ledger is kept.
@@ -209,10 +205,8 @@ class CommandSettings:
     """
 
     limit: int | None = setting(None, "--limit N", least=1)
-    shard: str = setting("", "--shard I/N")
     to_label: int = setting(30, "--to-label N", least=0)
     spreadsheet_safe: bool = setting(False, "--spreadsheet-safe")
-    excel: bool = setting(False, "--excel")
     gold_wins: bool = setting(False, "--gold-wins")
     replace: bool = setting(False, "--replace")
     fresh: bool = setting(False, "--fresh")
@@ -283,7 +277,6 @@ class RunSettings(SpendingSettings, total=False):
     per_label: bool | None
     sets: bool | None
     limit: int | None
-    shard: str
     to_label: int
     spreadsheet_safe: bool
     gold_wins: bool

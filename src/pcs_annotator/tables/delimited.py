@@ -8,20 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.tables.table_files import (
-    BLOCK,
-    USUAL_BLOCK,
-    Contents,
-    Dialect,
-    TextFile,
-    schema_of_texts,
-)
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from pcs_annotator.tables import table_files
+from pcs_annotator.tables.arrow import arrow_csv, pa
+from pcs_annotator.tables.encodings import UTF8
+from pcs_annotator.tables.table_files import Contents, Dialect, TextFile
 
 USUAL = ",;\t|"
 """Delimiters, the most usual first."""
@@ -37,21 +30,13 @@ _EMPTY_LINES = re.compile(r"[\r\n]*")
 
 
 class Header(NamedTuple):
-    """The beginning of a CSV file.
+    """The beginning of a CSV file."""
 
-    Attributes:
-        names: Its columns.
-        skip: How many lines come before the first row, the header and empty ones included.
-        delimiter: What separates cells.
-        quoted: Whether cells can be in quotes.
-        dialect: How another file is written alike.
-    """
-
-    names: list[str]
-    skip: int
-    delimiter: str
-    quoted: bool
-    dialect: Dialect
+    names: list[str]  # its columns
+    skip: int  # how many lines come before the first row, the header and empty ones included
+    delimiter: str  # what separates cells
+    quoted: bool  # whether cells can be in quotes
+    dialect: Dialect  # how another file is written alike
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,25 +54,20 @@ class CsvFile(TextFile):
             header = self._header()
             if not header.names:
                 raise EOFError("it has no header line")
-        return Contents(schema_of_texts(header.names, self.name), None, header.dialect, self._note())
+        return Contents(table_files.schema_of_texts(header.names, self.name), None, header.dialect, self._note())
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""
-        import pyarrow as pa
-
         given = 0
         with self._explained():
             try:
-                for table in self._parsed(USUAL_BLOCK, schema.names, skip=0):
+                for table in self._parsed(table_files.USUAL_BLOCK, schema.names, skip=0):
                     yield table
                     given += len(table)
             except pa.ArrowInvalid:  # perhaps because a row is longer than a block
-                yield from self._parsed(BLOCK, schema.names, skip=given)
+                yield from self._parsed(table_files.BLOCK, schema.names, skip=given)
 
     def _parsed(self, block: int, wanted: Sequence[str], skip: int) -> Iterator[pa.Table]:
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
         ragged: list[Any] = []
         header = self._header()
         names = header.names
@@ -128,7 +108,7 @@ class CsvFile(TextFile):
         with io.TextIOWrapper(self._utf8(), encoding="utf-8-sig", newline="") as lines:
             start = lines.read(SAMPLE)
             if not re.search(r"[\r\n]", start):
-                start += lines.readline(BLOCK) + lines.read(SAMPLE)
+                start += lines.readline(table_files.BLOCK) + lines.read(SAMPLE)
             whole = not lines.read(1)
         told = _TOLD.match(start)
         begin = _EMPTY_LINES.match(start, told.end() if told else 0).end()  # type: ignore[union-attr]  # it matches all
@@ -143,8 +123,7 @@ class CsvFile(TextFile):
             quoted=delimiter != NO_DELIMITER or _quotes_match(sample, whole=whole),
             dialect=Dialect(
                 delimiter="," if delimiter == NO_DELIMITER else delimiter,
-                encoding=encoding.name,
-                bom=encoding.bom,
+                bom=encoding.bom or encoding.name != UTF8,
                 line_end="\r\n" if line.endswith("\r\n") else "\n",
                 quote_all=bool(names) and line.rstrip("\r\n") == delimiter.join(f'"{name}"' for name in names),
             ),

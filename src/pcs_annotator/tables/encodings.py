@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import io
 import re
 import unicodedata
 from collections import Counter
@@ -71,17 +70,11 @@ _NAMES: Mapping[str, str] = {
 
 
 class Encoding(NamedTuple):
-    """The encoding of a file.
+    """The encoding of a file."""
 
-    Attributes:
-        name: As Python calls it.
-        bom: Whether the file begins with a byte order mark.
-        guessed: Whether neither the file nor the user says it.
-    """
-
-    name: str = UTF8
-    bom: bool = False
-    guessed: bool = False
+    name: str = UTF8  # as Python calls it
+    bom: bool = False  # whether the file begins with a byte order mark
+    guessed: bool = False  # whether neither the file nor the user says it
 
     @property
     def shown(self) -> str:
@@ -258,36 +251,3 @@ def _misplaced(before: str, one: str, after: str) -> bool:
     if one.isalpha():
         return one.isupper() and before.islower()
     return one != "’" and before.isalpha() and after.isalpha() and one in _MARKS
-
-
-class Utf8Stream(io.RawIOBase):
-    """A stream of bytes in another encoding as UTF-8, without the byte order mark."""
-
-    def __init__(self, stream: Any, encoding: str) -> None:
-        self._stream = stream
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._ready = b""
-        self._begun = False
-
-    def readable(self) -> bool:
-        """It can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with what can be read."""
-        while not self._ready:
-            block = self._stream.read(BLOCK)
-            text = self._decoder.decode(block, final=not block)
-            if text and not self._begun:
-                text, self._begun = text.removeprefix("\ufeff"), True
-            self._ready = text.encode(UTF8, "replace")
-            if not block:
-                break
-        size = min(len(buffer), len(self._ready))
-        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
-        return size
-
-    def close(self) -> None:
-        """Close the stream below, too."""
-        self._stream.close()
-        super().close()

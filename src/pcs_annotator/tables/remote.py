@@ -9,25 +9,19 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import MissingPackage, PcsError, TableError
 from pcs_annotator.base.text import first_line
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import has_wildcards
 
 WEB = ("http://", "https://")
 
 
 class RemoteFile(NamedTuple):
-    """A file at an address.
+    """A file at an address."""
 
-    Attributes:
-        address: Where it is; without what follows a question mark, which may be a key.
-        size: Its size in bytes.
-        open: Opens it as a pyarrow file.
-        version: Returns what changes whenever the file does.
-    """
-
-    address: str
-    size: int
-    open: Callable[[], Any]
-    version: Callable[[], str]
+    address: str  # where it is; without what follows a question mark, which may be a key
+    size: int  # its size in bytes
+    open: Callable[[], Any]  # opens it as a pyarrow file
+    version: Callable[[], str]  # returns what changes whenever the file does
 
 
 def find_remote(address: str) -> tuple[Sequence[RemoteFile], bool]:
@@ -48,8 +42,6 @@ def _sorted(system: Any, listed: Iterable[Mapping[str, Any]]) -> Sequence[Remote
 
 
 def _remote_file(system: Any, about: Mapping[str, Any], shown: str) -> RemoteFile:
-    import pyarrow as pa
-
     path = about["name"]
 
     def version() -> str:

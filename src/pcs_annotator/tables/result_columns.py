@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,42 +13,29 @@ from pcs_annotator.core import result_names
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import as_arrow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SCORE_DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Results:
-    """The results of some rows.
+    """The results of some rows."""
 
-    Attributes:
-        labels: The label set.
-        label: The label of every row; null where there is none.
-        decision: The decision about every row.
-        reason: Why.
-        confidence: Probability that the label is right; nan where there is none.
-        scores: The score of every label, `[row, label]`.
-        probabilities: The probability of every label, likewise, with nan where there is none; None if nothing has one.
-        sets: The labels that cannot be ruled out, separated by `|`; None if such sets were not requested.
-    """
-
-    labels: Sequence[str]
-    label: pa.Array
-    decision: Sequence[str | None]
-    reason: Sequence[str]
-    confidence: Floats
-    scores: Floats
+    labels: Sequence[str]  # the label set
+    label: pa.Array  # the label of every row; null where there is none
+    decision: Sequence[str | None]  # the decision about every row
+    reason: Sequence[str]  # why
+    confidence: Floats  # probability that the label is right; nan where there is none
+    scores: Floats  # the score of every label, `[row, label]`
+    # the probability of every label, likewise, with nan where there is none; None if nothing has one
     probabilities: Floats | None = None
+    # the labels that cannot be ruled out, separated by `|`; None if such sets were not requested
     sets: pa.Array | None = None
 
     def columns(self) -> dict[str, pa.Array]:
         """Return name → values of the columns."""
-        import pyarrow as pa
-
         found = {
             result_names.LABEL: self.label,
             result_names.CONFIDENCE: _numbers(self.confidence),
@@ -65,15 +51,11 @@ class Results:
 
 
 def _numbers(values: Floats) -> pa.Array:
-    import pyarrow as pa
-
     return pa.array(values.round(SCORE_DECIMALS), pa.float64(), from_pandas=True)  # nan becomes null
 
 
 def result_schema(labels: Sequence[str], *, probable: bool, sets: bool) -> pa.Schema:
     """Return the schema of `Results.columns`: with probabilities, with sets, or without."""
-    import pyarrow as pa
-
     nothing, texts = np.empty((0, len(labels))), pa.array([], pa.string())
     columns = Results(
         labels=labels,
@@ -99,8 +81,6 @@ def with_outcomes(
 
     A table with several rows per item is replaced by one with only an `id` column.
     """
-    import pyarrow as pa
-
     given = list(outcomes)
     arrow = as_arrow(table)
     if len(arrow) != len(given):
@@ -132,16 +112,7 @@ def people_columns(
     found: Sequence[str | None],
     labels: Sequence[str],
 ) -> dict[str, pa.Array]:
-    """Return verdict, reviewer and final label of rows that people reviewed.
-
-    Args:
-        people: What people said about every row.
-        gold: The gold label of every row; nothing if none has one.
-        found: The models' label of every row.
-        labels: The label set.
-    """
-    import pyarrow as pa
-
+    """Return verdict, reviewer and final label of rows: what people said, else gold, else what the models `found`."""
     spelled = {label.casefold(): label for label in labels}
     known = [one and spelled.get(one.casefold()) for one in gold] or [None] * len(found)
     deciding = [one and one.deciding for one in people]

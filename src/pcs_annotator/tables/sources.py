@@ -17,20 +17,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcs_annotator.base.errors import MissingPackage, PcsWarning, TableError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.core.arrays import is_column
 from pcs_annotator.core.task import Item
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import AS_FOUND, PARQUET, Reading, ending_of, refuse_repeated
 from pcs_annotator.tables.table_parts import open_parts, source_name
-from pcs_annotator.tables.table_stream import Shard, TableStream
+from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.tables import Columns, Dataset, find_columns
 from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, text_column, texts_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NEWS_LABELS = ("fake", "real")
 ARTICLE = "news content.json"
@@ -61,7 +59,6 @@ def open_stream(
     spec: Path | str | pa.Table,
     columns: Columns,
     limit: int | None = None,
-    shard: Shard | None = None,
     reading: Reading = AS_FOUND,
 ) -> TableStream:
     """Return the texts of a source, to be read in chunks; a look at its columns is all that is read here.
@@ -75,14 +72,13 @@ def open_stream(
             `hf:OWNER/NAME@SPLIT` from Hugging Face; or a table in memory.
         columns: Names of the columns for texts, ids and gold, as far as known.
         limit: Maximum number of rows; None for all.
-        shard: Which of these rows; None for all.
         reading: Encoding, sheet or table, where the file does not show it.
     """
     if not isinstance(spec, Path | str):
-        return TableStream.of(spec, name_in_memory(spec), columns, limit, shard)
+        return TableStream.of(spec, name_in_memory(spec), columns, limit)
     if is_public_set(spec):
         layout, _, place = str(spec).partition(":")
-        return TableStream.of(_LOADERS[layout](place), str(spec), columns, limit, shard)
+        return TableStream.of(_LOADERS[layout](place), str(spec), columns, limit)
     files, (schema, rows, dialect, _) = open_parts(spec, limit, reading)
     name = source_name(spec)
     refuse_repeated(schema.names, name)
@@ -97,7 +93,6 @@ def open_stream(
         parquet=ending_of(files[0].name).kind in PARQUET,
         dialect=dialect,
         limit=limit,
-        shard=shard,
     )
 
 
@@ -119,8 +114,6 @@ def _read_fakenewsnet(place: str) -> pa.Table:
     gold, because nothing in the text tells the two apart. Rows are in a fixed order that mixes sites and labels, so
     that the first N rows are a sample of all.
     """
-    import pyarrow as pa
-
     folder = Path(place)
     rows = [*_from_tables(folder), *_from_articles(folder)]
     if not rows:
@@ -264,8 +257,6 @@ def _with_class_names(table: pa.Table, features: Any) -> pa.Table:
 
 
 def _with_gold(table: pa.Table, gold: list[str | None]) -> pa.Table:
-    import pyarrow as pa
-
     if "gold" in table.column_names:
         table = table.drop_columns(["gold"])
     return table.append_column("gold", pa.array(gold, pa.string()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
+import re
 import warnings
 import zlib
 from abc import ABC, abstractmethod
@@ -12,22 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.base.text import first_line
-from pcs_annotator.tables.encodings import UTF8, Encoding, NotText, Utf8Stream, find_encoding
-from pcs_annotator.tables.file_signatures import HEAD, kind_of, other_kind
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from pcs_annotator.tables.arrow import pa
+from pcs_annotator.tables.encodings import BOMS, UTF8, Encoding, NotText, find_encoding
 
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
 TEXTS = (".csv", ".tsv", ".tab", ".txt", ".json", *JSON_LINES)
-ARROW = (".arrow", ".feather", ".ipc")
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
-ENDINGS = (*TEXTS, *PARQUET, *ARROW, *WORKBOOKS)
+ENDINGS = (*TEXTS, *PARQUET, *WORKBOOKS)
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 STDIO = PurePath("-")
 """Standard input or output instead of a file."""
@@ -43,36 +39,22 @@ USUAL_BLOCK = 1 * 1024**2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How a CSV file is written, so that labels can be written alike.
-
-    Attributes:
-        delimiter: What stands between two cells.
-        encoding: Its encoding, as Python calls it; without the byte order mark (`utf-8`, never `utf-8-sig`).
-        bom: Whether it begins with a byte order mark.
-        line_end: What ends a row.
-        quote_all: Whether all cells are in quotes, rather than those that need them.
-        decimal: The decimal sign of the numbers that are written.
-    """
+    """How a CSV file is written, so that labels can be written alike."""
 
     delimiter: str = ","
-    encoding: str = "utf-8"
+    # whether it begins with a byte order mark, or has another encoding than UTF-8: what is written alike is in UTF-8,
+    # with a mark that spreadsheets recognise
     bom: bool = False
     line_end: str = "\n"
-    quote_all: bool = False
-    decimal: str = "."
+    quote_all: bool = False  # whether all cells are in quotes, rather than those that need them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How a user's table is to be read, where it does not show that itself.
+    """How a user's table is to be read, where it does not show that itself."""
 
-    Attributes:
-        encoding: The encoding of its texts, such as `windows-1252`; empty to guess it.
-        sheet: The sheet of a workbook, by name or by number from 1; empty for the first with a header and rows.
-    """
-
-    encoding: str = ""
-    sheet: str = ""
+    encoding: str = ""  # the encoding of its texts, such as `windows-1252`; empty to guess it
+    sheet: str = ""  # the sheet of a workbook, by name or by number from 1; empty for the first with a header and rows
 
 
 AS_FOUND = Reading()
@@ -80,19 +62,12 @@ AS_FOUND = Reading()
 
 
 class Contents(NamedTuple):
-    """What can be known about a file before its rows are read.
+    """What can be known about a file before its rows are read."""
 
-    Attributes:
-        schema: Names and types of its columns.
-        rows: Number of its rows; None if only reading them tells.
-        dialect: How it is written, if it is a CSV file.
-        note: What was guessed about it, such as "is read as Windows-1252"; empty if nothing was.
-    """
-
-    schema: pa.Schema
-    rows: int | None
-    dialect: Dialect | None = None
-    note: str = ""
+    schema: pa.Schema  # names and types of its columns
+    rows: int | None  # number of its rows; None if only reading them tells
+    dialect: Dialect | None = None  # how it is written, if it is a CSV file
+    note: str = ""  # what was guessed about it, such as "is read as Windows-1252"; empty if nothing was
 
 
 def split_name(path: PurePath) -> tuple[str, str]:
@@ -124,32 +99,102 @@ def ending_of(name: str) -> Ending:
     return Ending((path.with_suffix("") if compression else path).suffix.lower(), compression)
 
 
+HEAD = 4096
+"""How many of its first bytes tell the format of a file."""
+_MAGIC: Mapping[bytes, str] = {
+    b"\x1f\x8b": ".gz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"SQLite format 3\0": ".sqlite",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ".xls",
+    b"FEA1": ".arrow",
+    b"%PDF": ".pdf",
+}
+_RENAME: Mapping[str, str] = {
+    ".gz": "compressed with gzip",
+    ".zst": "compressed with Zstandard",
+    ".parquet": "a Parquet file",
+    ".xls": "an old Excel workbook, or an Excel workbook with a password",
+    ".xlsx": "an Excel workbook",
+    ".ods": "an OpenDocument spreadsheet",
+    ".json": "a list in JSON",
+    ".jsonl": "JSON with one object per line",
+    ".csv": "a text file",
+}
+"""Kinds that are read under another extension."""
+_CONVERT: Mapping[str, str] = {
+    ".arrow": "an Arrow or Feather file: write it as Parquet: df.to_parquet('texts.parquet')",
+    ".sqlite": "an SQLite database: export its table: sqlite3 -header -csv FILE 'SELECT * FROM name' > texts.csv",
+    ".duckdb": "a DuckDB database: export its table: duckdb FILE \"COPY name TO 'texts.parquet'\"",
+    ".zip": "a ZIP archive: unpack it, and name a file in it",
+    ".pdf": "a PDF document: save its table as .xlsx or .csv",
+    ".html": "a web page, whatever its extension says: open it in a spreadsheet and save it as .xlsx",
+}
+_FAMILIES = (
+    {".xlsx", ".xlsm"},
+    {".parquet", ".pq"},
+    {".jsonl", ".ndjson"},
+    {".csv", ".tsv", ".tab", ".txt"},
+)
+_KNOWN = {*_RENAME, *(ending for family in _FAMILIES for ending in family)}
+
+
+def kind_of(head: bytes) -> str:
+    """Return the extension that suits the first bytes of a file; `.csv` for a text that is nothing else.
+
+    >>> kind_of(b"PAR1"), kind_of(b'{"text": "Hello"}'), kind_of(b"id;text")
+    ('.parquet', '.jsonl', '.csv')
+    """
+    found = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
+    if found:
+        return found
+    if head[8:12] == b"DUCK":
+        return ".duckdb"
+    if head.startswith(b"PK\x03\x04"):
+        if b"opendocument.spreadsheet" in head[:200]:
+            return ".ods"
+        return ".xlsx" if b"xl/" in head or b"[Content_Types].xml" in head else ".zip"
+    return _kind_of_text(head)
+
+
+def _kind_of_text(head: bytes) -> str:
+    encoding = next((name for bom, name in BOMS if head.startswith(bom)), "latin-1")
+    text = head.decode(encoding, "ignore").lstrip("\ufeff \t\r\n")
+    if re.match(r"\[\s*[{\]]", text):
+        return ".json"
+    if re.match(r'\{\s*["}]', text):
+        return ".jsonl"
+    return ".html" if re.match(r"<(!doctype html|html|table|\?xml)", text, re.IGNORECASE) else ".csv"
+
+
+def other_kind(kind: str, ending: str) -> str:
+    """Return what a file of some kind is, and what to do, if its extension says otherwise; empty if not."""
+    if kind in _CONVERT:
+        return _CONVERT[kind]
+    if kind == ending or any({kind, ending} <= family for family in _FAMILIES):
+        return ""
+    if (kind == ".csv" and ending in (".json", ".jsonl", ".ndjson")) or ending not in _KNOWN:  # then it is damaged
+        return ""
+    return f"{_RENAME[kind]}, not what its extension says: rename it so that it ends in {kind}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile(ABC):
-    """A file of a table, wherever it is.
-
-    Attributes:
-        name: Its name in messages.
-        size: Its size in bytes.
-        open: Opens it as a pyarrow file.
-        version: Returns what changes whenever the file does.
-        compression: How it is compressed; None if it is not, or if its format has its own.
-        remote: Whether it is on another machine.
-        reading: How it is to be read.
-    """
+    """A file of a table, wherever it is."""
 
     kind: ClassVar[str]
     """What messages call its format."""
     has_compression: ClassVar[bool] = False
     """Whether the format compresses on its own."""
 
-    name: str
-    size: int
-    open: Callable[[], Any]
-    version: Callable[[], str]
-    compression: str | None = None
-    remote: bool = False
-    reading: Reading = AS_FOUND
+    name: str  # its name in messages
+    size: int  # its size in bytes
+    open: Callable[[], Any]  # opens it as a pyarrow file
+    version: Callable[[], str]  # returns what changes whenever the file does
+    compression: str | None = None  # how it is compressed; None if it is not, or if its format has its own
+    remote: bool = False  # whether it is on another machine
+    reading: Reading = AS_FOUND  # how it is to be read
 
     @property
     def packed(self) -> bool:
@@ -176,15 +221,11 @@ class TableFile(ABC):
         return found
 
     def _stream(self) -> Any:
-        import pyarrow as pa
-
         raw = self.open()
         return raw if self.compression is None else pa.CompressedInputStream(raw, self.compression)
 
     def _seekable(self) -> Any:
         """Open it to be read in any order."""
-        import pyarrow as pa
-
         return self.open() if self.compression is None else pa.BufferReader(self._read_all())
 
     def _refuse_other_kind(self) -> None:
@@ -197,8 +238,6 @@ class TableFile(ABC):
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Turn what goes wrong while reading into an error that names the file and the remedy."""
-        import pyarrow as pa
-
         try:
             yield
         except FileNotFoundError as error:
@@ -240,7 +279,7 @@ class TextFile(TableFile):
     def _utf8(self) -> Any:
         """Open the file as a stream of UTF-8, whatever its own encoding."""
         name = self._encoding().name
-        return self._stream() if name == UTF8 else io.BufferedReader(Utf8Stream(self._stream(), name))
+        return self._stream() if name == UTF8 else pa.transcoding_input_stream(self._stream(), name, UTF8)
 
 
 def say_notes(notes: Mapping[str, str]) -> None:
@@ -253,8 +292,6 @@ def say_notes(notes: Mapping[str, str]) -> None:
 
 def gathered(tables: Iterable[pa.Table], schema: pa.Schema, name: str, *, packed: bool) -> pa.Table:
     """Return all rows as one table; what was compressed and turns out too large for memory is an error."""
-    import pyarrow as pa
-
     found, rows, size = list[pa.Table](), 0, 0
     for table in tables:
         found.append(table)
@@ -280,8 +317,6 @@ def refuse_repeated(names: Sequence[str], table: str) -> None:
 
 def schema_of_texts(names: Sequence[str], table: str) -> pa.Schema:
     """Return the schema of a table in which all cells are texts; too many columns or a repeated name are an error."""
-    import pyarrow as pa
-
     if len(names) > MOST_COLUMNS:
         raise TableError(
             f"{table} has {len(names):,} columns, at most {MOST_COLUMNS:,} are read: one row per text is needed"

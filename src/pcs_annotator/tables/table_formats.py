@@ -1,4 +1,4 @@
-"""Formats of tables, read in batches: JSON Lines, JSON, Parquet and Arrow; and which class reads which file."""
+"""Formats of tables, read in batches: JSON Lines, JSON and Parquet; and which class reads which file."""
 
 from __future__ import annotations
 
@@ -13,33 +13,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.base.text import first_line
+from pcs_annotator.tables import table_files
+from pcs_annotator.tables.arrow import pa, parquet
 from pcs_annotator.tables.delimited import CsvFile
-from pcs_annotator.tables.file_signatures import HEAD, kind_of
-from pcs_annotator.tables.table_files import (
-    ARROW,
-    AS_FOUND,
-    BLOCK,
-    JSON_LINES,
-    PARQUET,
-    TEXTS,
-    USUAL_BLOCK,
-    WORKBOOKS,
-    Contents,
-    Reading,
-    TableFile,
-    TextFile,
-    ending_of,
-    refuse_repeated,
-    schema_of_texts,
-)
-from pcs_annotator.tables.workbooks import WorkbookFile
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from pcs_annotator.tables.sheets import WorkbookFile
+from pcs_annotator.tables.table_files import AS_FOUND, Contents, Reading, TableFile, TextFile
 
 BATCH_ROWS = 10_000
 PAGE_BUFFER = 256 * 1024
@@ -56,11 +38,11 @@ def table_file(
     reading: Reading = AS_FOUND,
 ) -> TableFile:
     """Return a file of a table; its extension says how to read it, or its first bytes if that is unknown."""
-    ending = ending_of(name)
+    ending = table_files.ending_of(name)
     kind = _KINDS.get(ending.kind)
     if kind is None:
         with open() as raw:
-            kind = _KINDS.get(kind_of(raw.read(HEAD)), CsvFile)
+            kind = _KINDS.get(table_files.kind_of(raw.read(table_files.HEAD)), CsvFile)
     for option, value, kinds, what in (
         ("--encoding", reading.encoding, TextFile, "is not a text file"),
         ("--sheet", reading.sheet, WorkbookFile, "has no sheets"),
@@ -73,8 +55,6 @@ def table_file(
 
 def local_file(path: Path, name: str = "", reading: Reading = AS_FOUND) -> TableFile:
     """Return a file on this machine, called `name` in messages; one that cannot be a table is an error."""
-    import pyarrow as pa
-
     # os.path accepts a name that is too long for any file; Path raises an error
     if os.path.isdir(path):
         raise TableError(f"{path} is a folder: name a CSV, Excel, JSON or Parquet file in it")
@@ -110,7 +90,7 @@ class JsonLinesFile(TextFile):
             rows += 1
             if not row.keys() <= names.keys():
                 names.update(dict.fromkeys(row))
-        return Contents(schema_of_texts(list(names), self.name), rows, note=self._note())
+        return Contents(table_files.schema_of_texts(list(names), self.name), rows, note=self._note())
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""
@@ -119,7 +99,7 @@ class JsonLinesFile(TextFile):
         for row, length in self._rows(json.loads):
             batch.append(row)
             size += length
-            if len(batch) == BATCH_ROWS or size > USUAL_BLOCK:
+            if len(batch) == BATCH_ROWS or size > table_files.USUAL_BLOCK:
                 yield _table_of(batch, schema, self.name)
                 batch, size = [], 0
         if batch:
@@ -129,7 +109,7 @@ class JsonLinesFile(TextFile):
         """Yield every row with the length of its line."""
         row = 0
         with self._explained(), io.TextIOWrapper(self._utf8(), encoding="utf-8-sig") as lines:
-            for number, line in enumerate(iter(partial(lines.readline, BLOCK), ""), 1):
+            for number, line in enumerate(iter(partial(lines.readline, table_files.BLOCK), ""), 1):
                 if line.isspace():
                     continue
                 row += 1
@@ -192,8 +172,6 @@ _ESCAPED_HALF = re.compile(r"\\u[dD]")
 
 
 def _table_of(rows: Sequence[dict[str, Any]], schema: pa.Schema, name: str) -> pa.Table:
-    import pyarrow as pa
-
     columns = [[_as_cell(row.get(key)) for row in rows] for key in schema.names]
     try:
         return pa.table(columns, schema=schema)
@@ -229,75 +207,32 @@ class ParquetFile(TableFile):
 
     def contents(self, limit: int | None = None) -> Contents:
         """Return what its footer says."""
-        from pyarrow import parquet
-
         self._refuse_empty()
         with self._explained(), self._seekable() as raw:
             file = parquet.ParquetFile(raw)
             schema, rows = file.schema_arrow, file.metadata.num_rows
-        refuse_repeated(schema.names, self.name)
+        table_files.refuse_repeated(schema.names, self.name)
         return Contents(schema, rows)
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
         with self._explained(), self._seekable() as raw:
             # at an address, each read is a request: few large ones are better
             buffer = 0 if self.remote else PAGE_BUFFER
             file = parquet.ParquetFile(raw, buffer_size=buffer, pre_buffer=self.remote, page_checksum_verification=True)
             about = file.metadata
             size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
-            rows = max(1, min(BATCH_ROWS, about.num_rows * USUAL_BLOCK // max(size, 1)))
+            rows = max(1, min(BATCH_ROWS, about.num_rows * table_files.USUAL_BLOCK // max(size, 1)))
             for group in range(about.num_row_groups):  # one after the other, in case that a later one is damaged
                 for batch in file.iter_batches(rows, [group], schema.names, use_threads=False):
                     table = pa.Table.from_batches([batch]).select(schema.names)
                     yield table if table.schema == schema else table.cast(schema)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArrowFile(TableFile):
-    """An Arrow file, also called Feather, or an Arrow stream; read as it was written, a batch at a time."""
-
-    kind: ClassVar[str] = "Arrow"
-    has_compression: ClassVar[bool] = True
-
-    def contents(self, limit: int | None = None) -> Contents:
-        """Return what its header says."""
-        self._refuse_empty()
-        with self._explained(), self._seekable() as raw:
-            schema = _arrow_reader(raw).schema
-        refuse_repeated(schema.names, self.name)
-        return Contents(schema, None)
-
-    def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yield the rows."""
-        import pyarrow as pa
-
-        with self._explained(), self._seekable() as raw:
-            reader = _arrow_reader(raw)
-            one_by_one = (
-                map(reader.get_batch, range(reader.num_record_batches)) if hasattr(reader, "get_batch") else reader
-            )
-            for batch in one_by_one:
-                table = pa.Table.from_batches([batch]).select(schema.names)
-                yield table if table.schema == schema else table.cast(schema)
-
-
-def _arrow_reader(raw: Any) -> Any:
-    import pyarrow as pa
-
-    magic = raw.read(6)
-    raw.seek(0)
-    return pa.ipc.open_file(raw) if magic == b"ARROW1" else pa.ipc.open_stream(raw)
-
-
 _KINDS: dict[str, type[TableFile]] = {
-    **dict.fromkeys(TEXTS, CsvFile),
-    **dict.fromkeys(JSON_LINES, JsonLinesFile),
+    **dict.fromkeys(table_files.TEXTS, CsvFile),
+    **dict.fromkeys(table_files.JSON_LINES, JsonLinesFile),
     ".json": JsonFile,
-    **dict.fromkeys(PARQUET, ParquetFile),
-    **dict.fromkeys(ARROW, ArrowFile),
-    **dict.fromkeys(WORKBOOKS, WorkbookFile),
+    **dict.fromkeys(table_files.PARQUET, ParquetFile),
+    **dict.fromkeys(table_files.WORKBOOKS, WorkbookFile),
 }

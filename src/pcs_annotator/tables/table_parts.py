@@ -11,30 +11,15 @@ from collections.abc import Iterable, Sequence
 from glob import glob
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.tables.file_signatures import HEAD, kind_of
+from pcs_annotator.base.text import first_line
+from pcs_annotator.tables import table_files
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.remote import find_remote, shown_address
-from pcs_annotator.tables.table_files import (
-    ARROW,
-    AS_FOUND,
-    COMPRESSIONS,
-    PARQUET,
-    STDIO,
-    TEXTS,
-    Contents,
-    Dialect,
-    Reading,
-    TableFile,
-    ending_of,
-    say_notes,
-)
+from pcs_annotator.tables.table_files import AS_FOUND, Contents, Reading, TableFile
 from pcs_annotator.tables.table_formats import JsonLinesFile, local_file, table_file
 from pcs_annotator.tables.tabular import has_wildcards, is_address
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def open_parts(
@@ -50,7 +35,7 @@ def open_parts(
             folder = str(spec).rstrip("/") if not has_wildcards(str(spec)) else os.path.dirname(str(spec)) or "."
             raise TableError(
                 f"{source_name(spec)} has {first.kind} and {second.kind} files ({first.name}, {second.name}): "
-                f"choose one kind with a pattern such as '{folder}/*{ending_of(first.name).kind}'"
+                f"choose one kind with a pattern such as '{folder}/*{table_files.ending_of(first.name).kind}'"
             )
     return _with_contents(spec, files, limit)
 
@@ -70,7 +55,7 @@ def _find(spec: Path | str, reading: Reading) -> Sequence[TableFile]:
     if is_address(spec):
         return _find_remote(str(spec), reading)
     path = Path(spec)
-    if path == STDIO:
+    if path == table_files.STDIO:
         return [_spooled_stdin(reading)]
     if os.path.isdir(path):
         names = _tables_among(os.listdir(path), path)
@@ -98,8 +83,6 @@ def _spooled_stdin(reading: Reading) -> TableFile:
 
     It is removed when this process ends. Its name in messages has the extension that suits what is in it.
     """
-    import pyarrow as pa
-
     if sys.stdin is None or sys.stdin.isatty():
         raise TableError("- stands for a table on standard input: pipe one in, such as pcs plan - < news.csv")
     handle, place = tempfile.mkstemp(prefix="pcs-stdin-")
@@ -108,17 +91,19 @@ def _spooled_stdin(reading: Reading) -> TableFile:
     with os.fdopen(handle, "wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     with path.open("rb") as file:
-        kind = kind_of(file.read(HEAD))
-    if kind in COMPRESSIONS:
-        with pa.CompressedInputStream(pa.OSFile(str(path)), COMPRESSIONS[kind]) as stream:
-            kind = kind_of(stream.read(HEAD)) + kind
+        kind = table_files.kind_of(file.read(table_files.HEAD))
+    if kind in table_files.COMPRESSIONS:
+        with pa.CompressedInputStream(pa.OSFile(str(path)), table_files.COMPRESSIONS[kind]) as stream:
+            kind = table_files.kind_of(stream.read(table_files.HEAD)) + kind
     return local_file(path, f"stdin{kind}", reading)
 
 
 def _tables_among(names: Iterable[str], folder: Path | str) -> Sequence[str]:
     """Return the names of tables; `_SUCCESS`, `.part.crc` and the like are what engines leave beside them."""
-    kinds = (*TEXTS, *PARQUET, *ARROW)  # a workbook or a database is a table of its own
-    known = sorted(name for name in names if ending_of(name).kind in kinds and not name.startswith((".", "_")))
+    kinds = (*table_files.TEXTS, *table_files.PARQUET)  # a workbook is a table of its own
+    known = sorted(
+        name for name in names if table_files.ending_of(name).kind in kinds and not name.startswith((".", "_"))
+    )
     if not known:
         raise TableError(
             f"{folder} is a folder without tables: name a file, or a pattern such as "
@@ -133,7 +118,7 @@ def _with_contents(
     used: list[TableFile] = []
     schema: pa.Schema | None = None
     rows: int | None = 0
-    dialect: Dialect | None = None
+    dialect: table_files.Dialect | None = None
     notes: dict[str, str] = {}
     for file in files:
         left = None if limit is None or rows is None else limit - rows
@@ -147,37 +132,21 @@ def _with_contents(
         used.append(file)
     if schema is None or not schema.names:
         raise TableError(f"{source_name(spec)} has no rows")
-    say_notes(notes)
+    table_files.say_notes(notes)
     return used, Contents(schema, rows, dialect)
 
 
 def _together(schema: pa.Schema, first: TableFile, more: pa.Schema, file: TableFile) -> pa.Schema:
     """Return the schema of two parts; rows of JSON may lack keys, other parts must have the same columns."""
-    import pyarrow as pa
-
     if not isinstance(file, JsonLinesFile):
         _refuse_other_columns(schema.names, first.name, more.names, file.name)
-    if schema == more:
-        return schema
     try:
         # a column without any value has no type
         return pa.unify_schemas([schema, more], promote_options="permissive")
-    except pa.ArrowException:
-        name = next(name for name in schema.names if not _alike(schema.field(name), more.field(name)))
+    except pa.ArrowException as error:
         raise TableError(
-            f"column {name!r} is {schema.field(name).type} in {first.name}, but {more.field(name).type} in "
-            f"{file.name}: write both with the same type"
+            f"{first.name} and {file.name} differ ({first_line(error)}): write both with the same types"
         ) from None
-
-
-def _alike(one: pa.Field, other: pa.Field) -> bool:
-    import pyarrow as pa
-
-    try:
-        pa.unify_schemas([pa.schema([one]), pa.schema([other])], promote_options="permissive")
-    except pa.ArrowException:
-        return False
-    return True
 
 
 def _refuse_other_columns(names: Sequence[str], first: str, more: Sequence[str], file: str) -> None:

@@ -4,110 +4,48 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.base.errors import TableError
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import Dialect, gathered
 from pcs_annotator.tables.tables import Columns, Dataset, chunk_of, find_columns, item_ids, refuse_header_row, same_id
 from pcs_annotator.tables.tabular import columns_of, text_column
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 CHUNK_ROWS = 5_000
 CHUNK_BYTES = 32 * 1024**2
 """Long texts make chunks of fewer rows."""
-SHARD_ROWS = 1_000
 MOST_SUSPECTS = 1_000
-
-
-class Shard(NamedTuple):
-    """One of several equal parts of a table: every `of`-th block of 1,000 rows, so that all parts are alike.
-
-    Attributes:
-        number: Which, from 1.
-        of: How many there are.
-    """
-
-    number: int
-    of: int
-
-    @classmethod
-    def parse(cls, text: str) -> Shard:
-        """Return the shard that a text such as `2/8` names.
-
-        >>> Shard.parse("2/8")
-        Shard(number=2, of=8)
-        """
-        found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
-        if found is None or not 1 <= int(found[1]) <= int(found[2]):
-            raise ConfigError(f"--shard {text}: write I/N with I from 1 to N, such as 1/4, 2/4, 3/4 and 4/4")
-        return cls(int(found[1]), int(found[2]))
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
-
-    def row(self, position: int) -> int:
-        """Return the number of the row, from 1, that comes after `position` others of this shard."""
-        block, within = divmod(position, SHARD_ROWS)
-        return (block * self.of + self.number - 1) * SHARD_ROWS + within + 1
-
-    def rows(self, total: int) -> int:
-        """Return how many of the rows of a table are in this shard."""
-        blocks, rest = divmod(total, SHARD_ROWS)
-        mine, more = divmod(blocks, self.of)
-        return (mine + (self.number <= more)) * SHARD_ROWS + (rest if self.number == more + 1 else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStream:
-    """A table that can be read in chunks, any number of times.
+    """A table that can be read in chunks, any number of times."""
 
-    Attributes:
-        name: Its name in messages.
-        columns: Where texts, ids and gold labels are.
-        schema: All its columns.
-        total: Number of rows of the whole table; None if only reading them tells.
-        batches: Reads some of its columns anew, a few rows at a time.
-        versions: Returns, for every file, what changes whenever the file does.
-        packed: Whether it can be much larger in memory than in its files.
-        parquet: Whether its files are Parquet.
-        dialect: How its first file is written, if that is a CSV file.
-        limit: Maximum number of rows; None for all.
-        shard: Which of these rows; None for all.
-    """
-
-    name: str
-    columns: Columns
-    schema: pa.Schema
-    total: int | None
-    batches: Callable[[pa.Schema], Iterator[pa.Table]]
-    versions: Callable[[], Iterable[str]]
-    packed: bool = False
-    parquet: bool = False
-    dialect: Dialect | None = None
-    limit: int | None = None
-    shard: Shard | None = None
+    name: str  # its name in messages
+    columns: Columns  # where texts, ids and gold labels are
+    schema: pa.Schema  # all its columns
+    total: int | None  # number of rows of the whole table; None if only reading them tells
+    batches: Callable[[pa.Schema], Iterator[pa.Table]]  # reads some of its columns anew, a few rows at a time
+    versions: Callable[[], Iterable[str]]  # returns, for every file, what changes whenever the file does
+    packed: bool = False  # whether it can be much larger in memory than in its files
+    parquet: bool = False  # whether its files are Parquet
+    dialect: Dialect | None = None  # how its first file is written, if that is a CSV file
+    limit: int | None = None  # maximum number of rows; None for all
 
     @property
     def rows(self) -> int | None:
         """Number of rows; None if only reading them tells."""
         if self.total is None:
             return None
-        total = self.total if self.limit is None else min(self.total, self.limit)
-        return total if self.shard is None else self.shard.rows(total)
+        return self.total if self.limit is None else min(self.total, self.limit)
 
     @classmethod
-    def of(
-        cls, table: pa.Table, name: str, columns: Columns, limit: int | None = None, shard: Shard | None = None
-    ) -> TableStream:
+    def of(cls, table: pa.Table, name: str, columns: Columns, limit: int | None = None) -> TableStream:
         """Return a table in memory, called `name` in messages; see `find_columns` for `columns`."""
         return cls(
             name=name,
@@ -117,7 +55,6 @@ class TableStream:
             batches=lambda wanted: iter([table.select(wanted.names)]),
             versions=lambda: [hashlib.blake2b(repr(table.to_pylist()).encode(errors="replace")).hexdigest()],
             limit=limit,
-            shard=shard,
         )
 
     def read(self) -> Dataset:
@@ -161,7 +98,8 @@ class TableStream:
     def fingerprint(self) -> str:
         """Return what changes whenever the rows do: a hash of the bytes of local files, and what servers report."""
         hashed = hashlib.sha256()
-        for version in (*self.versions(), str(self.limit), str(self.shard)):
+        # run folders keep this hash, which had a third part for tables that were split among processes
+        for version in (*self.versions(), str(self.limit), str(None)):
             hashed.update(f"{version}\n".encode())
         return hashed.hexdigest()
 
@@ -174,8 +112,6 @@ class TableStream:
                     raise same_id(self.name, seen[name], row, self.columns.id, name)
 
     def _ids(self) -> Iterator[tuple[Sequence[int], Sequence[str]]]:
-        import pyarrow as pa
-
         column = self.columns.id or self.columns.text or ""
         for numbers, table in self._numbered(pa.schema([self.schema.field(column)]), CHUNK_ROWS):
             names = text_column(column, table[column]).to_pylist() if self.columns.id else [None] * len(table)
@@ -185,22 +121,12 @@ class TableStream:
         tables = self.batches(schema)
         if self.limit is not None:
             tables = _first(tables, self.limit)
-        shard = self.shard
-        if shard is not None:
-            blocks = zip(count(), rechunked(tables, SHARD_ROWS), strict=False)
-            tables = (table for number, table in blocks if number % shard.of == shard.number - 1)
         position = 0
         for table in rechunked(tables, rows, CHUNK_BYTES):
-            numbers = range(position + 1, position + len(table) + 1)
-            yield numbers if shard is None else [shard.row(number - 1) for number in numbers], table
+            yield range(position + 1, position + len(table) + 1), table
             position += len(table)
 
     def _no_rows(self) -> TableError:
-        if self.shard is not None:
-            return TableError(
-                f"shard {self.shard} of {self.name} has no rows, because rows are shared out in blocks of "
-                f"{SHARD_ROWS:,}: use fewer shards"
-            )
         return TableError(f"{self.name} has a header but no rows: add texts to label")
 
 
@@ -241,8 +167,6 @@ def rechunked(tables: Iterable[pa.Table], rows: int, most_bytes: float = math.in
 
     If reading fails, the rows before that come first, and then the error.
     """
-    import pyarrow as pa
-
     waiting: list[pa.Table] = []
     failure: TableError | None = None
     try:

@@ -1,4 +1,4 @@
-"""Writing tables, at once or in pieces: CSV and JSON Lines (also compressed), Parquet, Feather and Excel workbooks."""
+"""Writing tables, at once or in pieces: CSV and JSON Lines (also compressed), Parquet and Excel workbooks."""
 
 from __future__ import annotations
 
@@ -8,37 +8,31 @@ import io
 import os
 import sys
 import tempfile
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.result_names import DECISION
 from pcs_annotator.tables import remote
+from pcs_annotator.tables.arrow import pa, parquet
 from pcs_annotator.tables.files import atomic_path, check_ending
 from pcs_annotator.tables.table_files import COMPRESSIONS, JSON_LINES, PARQUET, STDIO, Dialect, ending_of, split_name
 from pcs_annotator.tables.tabular import is_address
 from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, Sheet, number_cells, safe_cell
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _TEXTS = (".csv", ".tsv", ".jsonl")
-FEATHER = ".feather"
 WRITTEN = (
     *_TEXTS,
     *PARQUET,
-    FEATHER,
     WORKBOOK,
     *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS),
 )
 """Extensions of the tables that we write."""
-BOM = "\ufeff"
 GROUP_ROWS = 50_000
 GROUP_BYTES = 32 * 1024**2
 """How much of a Parquet file is written at a time: many small groups of rows would be slow to read."""
@@ -58,19 +52,13 @@ class TableWriter(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStyle:
-    """How tables are written for people.
+    """How tables are written for people."""
 
-    Attributes:
-        dialect: How CSV files are written; a `.tsv` file always has tabs.
-        spreadsheet_safe: Whether cells of CSV files that look like formulas get an apostrophe; see `safe_cell`.
-        about: What the second sheet of a workbook explains: names, and what they mean.
-        kind: The format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`.
-    """
-
-    dialect: Dialect = field(default_factory=Dialect)
+    dialect: Dialect = field(default_factory=Dialect)  # how CSV files are written; a `.tsv` file always has tabs
+    # whether cells of CSV files that look like formulas get an apostrophe; see `safe_cell`
     spreadsheet_safe: bool = False
-    about: Sequence[tuple[str, str]] = ()
-    kind: str = "csv"
+    about: Sequence[tuple[str, str]] = ()  # what the second sheet of a workbook explains: names, and what they mean
+    kind: str = "csv"  # the format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`
 
 
 PLAIN = TableStyle()
@@ -111,18 +99,16 @@ def _closing(writer: TableWriter) -> Iterator[TableWriter]:
 
 
 def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
-    import pyarrow as pa
-
     ending = ending_of(name if split_name(PurePath(name))[1] else f"{name}.{style.kind}")
-    if ending.kind in (*PARQUET, FEATHER):
-        return _ArrowWriter(file, ending.kind)
+    if ending.kind in PARQUET:
+        return _ParquetWriter(file)
     if ending.kind == WORKBOOK:
         return _WorkbookWriter(Book(file, name), style.about)
     packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
     if ending.kind in JSON_LINES:
         return _JsonLinesWriter(packed)
     dialect = replace(style.dialect, delimiter="\t") if ending.kind == ".tsv" else style.dialect
-    return _CsvWriter(packed, name, dialect, spreadsheet_safe=style.spreadsheet_safe)
+    return _CsvWriter(packed, dialect, spreadsheet_safe=style.spreadsheet_safe)
 
 
 @contextmanager
@@ -166,14 +152,8 @@ def _upload(system: Any, temporary: Path, path: str, address: str) -> None:
 
 
 class _CsvWriter(TableWriter):
-    def __init__(self, file: Any, name: str, dialect: Dialect, *, spreadsheet_safe: bool) -> None:
-        self._file, self._name, self._dialect = file, name, dialect
-        # whether an encoding has all characters is known at the end
-        self._waits = dialect.encoding != "utf-8"
-        to = tempfile.TemporaryFile() if self._waits else file  # noqa: SIM115
-        self._text = io.TextIOWrapper(to, encoding="utf-8", newline="")
-        if dialect.bom and not self._waits:
-            self._text.write(BOM)
+    def __init__(self, file: Any, dialect: Dialect, *, spreadsheet_safe: bool) -> None:
+        self._text = io.TextIOWrapper(file, encoding="utf-8-sig" if dialect.bom else "utf-8", newline="")
         # pyarrow would quote every text
         self._writer = csv.writer(
             self._text,
@@ -189,43 +169,11 @@ class _CsvWriter(TableWriter):
             self._writer.writerow(self._safe(table.column_names))
             self._begun = True
         for batch in table.to_batches():
-            rows = zip(*(self._cells(column) for column in batch.columns), strict=True)
+            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             self._writer.writerows(map(self._safe, rows))
 
-    def _cells(self, column: pa.Array) -> list[Any]:
-        import pyarrow as pa
-
-        cells: list[Any] = column.to_pylist()
-        if self._dialect.decimal == "." or not pa.types.is_floating(column.type):
-            return cells
-        return [None if cell is None else str(cell).replace(".", self._dialect.decimal) for cell in cells]
-
     def close(self) -> None:
-        if self._waits:
-            self._encode()
-            self._file.close()
         self._text.close()
-
-    def _encode(self) -> None:
-        """Copy all rows in the encoding of the dialect; in UTF-8, with a warning, if that lacks a character."""
-        encoding, bom = self._dialect.encoding, self._dialect.bom
-        try:
-            for text in self._pieces():
-                text.encode(encoding)
-        except UnicodeEncodeError as error:
-            warnings.warn(
-                f"{self._name} is written in UTF-8, because {encoding} has no {error.object[error.start]!r}",
-                PcsWarning,
-                stacklevel=5,
-            )
-            encoding, bom = "utf-8", True
-        self._file.write((BOM if bom else "").encode(encoding))
-        for text in self._pieces():
-            self._file.write(text.encode(encoding))
-
-    def _pieces(self) -> Iterator[str]:
-        self._text.seek(0)
-        return iter(partial(self._text.read, 1 << 20), "")
 
 
 class _WorkbookWriter(TableWriter):
@@ -266,32 +214,22 @@ class _JsonLinesWriter(TableWriter):
         self._file.close()
 
 
-class _ArrowWriter(TableWriter):
-    """Parquet or Feather, in groups of rows that are large enough to be read quickly."""
+class _ParquetWriter(TableWriter):
+    """Parquet, in groups of rows that are large enough to be read quickly."""
 
-    def __init__(self, file: BinaryIO, kind: str) -> None:
-        self._file, self._kind = file, kind
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
         self._writer: Any = None
         self._waiting: list[pa.Table] = []
 
     def write(self, table: pa.Table) -> None:
         if self._writer is None:
-            self._writer = self._begin(table.schema)
+            self._writer = parquet.ParquetWriter(self._file, table.schema)
         self._waiting.append(table)
         if sum(map(len, self._waiting)) >= GROUP_ROWS or sum(one.nbytes for one in self._waiting) >= GROUP_BYTES:
             self._flush()
 
-    def _begin(self, schema: pa.Schema) -> Any:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        if self._kind in PARQUET:
-            return parquet.ParquetWriter(self._file, schema)
-        return pa.ipc.new_file(self._file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
-
     def _flush(self) -> None:
-        import pyarrow as pa
-
         group, self._waiting = pa.concat_tables(self._waiting), []
         self._writer.write_table(group)
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.coders import coder_columns, coder_of, majority_labels
 from pcs_annotator.core.task import Item
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, writing_table
 from pcs_annotator.tables.tabular import columns_of, text_column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 GOLD_NAMES = ("gold", "label", "labels")
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
@@ -26,21 +23,13 @@ ROW_NUMBERS = "row"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Names of columns; None to look for the usual names.
+    """Names of columns; None to look for the usual names."""
 
-    Attributes:
-        text: The column of texts.
-        id: The column of ids, or `row` to number the rows.
-        gold: The column of gold labels; None also if they are the majority of the coders.
-        numbered: Whether the user wants rows to be numbered, even if there is a column of ids.
-        coders: The columns `gold_<name>`, with the labels of one person each.
-    """
-
-    text: str | None = None
-    id: str | None = None
-    gold: str | None = None
-    numbered: bool = False
-    coders: tuple[str, ...] = ()
+    text: str | None = None  # the column of texts
+    id: str | None = None  # the column of ids, or `row` to number the rows
+    gold: str | None = None  # the column of gold labels; None also if they are the majority of the coders
+    numbered: bool = False  # whether the user wants rows to be numbered, even if there is a column of ids
+    coders: tuple[str, ...] = ()  # the columns `gold_<name>`, with the labels of one person each
 
     @property
     def id_setting(self) -> str:
@@ -55,21 +44,13 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """The texts in a user's table, with their gold labels.
+    """The texts in a user's table, with their gold labels."""
 
-    Attributes:
-        name: Name of the file, for messages.
-        table: All its columns.
-        items: Its texts, in order.
-        gold: For every item its gold label or None; empty when there is no gold column.
-        columns: The columns that were used.
-    """
-
-    name: str
-    table: pa.Table
-    items: tuple[Item, ...]
-    gold: tuple[str | None, ...]
-    columns: Columns
+    name: str  # name of the file, for messages
+    table: pa.Table  # all its columns
+    items: tuple[Item, ...]  # its texts, in order
+    gold: tuple[str | None, ...]  # for every item its gold label or None; empty when there is no gold column
+    columns: Columns  # the columns that were used
 
 
 def chunk_of(table: pa.Table, source: str, columns: Columns, numbers: Sequence[int]) -> Dataset:

@@ -6,24 +6,13 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import InputError, TableError
 from pcs_annotator.core.arrays import is_column, values_of
-from pcs_annotator.tables.table_files import (
-    AS_FOUND,
-    COMPRESSIONS,
-    ENDINGS,
-    STDIO,
-    Reading,
-    gathered,
-    refuse_repeated,
-    say_notes,
-)
+from pcs_annotator.tables import table_files
+from pcs_annotator.tables.arrow import pa, pc
+from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_formats import local_file
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 EXACT = 2.0**53  # floats hold whole numbers exactly up to here
 _ADDRESS = re.compile(r"([A-Za-z][\w+.-]*::)*[A-Za-z][\w+.-]*://")
@@ -35,8 +24,6 @@ def as_arrow(table: object, reading: Reading = AS_FOUND) -> pa.Table:
     Takes a path to a file, which is read as `reading` says, a dict of columns, or any object that supports the Arrow
     PyCapsule protocol: pandas, polars, pyarrow, DuckDB.
     """
-    import pyarrow as pa
-
     if isinstance(table, str | os.PathLike):
         return _read_file(Path(table), reading)
     try:
@@ -56,15 +43,11 @@ def place_or_table(data: object) -> Path | str | pa.Table:
         return table_place(data)
     if not is_column(data):
         return as_arrow(data)
-    import pyarrow as pa
-
     return pa.table({"text": pa.array(texts_of(data), pa.string())})
 
 
 def texts_of(column: object, name: str = "the list") -> list[str | None]:
     """Return the texts of a column, None where one is missing; a value that is not a text is an error."""
-    import pyarrow as pa
-
     values = values_of(column, name)
     try:
         texts: list[str | None] = pa.array(values, pa.string(), from_pandas=True).to_pylist()
@@ -106,23 +89,23 @@ def table_stem(spec: Path | str) -> str:
     ('news.train', 'news')
     """
     place = str(spec).partition("://")[2].partition("?")[0] if is_address(spec) else str(spec)
-    path = PurePath("stdin" if PurePath(place) == STDIO else place)
+    path = PurePath("stdin" if PurePath(place) == table_files.STDIO else place)
     while has_wildcards(path.name):
         path = path.parent
-    if path.suffix.lower() in COMPRESSIONS:
+    if path.suffix.lower() in table_files.COMPRESSIONS:
         path = path.with_suffix("")
-    return (path.stem if path.suffix.lower() in ENDINGS else path.name) or "tables"
+    return (path.stem if path.suffix.lower() in table_files.ENDINGS else path.name) or "tables"
 
 
 def _read_file(path: Path, reading: Reading) -> pa.Table:
     """Read a file; every problem is an error that names the file and the remedy."""
     file = local_file(path, reading=reading)
     contents = file.contents()
-    say_notes({file.name: contents.note})
+    table_files.say_notes({file.name: contents.note})
     schema = contents.schema
     if not schema.names:
         raise TableError(f"{file.name} has no rows")
-    return gathered(file.batches(schema), schema, file.name, packed=file.packed)
+    return table_files.gathered(file.batches(schema), schema, file.name, packed=file.packed)
 
 
 def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
@@ -130,8 +113,6 @@ def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
 
     pandas turns a column of whole numbers into floats as soon as one cell is empty.
     """
-    import pyarrow as pa
-
     values = column.combine_chunks()
     try:
         return _as_texts(values)
@@ -140,8 +121,6 @@ def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
 
 
 def _as_texts(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-
     if pa.types.is_string(values.type):
         return values
     if pa.types.is_dictionary(values.type):
@@ -149,8 +128,6 @@ def _as_texts(values: pa.Array) -> pa.Array:
         texts = values.dictionary.cast(pa.string())
         return pa.DictionaryArray.from_arrays(values.indices, texts).dictionary_decode()
     if pa.types.is_floating(values.type):
-        import pyarrow.compute as pc  # takes a tenth of a second to load
-
         values = pc.if_else(pc.is_nan(values), None, values)
         whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less_equal(pc.abs(values), EXACT))
         numbers = pc.if_else(whole, values, None).cast(pa.int64())
@@ -160,5 +137,5 @@ def _as_texts(values: pa.Array) -> pa.Array:
 
 def columns_of(table: pa.Table) -> Mapping[str, pa.ChunkedArray]:
     """Return the columns by name; a repeated name is an error."""
-    refuse_repeated(table.column_names, "the table")
+    table_files.refuse_repeated(table.column_names, "the table")
     return dict(zip(table.column_names, table.columns, strict=True))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from pcs_annotator.core.arrays import Codes, Floats, Grades, Integers, Mask
 from pcs_annotator.core.task import label_lookup, unknown_label
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import GRADE_TOLERANCE, Unknown
+from pcs_annotator.tables.arrow import pa, pc
 from pcs_annotator.tables.tabular import text_column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ROUNDING = 1e-6
 # A mass is a sum over many tokens, often rounded to a few decimals; labels with log-probabilities had some.
@@ -86,16 +84,11 @@ MASS = Kind(
 
 @dataclass(frozen=True, slots=True)
 class VoteColumns:
-    """The columns of a table of votes.
+    """The columns of a table of votes."""
 
-    Attributes:
-        columns: Name → cells.
-        table: What messages call the table.
-        written: Whether this library wrote the table, so that no name in it can be the result of an open quote.
-    """
-
-    columns: Mapping[str, pa.ChunkedArray]
-    table: str
+    columns: Mapping[str, pa.ChunkedArray]  # name → cells
+    table: str  # what messages call the table
+    # whether this library wrote the table, so that no name in it can be the result of an open quote
     written: bool = False
 
     def __len__(self) -> int:
@@ -103,8 +96,6 @@ class VoteColumns:
 
     def texts(self, name: str) -> Column:
         """Return a column of any type as texts; empty texts and nulls are both empty."""
-        import pyarrow as pa
-
         column = self.columns[name]
         try:
             coded = column.unify_dictionaries().combine_chunks().dictionary_encode()
@@ -126,9 +117,6 @@ class VoteColumns:
 
     def numbers(self, kind: Kind, name: str) -> Floats:
         """Return the numbers of a column, which may be texts; nan where it is empty."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         column = self.columns[name]
         if pa.types.is_floating(column.type) or pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
             cells = column.combine_chunks()
@@ -169,7 +157,6 @@ class VoteColumns:
 
 def _parsed(texts: pa.Array) -> Floats:
     """Return texts as numbers, nan for texts that are not numbers."""
-    import pyarrow as pa
 
     def number(text: str | None) -> float:
         try:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,12 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.tables.arrow import pa, parquet, pc
 from pcs_annotator.tables.files import atomic_path
 from pcs_annotator.tables.tables import write_table
 from pcs_annotator.tables.tabular import as_arrow, columns_of
 from pcs_annotator.tables.vote_columns import VoteColumns
 from pcs_annotator.tables.votes import in_cells, read_long
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
 
 ROWS_AT_ONCE = 5_000
 ROWS_IN_MEMORY = 256
@@ -76,9 +73,6 @@ def writing_variants(path: Path, note: Note | None = None) -> Iterator[Callable[
 
     `note` is kept with them; see `read_note`.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
-
     schema = pa.schema([(name, pa.string()) for name in VARIANT_COLUMNS], _metadata(note))
     rows: list[tuple[str | None, ...]] = []
     with atomic_path(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
@@ -109,9 +103,6 @@ def read_variants(path: Path, ids: Collection[str] | None = None) -> dict[tuple[
     if table is None:
         return {}
     if ids is not None:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         table = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string())))
     return {(row["id"], row["relation"]): _variant(row) for row in table.to_pylist()}
 
@@ -135,8 +126,6 @@ class VariantsByItem:
         Raises:
             TableError: The file is damaged.
         """
-        import pyarrow.compute as pc
-
         self.index()
         name = self.ids[place]
         if not self.path.exists() or name not in self._groups:
@@ -185,19 +174,16 @@ def _variant_table(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.T
 
 
 @contextmanager
-def _opened_variants(path: Path) -> Iterator[ParquetFile]:
+def _opened_variants(path: Path) -> Iterator[parquet.ParquetFile]:
     """Open a file that `writing_variants` wrote; a damaged or other one is an error with the remedy."""
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
     try:
-        with ParquetFile(path) as file:
+        with parquet.ParquetFile(path) as file:
             if [(one.name, str(one.type)) for one in file.schema_arrow] != [
                 (name, "string") for name in VARIANT_COLUMNS
             ]:
                 raise ValueError("other columns")
             yield file
-    except (OSError, ValueError, ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise TableError(f"{path} is damaged or not a file of variants ({error}): pcs run writes it again") from error
 
 
@@ -232,8 +218,6 @@ class VoteWriter:
 
     def write(self, table: pa.Table) -> None:
         """Add the votes of `vote_table` as a group of rows of their own."""
-        from pyarrow import parquet
-
         if self._file is None:
             self._file = parquet.ParquetWriter(self._path, table.schema)
         self._file.write_table(table, row_group_size=max(len(table), 1))
@@ -253,15 +237,12 @@ def writing_votes(path: Path) -> Iterator[VoteWriter]:
 
 def read_parts(path: Path, axes: VoteAxes) -> Iterator[Votes]:
     """Yield the votes of a file in the parts in which `VoteWriter` wrote them; the ids of `axes` do not matter."""
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
     try:
-        with ParquetFile(path) as file:
+        with parquet.ParquetFile(path) as file:
             for group in range(file.num_row_groups):
                 votes = _written_votes(file.read_row_group(group), path, axes)
                 yield axes._replace(ids=votes.ids).place(votes)
-    except (ArrowException, OSError, PcsError) as error:
+    except (pa.ArrowException, OSError, PcsError) as error:
         raise TableError(f"{path} is damaged ({error}): pcs run writes it again, from the answers in the ledger") from (
             error
         )
@@ -273,11 +254,9 @@ def _metadata(note: Note | None) -> dict[str, str]:
 
 def read_note(path: Path) -> Note:
     """Return the note that was written with votes or variants; empty if there is none, or no such file."""
-    from pyarrow import ArrowException, parquet
-
     try:
         note = json.loads((parquet.read_schema(path).metadata or {}).get(NOTE.encode(), b"{}"))
-    except (OSError, ValueError, ArrowException):
+    except (OSError, ValueError, pa.ArrowException):
         return {}
     return note if isinstance(note, dict) else {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,9 @@ from pcs_annotator.core.task import check_labels, label_lookup
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Form, Unknown, Votes
 from pcs_annotator.tables import vote_columns
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import as_arrow, columns_of, table_name, text_column
 from pcs_annotator.tables.vote_columns import Column, VoteColumns
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MAX_DRAWS = 1000
 
@@ -275,8 +273,6 @@ def write_vote_table(votes: Votes, form: Form) -> pa.Table:
 
 
 def _write_wide(votes: Votes) -> pa.Table:
-    import pyarrow as pa
-
     barred = [name for name in (*votes.annotators, *votes.relations) if "|" in name]
     if barred:
         raise TableError(f"{barred[0]!r} contains '|', which separates names in wide columns: use the long form")
@@ -294,8 +290,6 @@ def _write_wide(votes: Votes) -> pa.Table:
 
 
 def _write_long(votes: Votes) -> pa.Table:
-    import pyarrow as pa
-
     asked = votes.codes != NOT_ASKED
     place = np.nonzero(asked)
     item, annotator, relation, draw = place
@@ -324,8 +318,6 @@ def _write_long(votes: Votes) -> pa.Table:
 
 def _write_probabilities(votes: Votes, place: tuple[Integers, ...], empty_rows: int) -> dict[str, pa.Array]:
     """Return a column per label and kind of probability, empty where it is nan, and in empty rows at the end."""
-    import pyarrow as pa
-
     columns: dict[str, pa.Array] = {}
     for kind, values in ((vote_columns.STATED, votes.stated), (vote_columns.GRADE, votes.grades)):
         if values is None:

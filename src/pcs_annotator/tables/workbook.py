@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import locale
 import math
 import re
 import warnings
@@ -19,7 +18,6 @@ from unicodedata import east_asian_width
 
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.tables.files import atomic_path, check_ending
-from pcs_annotator.tables.table_files import Dialect
 
 WORKBOOK = ".xlsx"
 MOST_ROWS = 1_048_575
@@ -42,18 +40,12 @@ Cell = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """One sheet of a workbook.
+    """One sheet of a workbook."""
 
-    Attributes:
-        name: Its name, at most 31 characters.
-        header: Names of its columns.
-        rows: Its cells, row by row.
-        colour: Returns the colour of a row, such as `#DCEAF7`; empty for none.
-    """
-
-    name: str
-    header: Sequence[str]
-    rows: Iterable[Sequence[Cell]] = ()
+    name: str  # its name, at most 31 characters
+    header: Sequence[str]  # names of its columns
+    rows: Iterable[Sequence[Cell]] = ()  # its cells, row by row
+    # returns the colour of a row, such as `#DCEAF7`; empty for none
     colour: Callable[[Sequence[Cell]], str] | None = None
 
 
@@ -201,22 +193,6 @@ def _number(text: str) -> int | float:
 
 def _same_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None and str(_number(text)) == text
-
-
-def excel_dialect() -> Dialect:
-    """Return how Excel expects a CSV file on this computer: where the decimal sign is a comma, it is not a delimiter.
-
-    Excel takes a file without a byte order mark for one in an old encoding.
-    """
-    before = locale.setlocale(locale.LC_NUMERIC)
-    try:
-        locale.setlocale(locale.LC_NUMERIC, "")
-        decimal = str(locale.localeconv()["decimal_point"])
-    except locale.Error:  # the locale of the user is not installed
-        decimal = "."
-    finally:
-        locale.setlocale(locale.LC_NUMERIC, before)
-    return Dialect(delimiter=";" if decimal == "," else ",", bom=True, line_end="\r\n", decimal=decimal)
 
 
 def safe_cell(cell: Any) -> Any:

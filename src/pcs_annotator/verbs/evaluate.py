@@ -19,8 +19,8 @@ from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
 from pcs_annotator.judging.evaluation.methods import Method, methods_named
 from pcs_annotator.judging.evaluation.relation_value import RelationValues, relation_values
 from pcs_annotator.judging.evaluation.scored import Splitting, refuse_without_gold
-from pcs_annotator.runs.expected import expected_labels
 from pcs_annotator.runs.files import runs
+from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import result_tables
@@ -39,18 +39,32 @@ WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluateRequest:
-    """What to evaluate."""
+class VotesRequest:
+    """Which votes to compare methods or relations on, and how."""
 
     source: Path  # a table of votes with gold, or a run folder
-    optimiser: str = "auto"  # the first method, which is tested against all others
-    methods: Sequence[str] = ()  # names of methods instead of the usual ones; the first is tested against the others
     rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
     splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
+    reading: Reading = AS_FOUND  # how to read the table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateRequest(VotesRequest):
+    """What to evaluate."""
+
+    optimiser: str = "auto"  # the first method, which is tested against all others
+    methods: Sequence[str] = ()  # names of methods instead of the usual ones; the first is tested against the others
     # the labels from the lowest to the highest; empty if they have no order, or that of a run folder
     order: Sequence[str] = ()
     out: Path | None = None  # a folder for the tables as Markdown, CSV and LaTeX
-    reading: Reading = AS_FOUND  # how to read the table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueRequest(VotesRequest):
+    """Where to measure relations."""
+
+    optimiser: str = ""  # how to learn; empty for `naive-bayes`, or `scaling` for graded votes
+    hard: bool = False  # whether to use labels only, without their log-probabilities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,18 +144,6 @@ def may_replace(path: Path, epsilon: float) -> Replacing:
         raise GoldError(f"{path} has too little gold to learn from: label more rows")
     given = np.where(votes.silent, UNLABELLED, known.held_out.argmax(axis=1)).astype(np.int8)
     return Replacing(coders.names, alternative_annotator(given, coders.codes, epsilon))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValueRequest:
-    """Where to measure relations."""
-
-    source: Path  # a table of votes with gold, or a run folder
-    optimiser: str = ""  # how to learn; empty for `naive-bayes`, or `scaling` for graded votes
-    hard: bool = False  # whether to use labels only, without their log-probabilities
-    rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
-    splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
-    reading: Reading = AS_FOUND  # how to read the table
 
 
 def value_of_source(request: ValueRequest) -> RelationValues:

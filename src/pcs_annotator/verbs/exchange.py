@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,16 +15,16 @@ from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED, text_hash
 from pcs_annotator.core.review import SEQUENCE, Queue, Verdict
-from pcs_annotator.core.task import label_lookup, unknown_label
-from pcs_annotator.runs.files import label_studio
-from pcs_annotator.runs.files.label_studio import RowToAnswer, StudioAnswer
+from pcs_annotator.core.task import label_code
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.review.queues import Queues, lock_review
 from pcs_annotator.runs.review.rows import DECISIONS, Rows
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, now
 from pcs_annotator.runs.run import Run
+from pcs_annotator.tables import label_studio
 from pcs_annotator.tables.files import atomic_path, check_ending, make_way, refuse_existing
+from pcs_annotator.tables.label_studio import RowToAnswer, StudioAnswer
 from pcs_annotator.version import __version__
 
 ROWS_DRAWN = 100
@@ -127,64 +128,46 @@ def import_answers(path: Path, file: Path) -> Imported:
     return Imported(len(verdicts), skipped, len(answers) - len(verdicts), reviewers)
 
 
-class _Checked(NamedTuple):
-    """An answer about a row of the run, with the hash of its text, and the label as the run spells it."""
-
-    answer: StudioAnswer
-    text_hash: str
-    label: str | None
-
-
-def _checked(answer: StudioAnswer, run: Run, state: ReviewState) -> _Checked:
+def _checked(answer: StudioAnswer, run: Run, state: ReviewState) -> StudioAnswer:
+    """Return an answer about a row of the run, with the label as the run spells it."""
     if answer.id not in state.places:
         raise TableError(f"{answer.where}: the run has no row {answer.id!r}: {OTHER}? {NOTHING}")
-    hashed = text_hash(state.items[state.places[answer.id]].text)
-    if text_hash(answer.text) != hashed:
+    if text_hash(answer.text) != text_hash(state.items[state.places[answer.id]].text):
         raise TableError(f"{answer.where}: row {answer.id!r} has another text in the run: {OTHER}? {NOTHING}")
     if answer.label is None:
-        return _Checked(answer, hashed, None)
+        return answer
     labels = run.config.task.labels
-    code = label_lookup(labels).get(answer.label.casefold())
-    if code is None:
-        error = unknown_label(answer.label, labels, answer.where)
-        raise LabelError(f"{error}: rename it there, or remove the answer; {NOTHING}")
-    return _Checked(answer, hashed, labels[code])
+    try:
+        return replaced(answer, label=labels[label_code(answer.label, labels, answer.where)])
+    except LabelError as error:
+        raise LabelError(f"{error}: rename it there, or remove the answer; {NOTHING}") from None
 
 
-def _new_verdicts(answers: Sequence[_Checked], state: ReviewState) -> Iterator[Verdict]:
+def _new_verdicts(answers: Sequence[StudioAnswer], state: ReviewState) -> Iterator[Verdict]:
     draws = {(one.id, one.queue, one.text_hash) for one in state.draws}
     latest, number = dict(state.latest), state.last
     for one in answers:
-        answer, before = one.answer, latest.get((one.answer.id, one.answer.reviewer))
+        before = latest.get((one.id, one.reviewer))
         if before is not None and not _is_news(one, before, state):
             continue
         number += 1
-        verdict = Verdict(
-            number=number,
-            id=answer.id,
-            text_hash=one.text_hash,
-            label=one.label,
-            reviewer=answer.reviewer,
-            at=answer.at or now(),
-            seconds=answer.seconds,
-            queue=answer.queue if _was_drawn(one, draws) else "chosen",
-            proposed=answer.proposed,
-            confidence=answer.confidence,
-        )
-        latest[answer.id, answer.reviewer] = verdict
+        given = {name: getattr(one, name) for name in ("id", "label", "reviewer", "seconds", "proposed", "confidence")}
+        queue: Queue = one.queue if _was_drawn(one, draws) else "chosen"
+        verdict = Verdict(number=number, text_hash=text_hash(one.text), at=one.at or now(), queue=queue, **given)
+        latest[one.id, one.reviewer] = verdict
         yield verdict
 
 
-def _was_drawn(one: _Checked, draws: Collection[tuple[str, Queue, str]]) -> bool:
+def _was_drawn(one: StudioAnswer, draws: Collection[tuple[str, Queue, str]]) -> bool:
     """Return whether the queue that a file names really drew the row; queues that draw in turn count as one."""
-    queue = one.answer.queue
-    return any((one.answer.id, name, one.text_hash) in draws for name in (SEQUENCE if queue in SEQUENCE else [queue]))
+    queues = SEQUENCE if one.queue in SEQUENCE else [one.queue]
+    return any((one.id, name, text_hash(one.text)) in draws for name in queues)
 
 
-def _is_news(one: _Checked, before: Verdict, state: ReviewState) -> bool:
+def _is_news(one: StudioAnswer, before: Verdict, state: ReviewState) -> bool:
     """Return whether a person says something else than before, or says it again after it was taken back."""
-    at = one.answer.at
-    if at is not None and at <= before.at:
+    if one.at is not None and one.at <= before.at:
         return False
     taken_back = before.number <= state.last and before.number not in state.standing
-    return (one.label, one.text_hash) != (before.label, before.text_hash) or (taken_back and at is not None)
+    other = (one.label, text_hash(one.text)) != (before.label, before.text_hash)
+    return other or (taken_back and one.at is not None)

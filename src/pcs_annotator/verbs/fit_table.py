@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.votes import Unknown
-from pcs_annotator.runs.facts import Facts
 from pcs_annotator.runs.gold import FromPeople, read_labels, refuse_other_labels
 from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file
 from pcs_annotator.runs.recorded_votes import texts_of
+from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import check_ending, read_json, refuse_inputs, set_aside, signature, write_json
@@ -27,10 +27,6 @@ from pcs_annotator.tables.table_files import AS_FOUND
 from pcs_annotator.tables.table_writer import WRITTEN, TableStyle
 from pcs_annotator.tables.tabular import as_arrow, table_name
 from pcs_annotator.tables.votes import VoteTable, read_vote_table
-from pcs_annotator.tables.workbook import excel_dialect
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +42,10 @@ class FitFiles:
     people: FromPeople = field(default_factory=FromPeople)
     replace: bool = False  # whether to keep a file in the way of `labels_out` under a dated name
     spreadsheet_safe: bool = False  # whether labels are written so that a spreadsheet runs no cell as a formula
-    excel: bool = False  # whether a CSV file of labels is written as Excel expects it on this computer
 
     @property
     def style(self) -> TableStyle:
         """How labels are written."""
-        if self.excel:
-            return TableStyle(dialect=excel_dialect(), spreadsheet_safe=True)
         return TableStyle(spreadsheet_safe=self.spreadsheet_safe)
 
 

@@ -9,8 +9,8 @@ from textwrap import fill
 from typing import get_type_hints
 
 from pcs_annotator.base.errors import ConfigError, LabelError
+from pcs_annotator.base.fields import settings_in
 from pcs_annotator.core.task import usual_instruction
-from pcs_annotator.runs.fields import settings_in
 from pcs_annotator.runs.files.config import CONFIG_NAME
 from pcs_annotator.runs.resolve_config import columns_of, labels_seen, reading_of
 from pcs_annotator.runs.settings import Config

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from pcs_annotator.asking.batches.waves import ways_to_label
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.core.bill import Bill, Plan
+from pcs_annotator.core.bill import Bill, Plan, WayToAsk
 from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
@@ -18,9 +19,8 @@ from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, rounds_of
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers
-from pcs_annotator.runs.batch.waves import WayToAsk, ways_to_label
 from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.labelling.fitted import FittedRun, LoadOptions, open_fitted
+from pcs_annotator.runs.labelling.labeller import FittedRun, LoadOptions, open_fitted
 from pcs_annotator.runs.labelling.new_texts import open_texts, without_gold
 from pcs_annotator.runs.labelling.run_table import survey
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
@@ -37,28 +37,17 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """New texts with labels from a fitted run.
+    """New texts with labels from a fitted run."""
 
-    Attributes:
-        dataset: The texts.
-        votes: The votes on them.
-        outcomes: A label for every text.
-        tally: Counts of calls, answers and failures.
-        out: The file with the labels; None if none was written.
-        model: The model that judged them; its certificate is about these texts.
-        frugal: How questions were saved; None when everything was asked.
-        drift: Whether the answers differ from those of the run; None when the run kept nothing to compare with.
-        counts: How many rows have which label; texts, votes and outcomes of a large table are those of a sample.
-    """
-
-    dataset: tables.Dataset
-    votes: Votes
-    outcomes: Outcomes
-    tally: Tally
-    out: Path | str | None
-    model: Model
-    counts: Counts
-    frugal: Frugal | None = None
+    dataset: tables.Dataset  # the texts
+    votes: Votes  # the votes on them
+    outcomes: Outcomes  # a label for every text
+    tally: Tally  # counts of calls, answers and failures
+    out: Path | str | None  # the file with the labels; None if none was written
+    model: Model  # the model that judged them; its certificate is about these texts
+    counts: Counts  # how many rows have which label; texts, votes and outcomes of a large table are those of a sample
+    frugal: Frugal | None = None  # how questions were saved; None when everything was asked
+    # whether the answers differ from those of the run; None when the run kept nothing to compare with
     drift: Drift | None = None
 
     @property
@@ -122,19 +111,12 @@ def _opened(request: RunRequest, recorded: Run, saving: Saving, tally: Tally) ->
 
 
 class LabelPlan(NamedTuple):
-    """The cost of labelling new texts: with every question, and with stopping early.
+    """The cost of labelling new texts: with every question, and with stopping early."""
 
-    Attributes:
-        everything: All questions.
-        frugal: The expected cost with stopping early; None when nothing was learned to decide when to stop.
-        spending: The share of questions that is expected.
-        ways: Cost and time of asking live and in batches.
-    """
-
-    everything: Plan
-    frugal: Plan | None
-    spending: Spending | None
-    ways: Sequence[WayToAsk] = ()
+    everything: Plan  # all questions
+    frugal: Plan | None  # the expected cost with stopping early; None when nothing was learned to decide when to stop
+    spending: Spending | None  # the share of questions that is expected
+    ways: Sequence[WayToAsk] = ()  # cost and time of asking live and in batches
 
 
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
@@ -162,12 +144,6 @@ def _scaled(plan: Plan, job: Job, spending: Spending) -> Plan:
     def scaled(bill: Bill) -> Bill:
         parts = rewritten if bill.purpose == "rewrite" else shares[bill.model]
         share = sum(parts) / len(parts)
-        return replace(
-            bill,
-            calls=round(bill.calls * share),
-            input_tokens=round(bill.input_tokens * share),
-            output_tokens=round(bill.output_tokens * share),
-            usd=None if bill.usd is None else bill.usd * share,
-        )
+        return bill.scaled(lambda number: round(number * share), lambda usd: usd * share)
 
-    return replace(plan, models=tuple(scaled(bill) for bill in plan.models))
+    return replace(plan, models=tuple(map(scaled, plan.models)))

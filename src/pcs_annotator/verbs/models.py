@@ -40,27 +40,16 @@ class KnownModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """The result of checking a model.
+    """The result of checking a model."""
 
-    Attributes:
-        model: Its name as the user wrote it.
-        answers: Whether it answered.
-        problem: What went wrong, with the remedy; empty when it answered.
-        seconds: Median time of an answer; None when there was none.
-        constrained: Whether its answers can be limited to the label set.
-        graded: Whether log-probabilities of its answers come back.
-        context_tokens: Size of its context, if known.
-        usd: Cost of the check; None when the price is unknown.
-    """
-
-    model: str
-    answers: bool
-    problem: str = ""
-    seconds: float | None = None
-    constrained: bool = False
-    graded: bool = False
-    context_tokens: int | None = None
-    usd: float | None = None
+    model: str  # its name as the user wrote it
+    answers: bool  # whether it answered
+    problem: str = ""  # what went wrong, with the remedy; empty when it answered
+    seconds: float | None = None  # median time of an answer; None when there was none
+    constrained: bool = False  # whether its answers can be limited to the label set
+    graded: bool = False  # whether log-probabilities of its answers come back
+    context_tokens: int | None = None  # size of its context, if known
+    usd: float | None = None  # cost of the check; None when the price is unknown
 
 
 def list_models() -> list[KnownModel]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.core.result_table import Content, ResultTable
+from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling
 from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables, coders_table, tidy_table
 from pcs_annotator.judging.evaluation.figures import cell_of
@@ -53,17 +53,13 @@ def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
         found = found.in_order(order, Resampling(result.config.learn.resamples, result.config.learn.seed))
     results, *others = agreement_tables(found)
     figures = tidy_table(found, learned.among_coders)
-    for title, name in MORE.items() if learned.figures else ():  # so many folds may need more gold rows
+    for title, name in MORE.items() if learned.figures else ():  # with many folds, there may be too few gold rows
         one = getattr(learned.figures[0], name)
-        results = _plus(results, [title, cell_of(one), one.n])
-        figures = _plus(figures, [name, "", "", one.value, *one.interval, one.n])
+        results = replace(results, rows=[*results.rows, [title, cell_of(one), one.n]])
+        figures = replace(figures, rows=[*figures.rows, [name, "", "", one.value, *one.interval, one.n]])
     if learned.among_coders is not None:
         others.append(coders_table(learned.among_coders))
     return Paper([results, *others], figures, methods_of(result), _shares(found))
-
-
-def _plus(table: ResultTable, row: Sequence[Content]) -> ResultTable:
-    return replace(table, rows=[*table.rows, row])
 
 
 def _shares(found: AgainstGold) -> list[ResultTable]:

@@ -7,38 +7,29 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pcs_annotator.core.bill import Plan
+from pcs_annotator.asking.batches.waves import ways_to_run
+from pcs_annotator.core.bill import Plan, WayToAsk
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.models.provider import unasked
+from pcs_annotator.relations.languages import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
-from pcs_annotator.runs.batch.waves import WayToAsk, ways_to_run
 from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.run_table import open_table
-from pcs_annotator.runs.languages import Languages, languages_of
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
 
 
 class RunPlan(NamedTuple):
-    """What a run would ask.
+    """What a run would ask."""
 
-    Attributes:
-        plan: Calls and the most that they can cost.
-        ways: Cost and time of asking live and in batches.
-        languages: The languages of the texts, and relations that can do nothing with them.
-        panel: The questions that were chosen; None when the user named them.
-        alternatives: Option that would ask otherwise → its plan.
-        without_logprobs: The plan if models of which only an answer can tell give no log-probabilities; None if there
-            are none of these.
-    """
-
-    plan: Plan
-    ways: Sequence[WayToAsk]
-    languages: Languages
-    panel: DefaultPanel | None = None
-    alternatives: Mapping[str, Plan] = MappingProxyType({})
+    plan: Plan  # calls and the most that they can cost
+    ways: Sequence[WayToAsk]  # cost and time of asking live and in batches
+    languages: Languages  # the languages of the texts, and relations that can do nothing with them
+    panel: DefaultPanel | None = None  # the questions that were chosen; None when the user named them
+    alternatives: Mapping[str, Plan] = MappingProxyType({})  # option that would ask otherwise → its plan
+    # the plan if models of which only an answer can tell give no log-probabilities; None if there are none of these
     without_logprobs: Plan | None = None
 
 
@@ -75,7 +66,7 @@ def plan(request: RunRequest) -> RunPlan:
 
 
 def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> RunPlan:
-    """Return the plan for a table of so many rows, given all of them or a sample."""
+    """Return the plan for a table with this number of rows, given all of them or a sample."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     ledger = ledgers.ledger_of(RunFolder(request.folder), config)

@@ -13,9 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
 from pcs_annotator.asking.annotators.prompt import build_messages
-from pcs_annotator.asking.engine.ask import Asker, Rewriter
-from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
-from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.engine.ask import Rewriter
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
@@ -29,14 +27,12 @@ from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, QuestionRelation, Relation, asks_about_truth, rephrased
 from pcs_annotator.relations.choose import choose_relations, known_relations
 from pcs_annotator.relations.compose import text_parts
-from pcs_annotator.relations.parse import Parser
-from pcs_annotator.relations.prepared import prepared
+from pcs_annotator.relations.parse import Parser, prepared
 from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
-from pcs_annotator.runs.ask import pricing
+from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.ask import CollectSettings, open_asker
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.relation_options import DEFAULT, own_relations, relation_options_of
-from pcs_annotator.runs.resolve_config import columns_of, reading_of, task_of
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, refuse_inputs
 from pcs_annotator.tables.sources import read_source
@@ -63,19 +59,12 @@ class KnownRelation:
 
 @dataclass(slots=True)
 class Coverage:
-    """How well one relation does on a file.
+    """How well one relation does on a file."""
 
-    Attributes:
-        statuses: Number of texts per status.
-        causes: Why texts were not changed, with counts.
-        seconds: Time spent rewriting and checking: CPU time with parsing for rules, wall time for models.
-        flips: How often votes changed under it; None without votes.
-    """
-
-    flips: Flips | None = None
-    statuses: Counter[Status] = field(default_factory=Counter)
-    causes: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
+    flips: Flips | None = None  # how often votes changed under it; None without votes
+    statuses: Counter[Status] = field(default_factory=Counter)  # number of texts per status
+    causes: Counter[str] = field(default_factory=Counter)  # why texts were not changed, with counts
+    seconds: float = 0.0  # time spent rewriting and checking: CPU time with parsing for rules, wall time for models
 
     @property
     def texts(self) -> int:
@@ -96,29 +85,20 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRequest:
-    """What to measure relations on.
+    """What to measure relations on."""
 
-    Attributes:
-        file: A table of texts.
-        config: Settings; if they name no relations, the paper's three are measured.
-        votes: A run folder or a table of votes, for how often answers changed under each relation.
-        out: Where to write every variant; None to write none.
-        replace: Whether to keep a file in the way of `out` under a dated name.
-        limit: Use only the first N texts; None for all.
-    """
-
-    file: Path
-    config: Config
-    votes: Path | None = None
-    out: Path | None = None
-    replace: bool = False
-    limit: int | None = None
+    file: Path  # a table of texts
+    config: Config  # settings; if they name no relations, the paper's three are measured
+    votes: Path | None = None  # a run folder or a table of votes, for how often answers changed under each relation
+    out: Path | None = None  # where to write every variant; None to write none
+    replace: bool = False  # whether to keep a file in the way of `out` under a dated name
+    limit: int | None = None  # use only the first N texts; None for all
 
 
 def list_relations(config: Config) -> list[KnownRelation]:
     """Return every relation: built in, from plug-ins, and from `pcs.toml`."""
     parses, found = Parser().available, []
-    for one in known_relations(own_relations(config.relations)):
+    for one in known_relations(resolve_config.own_relations(config.relations)):
         changes: Literal["text", "question", "nothing"] = "text" if text_parts(one) else "nothing"
         if isinstance(one, QuestionRelation):
             changes = "question"
@@ -129,19 +109,12 @@ def list_relations(config: Config) -> list[KnownRelation]:
 
 
 class TriedRelation(NamedTuple):
-    """A text under a relation.
+    """A text under a relation."""
 
-    Attributes:
-        variant: The text, or why there is none.
-        question: What models read under this relation; empty if it does not change the question.
-        usual_question: What they read under `original`.
-        example: Whether the question is an example, because `pcs.toml` has no labels.
-    """
-
-    variant: Variant
-    question: str = ""
-    usual_question: str = ""
-    example: bool = False
+    variant: Variant  # the text, or why there is none
+    question: str = ""  # what models read under this relation; empty if it does not change the question
+    usual_question: str = ""  # what they read under `original`
+    example: bool = False  # whether the question is an example, because `pcs.toml` has no labels
 
 
 def try_relation(name: str, text: str, config: Config) -> TriedRelation:
@@ -173,7 +146,7 @@ async def _task_for(relation: Relation, config: Config, context: Context) -> Tas
 
 
 def _task_of(config: Config) -> Task:
-    return task_of(config) if config.task.labels else EXAMPLE
+    return resolve_config.task_of(config) if config.task.labels else EXAMPLE
 
 
 def _read_as(question: Phrasing, text: str) -> str:
@@ -188,12 +161,16 @@ def check_relations(request: CheckRequest) -> dict[str, Coverage]:
         refuse_inputs(request.out, request.file)
         refuse_existing(request.out, replace=request.replace)
     config = request.config
-    items = read_source(request.file, columns_of(config), request.limit, reading_of(config)).items
-    flips = _flips(request.votes) if request.votes is not None else {}
+    items = read_source(
+        request.file, resolve_config.columns_of(config), request.limit, resolve_config.reading_of(config)
+    ).items
+    flips: dict[str, Flips] = {}
+    if (votes := request.votes) is not None:
+        flips = flips_by_relation(Votes.from_table(RunFolder(votes).votes if votes.is_dir() else votes))
     variants: list[tuple[Item, Variant]] = []
 
     async def all_of_them() -> dict[str, Coverage]:
-        async with _opened(config.relations.use or DEFAULT, config) as (relations, context):
+        async with _opened(config.relations.use or resolve_config.DEFAULT, config) as (relations, context):
             for relation in relations:  # parser and word lists are loaded before the clock starts
                 if "rewriter" not in relation.needs:
                     await relation.rewrite(WARM_UP, context)
@@ -207,10 +184,6 @@ def check_relations(request: CheckRequest) -> dict[str, Coverage]:
         make_way(request.out)
         _write_variants(request.out, variants)
     return found
-
-
-def _flips(path: Path) -> dict[str, Flips]:
-    return flips_by_relation(Votes.from_table(RunFolder(path).votes if path.is_dir() else path))
 
 
 async def _measured(
@@ -238,7 +211,7 @@ async def _measured(
 async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[Sequence[Relation], Context]]:
     """Open relations that are ready to rewrite, and close their model at the end; a ledger keeps paid rewrites."""
     spec = config.relations.rewriter
-    relations = choose_relations(names, relation_options_of(config.relations, rewriter=bool(spec)))
+    relations = choose_relations(names, resolve_config.relation_options_of(config.relations, rewriter=bool(spec)))
     context = Context(about_truth=asks_about_truth(_task_of(config)))
     async with AsyncExitStack() as stack:
         if spec:
@@ -248,8 +221,7 @@ async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[S
             ledger = open_ledger(path)
             stack.enter_context(ledger)
             stack.push_async_callback(model.close)
-            asker = Asker(ledger, BudgetTracker(Budget()), Tally(), pricing({}))
-            context = replace(context, ask=Rewriter(model, asker))
+            context = replace(context, ask=Rewriter(model, open_asker(ledger, CollectSettings())))
         yield relations, context
 
 

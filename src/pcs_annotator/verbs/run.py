@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import job_digest
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
@@ -18,14 +17,14 @@ from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.relations.languages import languages_of
 from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
 from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import check_gold, gold_of
+from pcs_annotator.runs.labelling.rows import label_whole
 from pcs_annotator.runs.labelling.run_table import RunTable, open_table, refuse_other_work
-from pcs_annotator.runs.labelling.whole import label_whole
-from pcs_annotator.runs.languages import languages_of
 from pcs_annotator.runs.run import SAMPLED, Run, refuse_lost_ledger, settings_of_fits
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
@@ -144,11 +143,8 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tall
 def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectSettings:
     """Return how to ask, with what is left of the budget."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
-    settings = replace(settings, progress=request.progress, tally=tally)
-    if not request.ask:
-        return replace(settings, budget=Budget(calls=0), cluster=None)
-    budget = settings.budget.after(tally.calls)
-    return replace(settings, budget=budget, batches=request.batches(config.ask.executor))
+    budget, batches = settings.budget.after(tally.calls), request.batches(config.ask.executor)
+    return replace(settings, progress=request.progress, tally=tally, budget=budget, batches=batches)
 
 
 def _asked(
@@ -183,7 +179,7 @@ def _asked(
         "asked": digest,
     }
     if table.sampled:
-        start |= {SAMPLED: table.rows, "limit": request.limit, "shard": request.shard}
+        start |= {SAMPLED: table.rows, "limit": request.limit}
     write_json(folder.settings, start)
     tables.write_table(folder.items, dataset.table)
 

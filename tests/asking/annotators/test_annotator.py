@@ -329,30 +329,3 @@ def test_log_probabilities_that_were_not_requested_are_not_used() -> None:
     annotator, model = Annotator("a", answers="hard"), Model(can_grade=True)
     reply = Reply(text="Real", logprobs=position("Real", Real=0.75, Fake=0.25))
     assert annotator.parse_reply(NEWS, asked(annotator, "A text.", model), [reply], model) == Vote(label="Real")
-
-
-@pytest.mark.parametrize("constrained", [False, True])
-def test_letters_are_asked_for_graded_and_read(constrained: bool) -> None:
-    annotator, model = Annotator("a", letters=True), Model(can_constrain=constrained, can_grade=True)
-    question = asked(annotator, "A text.", model)
-    assert question.request.constraint == (Constraint(choices=("A", "B")) if constrained else None)
-    reply = Reply(text="B" if constrained else "<label>B</label>", logprobs=position("B", A=0.25, B=0.75))
-    vote = annotator.parse_reply(NEWS, question, [reply], model)
-    assert isinstance(vote, Vote)
-    assert vote.label == "Real"
-    assert vote.grades == pytest.approx((0.25, 0.75))
-
-
-def test_p_true_proposes_the_letter_that_was_answered() -> None:
-    annotator, model = Annotator("a", letters=True, elicitation="p-true"), Model()
-    question = asked(annotator, "A text.", model)
-    assert question.request == asked(Annotator("a", letters=True), "A text.", model).request
-    second = annotator.parse_reply(NEWS, question, [Reply(text="<label>B</label>")], model)
-    assert isinstance(second, Question)
-    proposed, verdict = second.request.messages[-2:]
-    assert proposed.content == "<label>B</label>"
-    assert "The proposed label is: Real" in verdict.content
-    replies = [Reply(text="<label>B</label>"), Reply(text="(A) True")]
-    heard = annotator.parse_reply(NEWS, second, replies, model)
-    assert isinstance(heard, Vote)
-    assert heard.label == "Real"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pcs_annotator import Task
 from pcs_annotator.asking.annotators import prompt
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, task_prompt
-from pcs_annotator.asking.annotators.reply import read_answer, read_label
+from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.core.chat import sendable
 from pcs_annotator.relations.phrases import all_phrases
 
@@ -138,17 +138,6 @@ def test_changed_labels_change_the_fixed_part() -> None:
     assert task_prompt(Task("Which?", ["a", "b"])) != task_prompt(Task("Which?", ["b", "a"]))
 
 
-def test_letters_are_listed_instead_of_bullets() -> None:
-    task = Task("Which?", ["fake", "real"], meanings={"real": "it happened"})
-    tagged, bare = task_prompt(task, "letter tag"), task_prompt(task, "bare letter")
-    for asked in (tagged, bare):
-        assert "Labels:\nA. fake\nB. real: it happened\n" in asked
-    assert read_label(tagged, ("A", "B")).label is None
-    assert tagged.count("<label>A</label> or <label>B</label>.") == 1
-    assert "Answer with exactly one letter and nothing else." in bare
-    assert build_messages(task, "one", answer="bare letter")[1].content.endswith("one letter and nothing else.")
-
-
 ENGLISH_PROMPT = """\
 You label texts. Decide which one of the given labels fits the text best.
 
@@ -214,15 +203,15 @@ def test_prompts_stay_as_they_are_to_the_byte(task: Task, expected: str) -> None
         ("Какое настроение выражает автор этого текста?", ["хорошее", "плохое"]),
     ],
 )
-@pytest.mark.parametrize("answer", ["tag", "bare", "letter tag", "bare letter"])
+@pytest.mark.parametrize("answer", ["tag", "bare"])
 def test_replies_to_prompts_in_any_language_are_read(instruction: str, labels: list[str], answer: AnswerFormat) -> None:
     task = Task(instruction, labels)
     messages = build_messages(task, "Text 1", answer=answer)
     asked = messages[0].content
     assert "Labels:" not in asked or "ordnest" in asked
-    assert read_answer(f"<label>{labels[1]}</label>", labels, answer, "Text 1", messages).label == labels[1]
-    assert read_answer(labels[0], labels, answer, "Text 1", messages).label == labels[0]
-    assert read_answer(asked, labels, answer, "Text 1", messages).label is None
+    assert read_label(f"<label>{labels[1]}</label>", labels, "Text 1", messages).label == labels[1]
+    assert read_label(labels[0], labels, "Text 1", messages).label == labels[0]
+    assert read_label(asked, labels, "Text 1", messages).label is None
 
 
 @pytest.mark.parametrize("joint", [phrases.joint for phrases in all_phrases().values()])

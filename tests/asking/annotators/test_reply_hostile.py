@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.asking.annotators.reply import read_label
@@ -50,7 +50,6 @@ def test_every_label_is_read_from_itself(label: str, other: str) -> None:
     assert known in (label, None)
 
 
-@settings(max_examples=40)
 @given(label=st.from_regex(r"[^\W_][\w+#.-]{0,8}[^\W_]", fullmatch=True))
 def test_ordinary_label_is_read_bare_and_in_a_tag(label: str) -> None:
     labels = (label, "something else")

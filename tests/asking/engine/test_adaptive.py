@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from math import inf
 from pathlib import Path
@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Annotator, Item, PromptedRelation, Relation, Task, Votes
-from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
 from pcs_annotator.asking.engine.collect import run_job
@@ -23,10 +22,9 @@ from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.base.errors import AccessDenied, ConfigError, ServerTrouble
-from pcs_annotator.core.arrays import Codes, Grades
+from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
-from pcs_annotator.core.strategy import Strategy
-from pcs_annotator.core.vote import OPEN, Cell, Vote
+from pcs_annotator.core.vote import OPEN, Cell, Strategy
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.models.scripted import ScriptedModel, answer_by_hash
 from pcs_annotator.relations.base import Original
@@ -51,12 +49,12 @@ class Majority:
     order: Sequence[Cell]
     seen: list[Codes] = field(default_factory=list)
 
-    def needed(self, cells: Codes, grades: Grades | None) -> int:
+    def needed(self, cells: Codes) -> int:
         self.seen.append(cells.copy())
         behind = self._open(cells) - self._lead(cells)
         return 0 if behind < 0 else behind // 2 + 1
 
-    def urgency(self, cells: Codes, grades: Grades | None) -> float:
+    def urgency(self, cells: Codes) -> float:
         return self._open(cells) - self._lead(cells)
 
     def _open(self, cells: Codes) -> int:
@@ -74,10 +72,10 @@ class Needs:
     order: Sequence[Cell]
     always: int
 
-    def needed(self, cells: Codes, grades: Grades | None) -> int:
+    def needed(self, cells: Codes) -> int:
         return self.always
 
-    def urgency(self, cells: Codes, grades: Grades | None) -> float:
+    def urgency(self, cells: Codes) -> float:
         return 0.0
 
 
@@ -328,10 +326,10 @@ def divided_panel(undecided: set[str]) -> list[ChatModel]:
 class ByVotes(Majority):
     """Asks two cells at a time and never stops; items with divided votes are the most urgent."""
 
-    def needed(self, cells: Codes, grades: Grades | None) -> int:
+    def needed(self, cells: Codes) -> int:
         return 2
 
-    def urgency(self, cells: Codes, grades: Grades | None) -> float:
+    def urgency(self, cells: Codes) -> float:
         return -self._lead(cells)
 
 
@@ -421,50 +419,10 @@ def test_a_denied_access_stops_the_run(budget: Budget, tmp_path: Path) -> None:
     assert size.calls == fine.calls > 0
 
 
-class Sure(Annotator):
-    """Is as sure of each answer as its name says."""
-
-    def parse_reply(
-        self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel
-    ) -> Question | Vote:
-        vote = super().parse_reply(task, question, replies, model)
-        assert isinstance(vote, Vote)
-        sure = float(self.name)
-        return replace(vote, grades=tuple(sure if label == vote.label else (1 - sure) / 4 for label in task.labels))
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_a_strategy_sees_the_grades_of_the_votes_so_far(budget: Budget, tmp_path: Path) -> None:
-    seen: list[tuple[Codes, Grades | None]] = []
-
-    class Watching(Needs):
-        def needed(self, cells: Codes, grades: Grades | None) -> int:
-            seen.append((cells.copy(), None if grades is None else grades.copy()))
-            return self.always
-
-        def urgency(self, cells: Codes, grades: Grades | None) -> float:
-            assert grades is not None
-            return float(np.nanmax(grades))
-
-    hard, sure = hashing(1)[0], ScriptedModel("positive", name="scripted:sure")
-    annotators = [(Annotator(hard), hard), (Sure(sure, name="0.75"), sure)]
-    strategy = Watching([Cell(1, 0), Cell(0, 0), Cell(1, 1)], 1)
-    job = Job(task=TASK, annotators=annotators, relations=[Original(), LOUD])
-    votes, _ = ask(Planned(job, strategy), some_items(1), tmp_path, budget)
-    assert seen[0][1] is None
-    for cells, grades in seen[1:]:
-        assert grades is not None
-        np.testing.assert_array_equal(~np.isnan(grades[..., 0]), (cells >= 0) & np.array([[[False]], [[True]]]))
-        assert grades[1, 0, 0].tolist() == pytest.approx([0.75, 0.0625, 0.0625])
-    assert votes.grades is not None
-    np.testing.assert_array_equal(votes.grades[0], seen[-1][1])
-    assert len(seen) == 4
-
-
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_bug_in_a_strategy_is_raised_unchanged(budget: Budget, tmp_path: Path) -> None:
     class Broken(Needs):
-        def needed(self, cells: Codes, grades: Grades | None) -> int:
+        def needed(self, cells: Codes) -> int:
             if (cells >= 0).any():
                 raise ZeroDivisionError("a bug")
             return 1

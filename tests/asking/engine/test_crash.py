@@ -16,6 +16,8 @@ from pcs_annotator import CollectSettings, Item, Task, collect
 from pcs_annotator.base.concurrency import run_sync
 from tests.stub import Behaviour, StubProcess, stub_process
 
+pytestmark = pytest.mark.system
+
 IN_FLIGHT = 16
 ROWS = 160
 ROOT = Path(__file__).resolve().parents[3]

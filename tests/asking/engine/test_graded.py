@@ -14,7 +14,7 @@ import pytest
 from pcs_annotator import Annotator, CollectSettings, Item, Task, Votes, collect
 from pcs_annotator.asking.annotators import grading
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.base.errors import ConfigError, PcsWarning
+from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.chat import Answers, Message, Reply, Request
 from pcs_annotator.models.scripted import ScriptedModel
 from tests.stub import Behaviour, Stub, StubServer
@@ -33,8 +33,8 @@ def items(count: int = ROWS) -> list[Item]:
     return [Item(id=str(row), text=f"Text number {row} is rather nice.") for row in range(count)]
 
 
-def settings(answers: Answers = "auto", *, letters: bool = False) -> CollectSettings:
-    return CollectSettings(environment={}, answers=answers, letters=letters)
+def settings(answers: Answers = "auto") -> CollectSettings:
+    return CollectSettings(environment={}, answers=answers)
 
 
 def with_stub(behaviour: Behaviour, work: Callable[[Stub], Awaitable[None]]) -> None:
@@ -94,12 +94,11 @@ def test_labels_that_share_their_first_token_are_told_apart_or_the_vote_is_hard(
     with_stub(Behaviour(), work)
 
 
-@pytest.mark.parametrize("letters", [False, True])
-def test_a_second_run_gives_the_same_grades_from_the_ledger(letters: bool, tmp_path: Path) -> None:
+def test_a_second_run_gives_the_same_grades_from_the_ledger(tmp_path: Path) -> None:
     async def work(stub: Stub) -> None:
-        first = await ask(stub, tmp_path / "l.db", settings(letters=letters))
-        again = await ask(stub, tmp_path / "l.db", settings(letters=letters))
-        forced = await ask(stub, tmp_path / "l.db", settings("graded", letters=letters))
+        first = await ask(stub, tmp_path / "l.db", settings())
+        again = await ask(stub, tmp_path / "l.db", settings())
+        forced = await ask(stub, tmp_path / "l.db", settings("graded"))
         assert stub.stats().requests == ROWS
         assert first.grades is not None
         for votes in (again, forced):
@@ -145,12 +144,11 @@ def test_an_annotator_may_differ_from_the_run(tmp_path: Path) -> None:
         panel = [
             Annotator(f"{stub.url}#m", name="graded"),
             Annotator(f"{stub.url}#m", name="hard", answers="hard"),
-            Annotator(f"{stub.url}#m", name="letters", letters=True),
         ]
         votes = await collect(MOOD, items(), panel, ledger=tmp_path / "l.db", settings=settings())
         assert votes.grades is not None
         assert np.isnan(votes.grades[:, 1]).all()
-        assert not np.isnan(votes.grades[:, [0, 2]]).any()
+        assert not np.isnan(votes.grades[:, 0]).any()
 
     with_stub(Behaviour(), work)
 
@@ -165,12 +163,11 @@ def test_p_true_shares_its_first_call_with_a_graded_annotator(tmp_path: Path) ->
     assert votes.stated[0, 1, 0, 0, 0] == 1.0
 
 
-@pytest.mark.parametrize("letters", [False, True])
 @pytest.mark.parametrize("constrain", [False, True])
-def test_letters_are_asked_for_and_read(letters: bool, constrain: bool, tmp_path: Path) -> None:
+def test_labels_are_asked_for_and_read(constrain: bool, tmp_path: Path) -> None:
     async def work(stub: Stub) -> None:
         keys = {"VLLM_BASE_URL": stub.url}
-        how = CollectSettings(environment=keys, letters=letters)
+        how = CollectSettings(environment=keys)
         panel = [Annotator("vllm:m", constrain=constrain)]
         votes = await collect(MOOD, items(), panel, ledger=tmp_path / "l.db", settings=how)
         assert (votes.codes >= 0).all()
@@ -179,19 +176,10 @@ def test_letters_are_asked_for_and_read(letters: bool, constrain: bool, tmp_path
         assert votes.grades.sum(axis=-1).max() <= 1
         with Ledger(tmp_path / "l.db") as ledger:
             replies = {entry.reply for entry in ledger.entries()}
-        words = {"A", "B", "C"} if letters else set(MOOD.labels)
+        words = set(MOOD.labels)
         assert replies <= (words if constrain else {f"<label>{word}</label>" for word in words})
 
     with_stub(Behaviour(), work)
-
-
-def test_letters_stand_for_26_labels_at_most(tmp_path: Path) -> None:
-    how = settings(letters=True)
-    with pytest.raises(ConfigError, match=r"at most 26 labels.*there are 60.*as words"):
-        asyncio.run(collect(MANY, items(), ["scripted:hash"], ledger=tmp_path / "l.db", settings=how))
-    grades = Task("Which grade?", ["a", "b", "c"])
-    with pytest.raises(ConfigError, match=r"'a' is a letter itself"):
-        asyncio.run(collect(grades, items(), ["scripted:hash"], ledger=tmp_path / "l.db", settings=how))
 
 
 def test_a_server_that_ignores_the_request_is_noticed_once_and_remembered(tmp_path: Path) -> None:

@@ -146,7 +146,6 @@ def test_a_digest_tells_jobs_apart_by_all_that_their_votes_depend_on(monkeypatch
         digest_of(task=replace(TASK, meanings={TASK.labels[0]: "a meaning"})),
         digest_of(task=replace(TASK, labels=tuple(reversed(TASK.labels)))),
         digest_of(settings={"draws": 2}),
-        digest_of(settings={"letters": True}),
         digest_of(settings={"answers": "hard"}),
         digest_of(settings={"questions": {"scripted:hash": ["original"]}}),
         digest_of(settings={"choosing": RelationOptions(judged=True)}),

@@ -18,6 +18,8 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.vote import NOT_ASKED
 
+pytestmark = pytest.mark.system
+
 
 def enter_lock(ledger: Path, *, wait: bool = True) -> None:
     with lock_ledger(ledger, wait=wait):

@@ -22,6 +22,8 @@ from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from tests.postgres import GUEST, PASSWORD, USER, PostgresServer
 from tests.stub import Behaviour, StubProcess, stub_process
 
+pytestmark = pytest.mark.system
+
 MODULE = "pcs_annotator.asking.ledger.on_server"
 ROOT = Path(__file__).resolve().parents[3]
 ROWS = 160

@@ -11,6 +11,8 @@ from pcs_annotator.asking.ledger.ledger import entry_of
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.chat import Reply
 
+pytestmark = pytest.mark.system
+
 if sys.platform == "win32":
     pytest.skip("Windows has no such locks", allow_module_level=True)
 

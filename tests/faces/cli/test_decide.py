@@ -19,6 +19,7 @@ from pcs_annotator.tables.tables import write_table
 from tests.builders import simulated_votes
 from tests.simulated import (
     MODELS,
+    audited,
     copy_run,
     read_csv,
     simulated_models,
@@ -113,8 +114,7 @@ def test_other_promises_and_label_sets_are_given_on_request(table: str, capsys: 
         (["--max-error", "1.5"], "max_error is 1.5"),
         (["--certainty", "1"], "certainty is 1.0"),
         (["--promise", "all-right"], "--promise"),
-        (["--audit", "3"], "--audit"),
-        (["--verdicts", "audit.csv"], "--verdicts"),
+        (["--audit", "3"], "--audit was removed: pcs review RUN draws accepted rows to check"),
     ],
 )
 def test_what_cannot_be_promised_is_one_sentence_and_code_2(
@@ -209,26 +209,14 @@ def test_gold_of_a_run_that_contradicts_itself_is_refused_before_any_call(capsys
     assert not Path("runs/data/ledger.db").exists()
 
 
-def test_a_run_is_fitted_audited_and_judged(run: str, capsys: Captured) -> None:
-    assert main(["fit", run, "--audit", "60"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert "60 accepted rows to check" in text
-    assert "--verdicts" in text
-    drawn = read_csv(Path(run, "audit.csv"))
-    write_csv(Path("verdicts.csv"), [{**row, "verdict": "right"} for row in drawn])
-    confirmed = shown(["fit", run, "--verdicts", "verdicts.csv"], capsys)
-    assert confirmed["certificate"]["audit"]["finding"] == "confirmed"
-    write_csv(Path("verdicts.csv"), [{**row, "verdict": "wrong"} for row in drawn])
-    revoked = shown(["fit", run, "--verdicts", "verdicts.csv"], capsys)
+def test_a_run_is_audited_and_fitted(run: str, capsys: Captured) -> None:
+    audited(Path(run), lambda place: False)
+    revoked = shown(["fit", run], capsys)
     assert revoked["certificate"]["audit"]["finding"] == "revoked"
     assert revoked["decisions"] == {"review": 260}
     assert {row["pcs_decision"] for row in read_csv(Path(run, "labels.csv"))} == {"review"}
     assert main(["fit", run]) == 0
     assert "audit revokes" in " ".join(capsys.readouterr().out.split())
-
-
-def test_an_audit_is_part_of_the_json(run: str, capsys: Captured) -> None:
-    assert shown(["fit", run, "--audit", "3"], capsys)["to_audit"] == {"rows": 3, "file": "run/audit.csv"}
 
 
 def test_a_run_keeps_its_settings_and_hands_rows_out(run: str, capsys: Captured) -> None:

@@ -25,9 +25,12 @@ from pcs_annotator.verbs.models import missing_weights
 from tests.simulated import read_csv
 from tests.stub.behaviour import pick
 
-pytestmark = pytest.mark.skipif(
-    bool(missing_weights(STYLES)), reason="the weights are not on this machine: pcs models pull embedded:smollm2"
-)
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(
+        bool(missing_weights(STYLES)), reason="the weights are not on this machine: pcs models pull embedded:smollm2"
+    ),
+]
 
 
 ROWS = 10  # fewer give no figures

@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.system
+
 HIDDEN = (
     "fsspec", "ipywidgets", "langchain", "langchain_core", "lemminflect", "matplotlib", "psycopg", "ray",
     "sklearn", "spacy", "starlette", "tokenizers", "torch", "tqdm", "transformers", "uvicorn", "xllamacpp", "zstandard",

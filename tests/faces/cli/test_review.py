@@ -26,6 +26,8 @@ from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review_state import read_review
 from tests.simulated import copy_run, simulated_run
 
+pytestmark = pytest.mark.system
+
 Captured = pytest.CaptureFixture[str]
 FIELDS = ("id", "held", "version", "shown_by", "queue")
 

@@ -15,6 +15,8 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.folder_votes import SETTLED_AFTER
 from tests.postgres import PASSWORD, PostgresServer
 
+pytestmark = pytest.mark.system
+
 TEXTS = [f"The bus number {number} was {'late' if number % 3 else 'fine'}." for number in range(12)]
 ASK = ["--labels", "fine,late", "--model", "scripted:hash", "--relations", "original"]
 
@@ -49,9 +51,6 @@ def test_runs_in_two_folders_share_the_answers_of_one_ledger(
     again = shown(["run", "data.csv", *ASK, "-o", "one", "--ledger", ledger], capsys)
     assert (again["calls"], again["known_already"]) == (0, 12)
     assert not Path("one/ledger.db").exists()
-    merged = shown(["merge", "both", "one", "two"], capsys)
-    assert (merged["calls"], merged["known_already"]) == (0, 12)
-    assert not Path("both/ledger.db").exists()
     monkeypatch.chdir("one")  # later commands find the ledger, wherever they are started
     assert shown(["fit", "."], capsys)["bills"] == first["bills"]
     labelled = shown(["label", "../data.csv", "--run", ".", "-o", "labels-again.csv"], capsys)

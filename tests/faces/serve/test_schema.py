@@ -7,6 +7,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.chromium import CHROMIUM, MISSING, page_errors
 
+pytestmark = pytest.mark.system
+
 
 @pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
 def test_the_page_about_the_service_throws_nothing(url: str) -> None:

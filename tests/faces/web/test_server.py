@@ -18,6 +18,8 @@ from pcs_annotator.faces import web
 from pcs_annotator.faces.web.server import listen
 from tests.faces.web.serving import serving
 
+pytestmark = pytest.mark.system
+
 TOKEN = "a-token-of-some-length"
 
 PROGRAM = """

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -70,7 +70,6 @@ def test_all_are_registered() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=30)
 @given(votes=recorded())
 def test_rows_sum_to_1(name: str, votes: Votes) -> None:
     try:
@@ -84,7 +83,6 @@ def test_rows_sum_to_1(name: str, votes: Votes) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=30)
 @given(votes=recorded(), seed=st.integers(0, 9))
 def test_only_votes_that_a_baseline_asks_for_matter(name: str, votes: Votes, seed: int) -> None:
     chosen = baselines.create(name)
@@ -112,7 +110,6 @@ def test_only_votes_that_a_baseline_asks_for_matter(name: str, votes: Votes, see
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=30)
 @given(votes=recorded(), data=st.data())
 def test_order_of_annotators_and_relations_does_not_matter(name: str, votes: Votes, data: st.DataObject) -> None:
     chosen = baselines.create(name)
@@ -129,7 +126,6 @@ def test_order_of_annotators_and_relations_does_not_matter(name: str, votes: Vot
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("majority-vote", "spuq-intra")])
-@settings(max_examples=30)
 @given(votes=recorded())
 def test_several_annotators_are_scored_one_by_one_and_averaged(name: str, votes: Votes) -> None:
     chosen = baselines.create(name)
@@ -240,7 +236,6 @@ def test_votes_that_lack_what_it_needs_are_refused_with_the_remedy(
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "logprob"])
-@settings(max_examples=30)
 @given(votes=recorded())
 def test_baselines_that_are_defined_on_labels_do_not_use_log_probabilities(name: str, votes: Votes) -> None:
     chosen = baselines.create(name)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pcs_annotator.judging.estimating.planning import Design, Foretold, fewest
+from pcs_annotator.judging.estimating.sampling import Design, Foretold
 
 RNG = np.random.default_rng(2)
 CHANCE = np.concatenate([RNG.uniform(0.02, 0.1, 800), RNG.uniform(0.2, 0.8, 200)])
@@ -53,7 +53,10 @@ def test_a_difference_between_groups_needs_more_rows_than_a_mean() -> None:
     assert foretold.rows_for_difference(0.03, "simple", (half, ~half)) > foretold.rows_for(0.03, "simple")  # type: ignore[operator]
 
 
-def test_the_fewest_that_are_enough_are_found() -> None:
-    assert fewest(lambda rows: rows >= 17, 100) == 17
-    assert fewest(lambda rows: rows >= 1, 100) == 1
-    assert fewest(lambda rows: rows >= 101, 100) is None
+def test_the_fewest_rows_that_are_enough_are_found_or_none() -> None:
+    foretold = Foretold(np.tile([0.5, 0.5], (100, 1)), np.array([0.0, 1.0]))
+    fewest = foretold.rows_for(0.05, "simple")
+    assert fewest is not None
+    assert foretold.error(fewest, "simple") <= 0.05 < foretold.error(fewest - 1, "simple")
+    assert foretold.rows_for(1.0, "simple") == 1
+    assert foretold.rows_for(-1.0, "simple") is None

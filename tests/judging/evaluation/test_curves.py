@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
@@ -65,7 +65,6 @@ def test_the_roc_of_each_label_by_hand() -> None:
     assert (second.auroc.value, second.auroc.n) == (1.0, 3)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(20, 400), st.integers(2, 9), st.integers(0, 99))
 def test_curves_rise_from_corner_to_corner_and_enclose_their_auroc(rows: int, labels: int, seed: int) -> None:
     trial = made_trial(rows, labels, seed)

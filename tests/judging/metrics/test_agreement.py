@@ -7,7 +7,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
@@ -113,7 +113,6 @@ def test_alpha_of_four_observers_is_the_exact_fraction_behind_the_published_figu
     assert float(exact) == pytest.approx(published, abs=5e-4)
 
 
-@settings(max_examples=30)
 @given(st.lists(st.text("12345.", min_size=3, max_size=3), min_size=2, max_size=8))
 def test_alpha_is_the_exact_fraction_on_every_scale(rows: list[str]) -> None:
     labels = tuple(map("".join, zip(*rows, strict=True)))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, rankdata
 from sklearn.metrics import f1_score, roc_auc_score
@@ -153,7 +153,6 @@ def slow_review_share(scores: Floats, gold: Codes, target: float) -> float:
 
 
 @given(resamples())
-@settings(max_examples=150, deadline=None)
 def test_every_figure_on_counts_equals_its_definition_on_the_rows_drawn(drawn: Resample) -> None:
     scores, gold = drawn.rows
     found = metrics.chosen_on(*drawn, coverages=COVERAGES, targets=TARGETS)
@@ -170,7 +169,6 @@ def test_every_figure_on_counts_equals_its_definition_on_the_rows_drawn(drawn: R
         assert value[0] == pytest.approx(slow_review_share(scores, gold, target))
 
 
-@settings(deadline=None)
 @given(tied_scores())
 def test_auroc_equals_scikit_learn_with_ties(rows: tuple[Floats, Codes]) -> None:
     scores, gold = rows
@@ -183,7 +181,6 @@ def test_auroc_equals_scikit_learn_with_ties(rows: tuple[Floats, Codes]) -> None
         assert auroc(scores, gold) == pytest.approx(theirs, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=50)
 @given(rows=tied_scores(), seed=st.integers(0, 1000))
 def test_no_metric_depends_on_the_order_of_rows_or_labels(rows: tuple[Floats, Codes], seed: int) -> None:
     scores, gold = rows
@@ -197,14 +194,12 @@ def test_no_metric_depends_on_the_order_of_rows_or_labels(rows: tuple[Floats, Co
     assert review_share(turned, regold, 0.8) == review_share(scores, gold, 0.8)
 
 
-@settings(deadline=None, max_examples=50)
 @given(tied_scores())
 def test_no_metric_is_ever_nan(rows: tuple[Floats, Codes]) -> None:
     for metric in METRICS.values():
         assert np.isfinite(metric(*rows))
 
 
-@settings(deadline=None, max_examples=50)
 @given(tied_scores())
 def test_log_loss_equals_scikit_learn(rows: tuple[Floats, Codes]) -> None:
     scores = 0.9 * rows[0] + 0.1 / rows[0].shape[1]
@@ -237,7 +232,6 @@ def test_no_rows_have_no_noise_floor() -> None:
         noise_floor(np.empty((0, 2)))
 
 
-@settings(deadline=None)
 @given(tied_scores())
 def test_confidence_auroc_equals_scikit_learn_on_right_and_wrong_labels(rows: tuple[Floats, Codes]) -> None:
     scores, gold = rows
@@ -340,7 +334,6 @@ def test_rows_that_a_resample_repeats_are_not_new_evidence() -> None:
     assert metrics.chosen_on(*drawn).ece[0] < ece(*drawn.rows)
 
 
-@settings(deadline=None, max_examples=50)
 @given(tied_scores())
 def test_ece_is_the_mean_gap_of_the_reliability_diagram_less_noise(rows: tuple[Floats, Codes]) -> None:
     assert ece(*rows) == pytest.approx(max(raw_ece(*rows) - noise_floor(rows[0]), 0))
@@ -372,7 +365,6 @@ def test_a_tied_choice_counts_in_part_in_the_interval() -> None:
     assert below.high < three.interval.high < above.high
 
 
-@settings(deadline=None, max_examples=50)
 @given(tied_scores())
 def test_every_accuracy_lies_inside_its_interval(rows: tuple[Floats, Codes]) -> None:
     for one in reliability(*rows):

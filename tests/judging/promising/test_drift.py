@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.stats import binom, chi2_contingency
 
 from pcs_annotator.base.errors import MismatchError
@@ -196,7 +196,6 @@ def test_other_labels_are_refused() -> None:
         compared(votes, replace(votes, labels=["Fake", "True"]))
 
 
-@settings(deadline=None)
 @given(any_votes())
 def test_a_profile_survives_json_and_never_drifts_from_itself(votes: Votes) -> None:
     one = profiled(votes)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.base.errors import GoldError
@@ -35,7 +35,6 @@ def rows_seen(right: Mask, order: Integers) -> int:
     return int((left > 0.05 * len(order)).sum())
 
 
-@settings(deadline=None, max_examples=40)
 @given(labelled_votes(), st.integers(0, 15), st.integers(0, 3))
 def test_rows_are_distinct_without_gold_and_as_many_as_there_are(labelled: Labelled, k: int, seed: int) -> None:
     votes = labelled.votes
@@ -47,7 +46,6 @@ def test_rows_are_distinct_without_gold_and_as_many_as_there_are(labelled: Label
     assert (np.diff(votes.silent[rows].astype(int)) >= 0).all()
 
 
-@settings(deadline=None, max_examples=40)
 @given(any_votes(), st.integers(1, 8))
 def test_more_rows_begin_with_the_same_ones(votes: Votes, k: int) -> None:
     assert rows_to_label(votes, k).tolist() == rows_to_label(votes, 8)[:k].tolist()
@@ -120,7 +118,6 @@ def test_chosen_rows_teach_more_than_random_ones(shared_data: Path, name: str) -
     assert np.mean(gains) > 0
 
 
-@settings(deadline=None, max_examples=40)
 @given(any_votes())
 def test_review_shows_every_row_once_and_silent_rows_first(votes: Votes) -> None:
     for order in (review_order(votes), review_order(votes, np.linspace(1, 0, len(votes)))):

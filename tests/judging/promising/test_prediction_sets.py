@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.base.errors import ConfigError
@@ -60,7 +60,6 @@ def test_uncalibrated_probabilities_would_miss_more_often() -> None:
     assert np.mean(np.any(wanted & (order == gold[:, np.newaxis]), axis=1)) < 0.85
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     rows=st.integers(0, 40),
     miss_rate=st.floats(0.01, 0.99),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.core.votes import Votes
@@ -138,7 +138,6 @@ def test_a_provider_is_dropped_where_names_stay_unique(names: list[str], short: 
     assert short_names(names) == short
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_every_item_has_one_sentence_and_its_numbers_are_true(data: st.DataObject) -> None:
     votes = data.draw(any_votes())

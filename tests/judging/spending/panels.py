@@ -1,4 +1,4 @@
-"""Random panels with hard, graded and mixed votes, weights and calibrators of all kinds, and all futures of an item."""
+"""Random panels with weights and calibrators of all kinds, all futures of an item, and graded votes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
-from pcs_annotator.core.arrays import Codes, Grades, Mask
+from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.votes import GRADE_TOLERANCE
-from pcs_annotator.core.weights import Evidence, VoteScale
+from pcs_annotator.core.weights import Evidence
 from pcs_annotator.judging.weighing.calibration import (
+    UNCALIBRATED,
     Calibrator,
-    RawScores,
-    SoftmaxCalibrator,
 )
 from pcs_annotator.judging.weighing.scoring import MIN_GRADE, choose
 
 Kind = Literal["hard", "graded", "mixed"]
 KINDS: tuple[Kind, ...] = ("hard", "graded", "mixed")
-Reads = VoteScale | Literal["linear"]
-READS: tuple[Reads, ...] = ("linear", "shares", "log-odds", "mean log-odds")
+Reads = Literal["linear", "shares"]
+READS: tuple[Reads, ...] = ("linear", "shares")
 Calibration = Literal["none", "softmax", "falling"]
 CALIBRATIONS: tuple[Calibration, ...] = ("none", "softmax", "falling")
 # nan stands for a hard vote
@@ -35,7 +34,6 @@ class Panel(NamedTuple):
     weights: Weights
     calibrator: Calibrator
     order: list[Cell]
-    graded: tuple[str, ...]
 
     def labels(self, votes: Votes) -> Codes:
         """The label of every item."""
@@ -46,26 +44,23 @@ def all_cells(votes: Votes) -> list[Cell]:
     return [Cell(*place) for place in np.ndindex(*votes.codes.shape[1:])]
 
 
-def random_panel(seed: int, kind: Kind, reads: Reads, calibration: Calibration, items: int = 1) -> Panel:
+def random_panel(seed: int, reads: Reads, calibration: Calibration, items: int = 1) -> Panel:
     """A panel on which most votes agree, so that asking can stop early."""
     rng = np.random.default_rng(seed)
     labels = int(rng.integers(2, 5))
     shape = (items, int(rng.integers(1, 4)), int(rng.integers(1, 4)), int(rng.integers(1, 4)))
     favourite = rng.integers(labels, size=(items, 1, 1, 1))
     codes = np.where(rng.random(shape) < 0.7, favourite, rng.integers(-2, labels, size=shape)).astype(np.int8)
-    annotators = tuple(f"a{place}" for place in range(shape[1]))
     votes = Votes(
         codes=codes,
         ids=[f"i{row}" for row in range(items)],
-        annotators=annotators,
+        annotators=[f"a{place}" for place in range(shape[1])],
         relations=[f"r{place}" for place in range(shape[2])],
         labels=[f"label {place}" for place in rng.permutation(labels)],
     )
-    graded = {"hard": (), "graded": annotators, "mixed": annotators[::2]}[kind]
-    votes = replace(votes, grades=random_grades(rng, votes, graded, kind)) if graded else votes
     order = [Cell(*place) for place in rng.permutation(all_cells(votes)).tolist()]
     weights = random_weights(rng, votes, reads)
-    return Panel(votes, weights, random_calibrator(rng, votes, calibration), order, graded)
+    return Panel(votes, weights, random_calibrator(rng, votes, calibration), order)
 
 
 def graded_votes(votes: Votes, kind: Kind, seed: int = 0) -> Votes:
@@ -125,8 +120,7 @@ def random_weights(rng: np.random.Generator, votes: Votes, reads: Reads) -> Weig
     evidence = Evidence(
         labels=rng.permutation(votes.labels).tolist(),
         log_prior=rng.normal(size=labels),
-        log_likelihood=table * (1.0 if reads == "shares" else rng.choice([0.1, 1.0])),
-        reads=reads,
+        log_likelihood=table,
     )
     return replace(weights, evidence=evidence)
 
@@ -136,46 +130,25 @@ def random_calibrator(rng: np.random.Generator, votes: Votes, calibration: Calib
     slope, offsets = rng.choice([0.3, 1.0, 2.5]), rng.normal(size=len(labels)) * rng.choice([0.1, 1.0])
     match calibration:
         case "none":
-            return RawScores()
+            return UNCALIBRATED
         case "softmax" | "falling":
-            return SoftmaxCalibrator(
-                labels=labels, slope=slope if calibration == "softmax" else -slope, offsets=offsets
-            )
+            return Calibrator(labels=labels, slope=slope if calibration == "softmax" else -slope, offsets=offsets)
 
 
-def opened(panel: Panel, rng: np.random.Generator, most: int) -> tuple[Codes, Grades | None, list[Cell]]:
+def opened(panel: Panel, rng: np.random.Generator, most: int) -> tuple[Codes, list[Cell]]:
     """The first item with up to `most` of its answers not known yet."""
     cells = panel.votes.codes[0].copy()
-    grades = None if panel.votes.grades is None else panel.votes.grades[0].copy()
     asked = [cell for cell in panel.order if cells[cell] != NOT_ASKED]
     places = asked[len(asked) - int(rng.integers(0, most + 1)) :]
     for place in places:
         cells[place] = OPEN
-        if grades is not None:
-            grades[place] = NO_GRADE
-    return cells, grades, places
+    return cells, places
 
 
-def futures(panel: Panel, cells: Codes, grades: Grades | None, places: list[Cell], rng: np.random.Generator) -> Votes:
-    """Every hard future of an item, silences among them, and many random ones with graded answers where possible."""
-    labels = len(panel.votes.labels)
-    hard = np.array(list(product(range(ABSTAINED, labels), repeat=len(places))), dtype=np.int8)
-    drawn = rng.integers(ABSTAINED, labels, size=(200 if grades is not None else 0, len(places))).astype(np.int8)
-    codes = np.repeat(cells[np.newaxis], len(hard) + len(drawn), axis=0)
-    given = (
-        np.full((*codes.shape, labels), NO_GRADE)
-        if grades is None
-        else np.repeat(grades[np.newaxis], len(codes), axis=0)
-    )
+def futures(panel: Panel, cells: Codes, places: list[Cell]) -> Votes:
+    """Every future of an item, silences among them."""
+    answers = np.array(list(product(range(ABSTAINED, len(panel.votes.labels)), repeat=len(places))), dtype=np.int8)
+    codes = np.repeat(cells[np.newaxis], len(answers), axis=0)
     for column, place in enumerate(places):
-        codes[(slice(None), *place)] = np.concatenate([hard[:, column], drawn[:, column]])
-        if grades is not None and panel.votes.annotators[place.annotator] in panel.graded:
-            found = answers(rng, len(drawn), labels)
-            silent: Mask = (drawn[:, column] < 0) | (rng.random(len(drawn)) < 0.1)
-            given[(slice(len(hard), None), *place)] = np.where(silent[:, np.newaxis], NO_GRADE, found)
-    return replace(
-        panel.votes,
-        codes=codes,
-        ids=[str(row) for row in range(len(codes))],
-        grades=None if grades is None else given,
-    )
+        codes[(slice(None), *place)] = answers[:, column]
+    return replace(panel.votes, codes=codes, ids=[str(row) for row in range(len(codes))])

@@ -8,8 +8,7 @@ import pytest
 from pcs_annotator import NOT_ASKED, PcsWarning, score
 from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.judging import fit_model as module
-from pcs_annotator.judging.fit_model import Learning, fit_model, learn_model, rows_to_replay
+from pcs_annotator.judging.fit_model import Learning, fit_model, learn_model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.spending.frugal import (
     Frugal,
@@ -17,9 +16,9 @@ from pcs_annotator.judging.spending.frugal import (
     graded_annotators,
     learn_frugal,
     rounds_of,
+    simulate,
     spending_of,
 )
-from pcs_annotator.judging.spending.strategy import simulate
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.scoring import choose
 from tests.builders import simulated_votes
@@ -92,15 +91,13 @@ def test_a_run_that_asked_everything_knows_what_labelling_new_texts_would_ask() 
     assert spending_of(VOTES, exact_stop(VOTES, everything)) == learned().spending
 
 
-def test_spending_on_graded_votes_is_measured_on_rows_from_the_whole_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_REPLAYED", 40)
-    graded = graded_votes(VOTES, "graded")
+def test_of_graded_votes_every_question_is_asked() -> None:
+    graded = graded_votes(VOTES, "mixed")
     strategy = exact_stop(graded, learn_model(graded, GOLD, Learning()))
-    assert rows_to_replay(VOTES) is VOTES
-    assert rows_to_replay(graded).ids == VOTES.ids[::3]
-    assert len(rows_to_replay(graded.take(slice(0)))) == 0
-    asked = simulate(graded.take(slice(None, None, 3)), strategy).votes.codes != NOT_ASKED
-    assert spending_of(graded, strategy).questions == pytest.approx(asked.mean())
+    stopped = simulate(graded, strategy).votes
+    np.testing.assert_array_equal(stopped.codes, graded.codes)
+    np.testing.assert_array_equal(stopped.grades, graded.grades)
+    assert spending_of(graded, strategy).questions == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import approx_fprime, minimize_scalar
@@ -17,10 +17,9 @@ from pcs_annotator.core.weights import Evidence, VoteScale, Weights
 from pcs_annotator.judging.metrics.metrics import ece, log_loss
 from pcs_annotator.judging.weighing import calibration
 from pcs_annotator.judging.weighing.calibration import (
+    UNCALIBRATED,
     CalibrationMethod,
     Calibrator,
-    RawScores,
-    SoftmaxCalibrator,
     calibrator_from_dict,
     fit_calibrator,
     method_for,
@@ -43,7 +42,6 @@ def loss(point: Floats, scores: Floats, gold: Codes) -> float:
 
 
 def point_of(fitted: Calibrator) -> Floats:
-    assert isinstance(fitted, SoftmaxCalibrator)
     return np.concatenate([[fitted.slope], fitted.offsets])
 
 
@@ -53,7 +51,7 @@ def random_rows(rows: int, seed: int = 0) -> tuple[Floats, Codes]:
 
 
 def test_formula_by_hand() -> None:
-    fitted = SoftmaxCalibrator(labels=("x", "y"), slope=0.5, offsets=np.array([0.1, -0.1]))
+    fitted = Calibrator(labels=("x", "y"), slope=0.5, offsets=np.array([0.1, -0.1]))
     raised = [np.sqrt(0.77 / 1.04) * np.exp(0.1), np.sqrt(0.27 / 1.04) * np.exp(-0.1)]
     np.testing.assert_allclose(
         fitted.apply(np.array([[0.75, 0.25]]), ("x", "y")), [np.array(raised) / sum(raised)], atol=1e-12
@@ -62,7 +60,7 @@ def test_formula_by_hand() -> None:
 
 def test_slope_and_offsets_are_recovered_from_many_rows() -> None:
     rng = np.random.default_rng(0)
-    truth = SoftmaxCalibrator(labels=LABELS, slope=0.6, offsets=np.array([0.5, -0.2, -0.3]))
+    truth = Calibrator(labels=LABELS, slope=0.6, offsets=np.array([0.5, -0.2, -0.3]))
     scores = rng.dirichlet(np.full(3, 0.5), 20_000)
     chance = truth.apply(scores, LABELS).cumsum(axis=1)
     gold = (rng.random((20_000, 1)) > chance).sum(axis=1).astype(np.int8)
@@ -83,7 +81,6 @@ def test_confidence_from_fifty_rows_is_not_shrunk() -> None:
 def test_shrinking_keeps_labels_and_the_order_of_rows() -> None:
     scores, gold = random_rows(12)
     shrunk = fit_calibrator(scores, gold, LABELS)
-    assert isinstance(shrunk, SoftmaxCalibrator)
     plain = replace(shrunk, shrunk=0.0)
     some, all_of_it = (one.apply(scores, LABELS) for one in (shrunk, plain))
     np.testing.assert_array_equal(some.argmax(axis=1), all_of_it.argmax(axis=1))
@@ -135,7 +132,6 @@ def test_order_of_labels_changes_nothing(method: str) -> None:
     )
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     hits=arrays(np.float64, (50, 3), elements=st.sampled_from([0.0, 1e-300, 1e-12, 0.5, 1.0])),
     gold=arrays(np.int8, 50, elements=st.integers(0, 2)),
@@ -218,7 +214,7 @@ def test_tempering_on_no_rows_and_of_raw_scores_changes_nothing() -> None:
     scores, gold = random_rows(2)
     same = tempered(usual, scores[:0], scores[:0], gold[:0], LABELS)
     assert point_of(same).tolist() == pytest.approx(point_of(usual).tolist())
-    assert tempered(RawScores(), scores, scores, gold, LABELS) == RawScores()
+    assert tempered(UNCALIBRATED, scores, scores, gold, LABELS) is UNCALIBRATED
 
 
 def test_a_calibrator_written_before_methods_had_names_is_a_softmax() -> None:
@@ -251,7 +247,7 @@ def test_temperature_is_the_best_slope_without_offsets(seed: int) -> None:
 def test_none_leaves_the_scores_as_they_are() -> None:
     scores, gold = random_rows(5)
     raw = fit_calibrator(scores, gold, LABELS, "none")
-    assert isinstance(raw, RawScores)
+    assert raw is UNCALIBRATED
     np.testing.assert_array_equal(raw.apply(scores, LABELS), scores)
 
 
@@ -271,7 +267,7 @@ def test_an_unknown_method_is_refused_with_the_known_ones() -> None:
 def test_overconfident_scores_become_calibrated_on_unseen_rows(method: str) -> None:
     rng = np.random.default_rng(3)
     sharp = rng.dirichlet(np.full(3, 0.3), 6000)
-    honest = SoftmaxCalibrator(labels=LABELS, slope=0.5, offsets=np.zeros(3)).apply(sharp, LABELS)
+    honest = Calibrator(labels=LABELS, slope=0.5, offsets=np.zeros(3)).apply(sharp, LABELS)
     gold = (rng.random((6000, 1)) > honest.cumsum(axis=1)).sum(axis=1).astype(np.int8)
     fitted = fit_calibrator(sharp[:1000], gold[:1000], LABELS, method)
     said = fitted.apply(sharp[1000:], LABELS)
@@ -282,7 +278,7 @@ def test_overconfident_scores_become_calibrated_on_unseen_rows(method: str) -> N
 
 def test_offsets_cannot_be_changed_from_outside() -> None:
     offsets = np.zeros(2)
-    fitted = SoftmaxCalibrator(labels=["x", "y"], slope=1.0, offsets=offsets)
+    fitted = Calibrator(labels=["x", "y"], slope=1.0, offsets=offsets)
     offsets[0] = 5
     assert fitted.offsets.tolist() == [0, 0]
     assert fitted.labels == ("x", "y")

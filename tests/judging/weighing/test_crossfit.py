@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Optimiser, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.weighing import crossfit
-from pcs_annotator.judging.weighing.calibration import Calibrator, fitter_of, tempered
+from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator, tempered
 from pcs_annotator.judging.weighing.crossfit import (
     Splits,
     calibrated_out_of_fold,
@@ -29,7 +29,6 @@ from tests.builders import simulated_votes
 from tests.judging.strategies import coded
 
 
-@settings(deadline=None)
 @given(gold=st.lists(st.integers(0, 3), min_size=1, max_size=60), folds=st.integers(1, 10), seed=st.integers(0, 9))
 def test_classes_and_sizes_are_spread_evenly_over_folds(gold: list[int], folds: int, seed: int) -> None:
     codes = np.array(gold, dtype=np.int8)
@@ -89,7 +88,7 @@ def test_each_fold_is_calibrated_on_the_others() -> None:
     found = calibrated_out_of_fold(scores, gold, fold, ("a", "b"))
     for held_out in range(4):
         inside = fold != held_out
-        fitted = fitter_of("softmax", 20)(scores[inside], gold[inside], ("a", "b"))
+        fitted = fit_calibrator(scores[inside], gold[inside], ("a", "b"), "softmax", 20)
         np.testing.assert_allclose(found[~inside], fitted.apply(scores[~inside], ("a", "b")), atol=1e-12)
 
 
@@ -121,7 +120,7 @@ def test_rows_asked_in_part_keep_the_label_that_the_calibrator_of_all_votes_give
         assert list(held_out.ids) == [votes.ids[row] for row in np.flatnonzero(rows).tolist()]
         assert calibrator is not None
         usual = (
-            fitter_of(calibration, 60)(whole.scores[~rows], gold[~rows], votes.labels)
+            fit_calibrator(whole.scores[~rows], gold[~rows], votes.labels, calibration, 60)
             if calibration == "softmax"
             else calibrator
         )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import log_softmax
@@ -50,7 +50,6 @@ def test_missing_votes_renormalise_both_equations() -> None:
     np.testing.assert_allclose(score(votes, weights), by_hand, atol=1e-12)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_rows_sum_to_one_whatever_is_missing(data: st.DataObject) -> None:
     votes = data.draw(any_votes())
@@ -59,7 +58,6 @@ def test_rows_sum_to_one_whatever_is_missing(data: st.DataObject) -> None:
     np.testing.assert_allclose(scores.sum(axis=1), 1, atol=1e-9)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_vote_for_a_label_never_lowers_its_score(data: st.DataObject) -> None:
     votes = data.draw(any_votes(max_draws=1))

@@ -184,19 +184,6 @@ def test_free_text_respects_its_limit_and_its_seed(model: TransformersModel) -> 
     assert {reply.text for reply in together} == {short.text}
 
 
-def test_free_text_has_log_probabilities_if_they_are_asked_for(model: TransformersModel) -> None:
-    request = Request(messages=(Message("user", "Hello"),), sampling=Sampling(max_tokens=4), logprobs=3)
-    (reply,) = replies(model, [request])
-    assert isinstance(reply.logprobs, tuple)
-    for position in reply.logprobs:
-        token, best = position.alternatives[0]
-        assert token == position.token
-        assert best == max(log for _, log in position.alternatives)
-    (unrestricted,) = asked(TEXTS[:1], model, constrain=False)
-    assert unrestricted.constraint is None
-    assert isinstance(replies(model, [unrestricted])[0].logprobs, tuple)
-
-
 def test_an_answer_ends_at_the_end_of_the_turn(model: TransformersModel) -> None:
     request = Request(messages=(Message("user", "Hello"),), sampling=Sampling(max_tokens=6))
     (long,) = replies(model, [request])

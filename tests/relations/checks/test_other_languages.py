@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.checks.run import verdicts
+from pcs_annotator.relations.checks.reading import Rewrite
+from pcs_annotator.relations.checks.run import run_checks
 
 PARAPHRASE = Expectation(reorders=True, renumbers=True)
 DOUBLED = Expectation(negations="doubled", longest=2.5)
@@ -57,7 +58,7 @@ BAD = [
 
 
 def failed(source: str, text: str, expects: Expectation = PARAPHRASE) -> list[str]:
-    return [verdict.check for verdict in verdicts(source, text, expects) if not verdict.passed]
+    return [verdict.check for verdict in run_checks(Rewrite(source, text, expects)) if not verdict.passed]
 
 
 @pytest.mark.parametrize(("source", "text"), GOOD)
@@ -77,10 +78,13 @@ def test_what_is_wrong_is_found(source: str, text: str, check: str) -> None:
 
 
 def test_checks_that_cannot_be_made_say_so() -> None:
-    details = {verdict.check: verdict.detail for verdict in verdicts(*GOOD[10], PARAPHRASE) if verdict.detail}
+    details = {
+        verdict.check: verdict.detail for verdict in run_checks(Rewrite(*GOOD[10], PARAPHRASE)) if verdict.detail
+    }
     assert details == {
         "negation": "not checked: no list of negations in this language",
         "names": "only addresses are checked: the script has no capitals",
         "roles": "not checked: it is made for English",
     }
-    assert not any(verdict.detail for verdict in verdicts("The dog barks.", "The dog is barking.", PARAPHRASE))
+    rewrite = Rewrite("The dog barks.", "The dog is barking.", PARAPHRASE)
+    assert not any(verdict.detail for verdict in run_checks(rewrite))

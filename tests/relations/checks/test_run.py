@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from pcs_annotator import Expectation
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.relations.checks.reading import Rewrite
-from pcs_annotator.relations.checks.run import CHECKS, check_rewrite, run_checks, verdicts
+from pcs_annotator.relations.checks.run import CHECKS, check_rewrite, run_checks
 from pcs_annotator.relations.parse import Parser
 
 PARSER = Parser()
@@ -27,7 +28,8 @@ def shares_rejected(path: Path) -> tuple[float, float]:
     rejected: dict[str, list[bool]] = {"0": [], "1": []}
     with path.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            found = verdicts(row["original"], row["rewrite"], EXPECTS[row["relation"]], PARSER)
+            rewrite = row["original"], row["rewrite"], EXPECTS[row["relation"]]
+            found = asyncio.run(check_rewrite(*rewrite, PARSER))
             failed = [verdict.check for verdict in found if not verdict.passed]
             rejected[row["keeps_meaning"]].append(bool(failed) and failed[0] != "unchanged")
     return sum(rejected["0"]) / len(rejected["0"]), sum(rejected["1"]) / len(rejected["1"])
@@ -85,7 +87,8 @@ SPOILT = [
 
 @pytest.mark.parametrize(("source", "text"), GOOD)
 def test_good_rewrites_pass(source: str, text: str) -> None:
-    assert [verdict.detail for verdict in verdicts(source, text, Expectation(), PARSER) if not verdict.passed] == []
+    found = asyncio.run(check_rewrite(source, text, Expectation(), PARSER))
+    assert [verdict.detail for verdict in found if not verdict.passed] == []
 
 
 @pytest.mark.parametrize(("which", "text"), SPOILT)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Variant
@@ -208,7 +208,6 @@ def test_odd_text_never_raises_and_unchanged_is_never_called_changed(text: str) 
     assert variant.status == "not_applicable" or variant.text != text
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.sampled_from(PIECES) | st.text(max_size=6),

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.relations.base import Context, relations
@@ -139,7 +139,6 @@ def test_odd_text_never_raises(text: str) -> None:
     assert isinstance(rewritten(text), str | NotApplicable)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.one_of(

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Variant
@@ -105,7 +105,7 @@ def test_a_trap_is_left_alone(text: str) -> None:
     ("text", "reason"),
     [
         ("Oil prices rose on Friday.", "no simple clause with a subject, a verb and an object"),
-        ("The Mayor Saves an Old School", "a title or capitals"),
+        ("The Mayor Saves an Old School.", "a title or capitals"),
         ("The firm raised its forecast.", "a phrase is tied to the other, or counts"),
         ("The tower was built by the river.", "no agent"),
     ],
@@ -115,8 +115,8 @@ def test_the_reason_says_why_a_sentence_is_left_alone(text: str, reason: str) ->
 
 
 def test_the_rest_of_the_sentence_keeps_every_character() -> None:
-    text = "Prices  rose -	10 % -  because a storm damaged the refinery on Sunday  !"
-    assert rewritten(text).text == text.replace("a storm damaged the refinery", "the refinery was damaged by a storm")
+    text = "Prices  rose -	10 %.  A storm damaged the refinery on Sunday!"
+    assert rewritten(text).text == text.replace("A storm damaged the refinery", "The refinery was damaged by a storm")
 
 
 def test_every_sentence_of_a_text_is_tried() -> None:
@@ -133,13 +133,11 @@ def test_odd_texts_are_never_an_error(text: str) -> None:
     assert rewritten(text).status in ("changed", "not_applicable")
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(WORDS, max_size=25).map(" ".join))
 def test_word_salad_is_never_an_error(text: str) -> None:
     assert rewritten(text).status in ("changed", "not_applicable")
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=80))
 def test_any_characters_are_never_an_error(text: str) -> None:
     assert rewritten(text).status in ("changed", "not_applicable")

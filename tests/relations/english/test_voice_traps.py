@@ -36,6 +36,14 @@ LEFT_ALONE = {
         A paper reports British spy involved in a theft
         The minister praised the envoy. Praised him twice.
     """,
+    "clauses within a sentence": """
+        Officials said a storm damaged the pier.
+        Prices rose because a storm damaged the refinery.
+        In March, the city banned plastic bags.
+        The ministry said that gunmen had kidnapped two engineers.
+        But the court rejected the appeal.
+        "The court rejected the appeal."
+    """,
     "particles, adverbs and scores": """
         She put the offer down.
         The jury threw the case out.
@@ -118,8 +126,6 @@ TURNED = {
     "I love this place.": "This place is loved by me.",
     "Boeing and Honda have developed a van.": "A van has been developed by Boeing and Honda.",
     "Danish officials questioned the clerk.": "The clerk was questioned by Danish officials.",
-    "Officials said a storm damaged the pier.": "Officials said the pier was damaged by a storm.",
-    "Prices rose because a storm damaged the refinery.": "Prices rose because the refinery was damaged by a storm.",
     "The mayor is reviewing the plan.": "The plan is being reviewed by the mayor.",
     "The plans had been rejected by voters.": "Voters had rejected the plans.",
     "It was written by two journalists.": "Two journalists wrote it.",

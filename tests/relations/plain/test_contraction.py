@@ -8,7 +8,7 @@ from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.plain.contraction import contraction, expand
 from pcs_annotator.relations.rule import NotApplicable
 
-NOTHING = NotApplicable("nothing to contract or to write out")
+NOTHING = NotApplicable("no contraction to write out")
 
 WRITTEN_OUT = [
     ("We don't sell fish.", "We do not sell fish."),
@@ -52,28 +52,10 @@ WRITTEN_OUT = [
     ("It's cold, isn't it?", "It is cold, isn't it?"),
 ]
 
-CONTRACTED = [
-    ("The cause is not known.", "The cause isn't known."),
-    ("The firm did not answer.", "The firm didn't answer."),
-    ("The firm will not answer.", "The firm won't answer."),
-    ("Farmers cannot sell their milk.", "Farmers can't sell their milk."),
-    ("Farmers can not sell their milk.", "Farmers can't sell their milk."),
-    ("Do not touch the wire.", "Don't touch the wire."),
-    ("Mayor Does Not Want New Bridge", "Mayor Doesn't Want New Bridge"),
-    ("WE DO NOT SELL FISH", "WE DON'T SELL FISH"),
-    ("The “new” road is not open.", "The “new” road isn’t open."),
-    ("They are going to vote, and it is not over.", "They're going to vote, and it isn't over."),
-    ("I am not a farmer.", "I'm not a farmer."),
-    ("She said that she is working on it.", "She said that she's working on it."),
-    ("I would like to thank the crew.", "I'd like to thank the crew."),
-    ("We have been waiting since noon.", "We've been waiting since noon."),
-    ("If it rains, we will be at home.", "If it rains, we'll be at home."),
-    ("There is no bread in the shop.", "There's no bread in the shop."),
-    ("I AM SURE THAT IT IS NOT OVER", "I AM SURE THAT IT ISN'T OVER"),
-]
-
 TRAPS = [
     "The report did NOT say so.",
+    "The cause is not known.",
+    "They are going to vote, and it is not over.",
     "The plan has not one but two parts.",
     "The crew is not only fast but clever.",
     "Nobody knows how important it is to vote.",
@@ -107,11 +89,6 @@ TRAPS = [
 
 @pytest.mark.parametrize(("text", "expected"), WRITTEN_OUT)
 def test_contractions_are_written_out(text: str, expected: str) -> None:
-    assert contraction(text) == expected
-
-
-@pytest.mark.parametrize(("text", "expected"), CONTRACTED)
-def test_a_text_without_contractions_gets_some(text: str, expected: str) -> None:
     assert contraction(text) == expected
 
 

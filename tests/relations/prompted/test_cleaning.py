@@ -262,17 +262,3 @@ LINES, LINES_GOOD = "Dear all,\n\nwe begin at 10:30.\n\nTom", "Dear all,\n\nwe s
 )
 def test_replies_of_several_lines_or_with_odd_signs_are_put_together(source: str, reply: str, rewrite: str) -> None:
     assert clean(reply, source) == rewrite
-
-
-@pytest.mark.parametrize(
-    ("reply", "german"),
-    [
-        ("Here is the German translation:\n\nDer Hund hat den Mann im Park gebissen.", True),
-        ("Der Hund hat den Mann im Park gebissen.\n\nNote: the past tense is usual here.", True),
-        ('{"translation": "Der Hund hat den Mann im Park gebissen."}', True),
-        ("I'm sorry, I can't translate that.", False),
-    ],
-)
-def test_a_translation_is_told_from_words_about_it(reply: str, german: bool) -> None:
-    versions = read_versions(reply, "The dog bit the man in the park.", translated=True)
-    assert (versions[0] == "Der Hund hat den Mann im Park gebissen.") is german

@@ -20,7 +20,7 @@ from pcs_annotator.relations.prompted.prompted import built_in, fenced, messages
 from tests.stub import Behaviour, StubServer
 
 VOICE = PromptedRelation("voice", "Rewrite the text in the other voice.")
-NAMES = ("voice", "double-negation", "synonym", "paraphrase", "back-translation", "expansion", "register", "noise")
+NAMES = ("voice", "double-negation", "synonym", "paraphrase", "expansion", "register", "noise")
 TEXT = "The dog bit the man."
 EXAMPLE = re.compile(r'"([^"]+)" becomes[^"]* "([^"]+)"')
 INSIDE = re.compile(r"<(text-\d+)>\n(.*)\n</\1>", re.DOTALL)
@@ -209,10 +209,9 @@ def test_every_built_in_relation_has_its_own_prompt(name: str) -> None:
     assert relation.needs == frozenset({"rewriter"})
     assert relation.version == f"{prompt_file(name).version}.{prompt_file('_answer').version}"
     assert prompt_file(name).version.isdecimal()
-    for part in (relation.prompt, *relation.then):
-        assert EXAMPLE.search(part)
-        assert "rewrite" in part.lower()
-        assert "{text}" not in part
+    assert EXAMPLE.search(relation.prompt)
+    assert "rewrite" in relation.prompt.lower()
+    assert "{text}" not in relation.prompt
 
 
 def test_what_rewrites_may_do_depends_on_the_relation() -> None:
@@ -221,31 +220,6 @@ def test_what_rewrites_may_do_depends_on_the_relation() -> None:
     assert built_in("double-negation").expects.longest == built_in("expansion").expects.longest == 2.5
     assert built_in("noise").expects.misspells
     assert not built_in("synonym").expects.reorders
-
-
-def test_back_translation_goes_there_and_back() -> None:
-    german = "Der Hund biss den Mann."
-    replies = {TEXT: german, german: "The dog has bitten the man."}
-    relation = built_in("back-translation")
-    variant, asked = rewritten(TEXT, lambda text: Reply(text=replies[text]), relation)
-    assert variant.text == "The dog has bitten the man."
-    assert [text_in(request) for request in asked] == [TEXT, german]
-    assert "into German" in asked[0].messages[0].content
-    assert "into English" in asked[1].messages[0].content
-    assert relation.calls(TEXT) == 2
-
-
-def test_a_translation_that_comes_back_unchanged_is_no_rewrite() -> None:
-    german = "Der Hund biss den Mann."
-    variant, _ = rewritten(
-        TEXT, lambda text: Reply(text=german if text == TEXT else TEXT), built_in("back-translation")
-    )
-    assert (variant.status, variant.reason) == ("not_applicable", "the rewrite changed nothing")
-
-
-def test_a_refused_first_step_asks_no_second() -> None:
-    variant, asked = rewritten(TEXT, saying("NOT APPLICABLE"), built_in("back-translation"))
-    assert (variant.status, len(asked)) == ("not_applicable", 1)
 
 
 @pytest.mark.enable_socket
@@ -284,30 +258,11 @@ def test_a_text_in_another_language_is_to_be_rewritten_in_it(text: str, language
 @pytest.mark.parametrize("text", [TEXT, "Wer kommt?", "lol so true"])
 def test_the_prompt_for_english_and_unclear_texts_stays_as_it_was(text: str) -> None:
     relation = built_in("synonym")
-    assert system_of(relation, text) == f"{relation.prompt}\n\n{prompt_file('_answer').parts[0]}"
+    assert system_of(relation, text) == f"{relation.prompt}\n\n{prompt_file('_answer').prompt}"
 
 
 def test_a_prompt_of_ones_own_says_itself_which_language_it_wants() -> None:
     assert "German" not in system_of(VOICE, GERMAN)
-
-
-def test_a_german_text_is_translated_into_english_and_back() -> None:
-    replies = iter(("The city administration rejected the plan on Monday.", "Die Verwaltung lehnte den Plan ab."))
-    variant, asked = rewritten(GERMAN, lambda _: Reply(text=next(replies)), built_in("back-translation"))
-    assert variant.text == "Die Verwaltung lehnte den Plan ab."
-    into = [request.messages[0].content.split("\n")[0] for request in asked]
-    assert into[0].endswith("Translate the text from German into English.")
-    assert into[1].endswith("Translate the text from English into German.")
-
-
-def test_an_english_text_is_translated_into_german_and_back() -> None:
-    replies = iter((GERMAN, "On Monday, the city administration rejected the plan."))
-    _, asked = rewritten(
-        "The city administration rejected the plan.", lambda _: Reply(text=next(replies)), built_in("back-translation")
-    )
-    assert [request.messages[0].content.startswith(part) for request, part in zip(
-        asked, prompt_file("back-translation").parts, strict=True
-    )] == [True, True]  # fmt: skip
 
 
 def test_a_script_with_few_tokens_has_more_room() -> None:
@@ -321,7 +276,7 @@ def test_a_script_with_few_tokens_has_more_room() -> None:
 OTHER = "Police in Hull found three stolen vans behind a closed cinema."
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"back-translation"}))
+@pytest.mark.parametrize("name", NAMES)
 def test_the_examples_in_prompts_pass_the_checks_and_are_no_rewrites_of_another_text(name: str) -> None:
     relation = built_in(name)
     for source, rewrite in EXAMPLE.findall(relation.prompt):

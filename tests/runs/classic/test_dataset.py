@@ -112,7 +112,7 @@ def test_prose_over_several_lines_is_not_taken_for_an_open_quote(tmp_path: Path)
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("label,text\nFake,a\nfake,b\n", r"two labels.*'label' has 'Fake'"),
+        ("label,text\nFake,a\nfake,b\n", r"two labels.*'label' has 'fake'"),
         ("label,text\n,a\n", r"'label' has none"),
         ("label,text\n" + "".join(f"l{row},a\n" for row in range(51)), r"51 different values"),
     ],

@@ -70,9 +70,7 @@ def piped(path: Path) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(
-    "name", ["utf-16-le-bom.txt", "lines.jsonl", "list.json.gz", "rows.parquet", "rows.feather", "old.xls"]
-)
+@pytest.mark.parametrize("name", ["utf-16-le-bom.txt", "lines.jsonl", "list.json.gz", "rows.parquet", "old.xls"])
 def test_standard_input_is_read_whatever_it_is(name: str, tmp_path: Path) -> None:
     (case,) = [case for case in CASES if case.name == name]
     case.make(tmp_path / name)

@@ -8,8 +8,7 @@ import numpy as np
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling.fitted import LoadOptions, open_fitted
-from pcs_annotator.runs.labelling.labeller import LabelledTexts, Labeller
+from pcs_annotator.runs.labelling.labeller import LabelledTexts, Labeller, LoadOptions, open_fitted
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
@@ -22,7 +21,7 @@ def test_chunks_side_by_side_are_labelled_as_the_whole_table_is_and_copies_are_p
     run = RunFolder(tmp_path / "run")
     data = write_texts(tmp_path / "new.csv", range(1000, 1040))
     request = RunRequest(data=data, folder=run.path, config=Config())
-    items = request.read_data().items
+    items = request.open_data().read().items
 
     async def in_chunks() -> tuple[list[LabelledTexts], int, int]:
         fitted = open_fitted(Run.open(run.path), LoadOptions(environment={}))

@@ -33,7 +33,6 @@ from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, Rela
 from pcs_annotator.tables.files import signature
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.label import label
-from pcs_annotator.verbs.merge import merge
 from pcs_annotator.verbs.run import run
 from tests.runs.review.reviewing import verdict
 from tests.simulated import (
@@ -46,6 +45,8 @@ from tests.simulated import (
     write_csv,
     write_texts,
 )
+
+pytestmark = pytest.mark.system
 
 ROWS, GOLD, SAMPLE, IN_MEMORY, CHUNK = 80, 30, 40, 20, 15
 CONFIG = Config(
@@ -438,29 +439,6 @@ def test_labels_for_new_texts_are_those_of_a_table_in_memory(
     (tmp_path / "chunked.csv").write_text("mine")
     with pytest.raises(TableError, match="was not written by this run"):
         label(request, tmp_path / "chunked.csv", saving)
-
-
-def test_shards_are_merged_into_one_run_without_calls(
-    data: Path, tmp_path: Path, small_limits: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pcs_annotator.tables.table_stream.SHARD_ROWS", 20)
-    shards = [tmp_path / f"shard-{number}" for number in (1, 2)]
-    results = [made(data, folder, ONE, shard=f"{number}/2") for number, folder in enumerate(shards, 1)]
-    assert [result.counts.rows for result in results] == [40, 40]
-    with pytest.raises(ConfigError, match="shards are missing: 2/2"):
-        merge(tmp_path / "merged", shards[:1])
-    merged = merge(tmp_path / "merged", shards)
-    assert (merged.tally.calls, merged.unlabelled) == (0, 0)
-    whole = made(data, tmp_path / "whole", ONE)
-    assert (tmp_path / "merged" / "labels.csv").read_bytes() == (tmp_path / "whole" / "labels.csv").read_bytes()
-    assert merged.counts == whole.counts
-
-
-def test_runs_of_other_questions_are_not_merged(data: Path, tmp_path: Path, small_limits: None) -> None:
-    made(data, tmp_path / "one", ONE)
-    made(data, tmp_path / "other", replace(ONE, ask=AskSettings(models=MODELS[1:2])))
-    with pytest.raises(ConfigError, match="have other models"):
-        merge(tmp_path / "merged", [tmp_path / "one", tmp_path / "other"])
 
 
 def test_run_json_says_how_many_rows_there_are(data: Path, tmp_path: Path, sampling: None) -> None:

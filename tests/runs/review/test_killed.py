@@ -17,6 +17,8 @@ from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.review_state import read_review
 from tests.simulated import simulated_run
 
+pytestmark = pytest.mark.system
+
 REVIEWING = """
 import sys
 from pathlib import Path

@@ -17,7 +17,7 @@ from tests.chromium import CHROMIUM, MISSING, QUIET
 from tests.showing.report.reading import Page
 from tests.showing.report.results import QUICKER, Made, made_run
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
+pytestmark = [pytest.mark.system, pytest.mark.skipif(CHROMIUM is None, reason=MISSING)]
 FOR_ONE_PAGE = ("--enable-logging=stderr", "--virtual-time-budget=2000")
 ATTACK = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 

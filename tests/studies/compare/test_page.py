@@ -16,6 +16,8 @@ from tests.chromium import CHROMIUM, MISSING, page_errors
 from tests.showing.report.reading import Page, section
 from tests.studies.compare.runs import ARABIC, ATTACK, Runs
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def found(runs: Runs) -> Comparison:

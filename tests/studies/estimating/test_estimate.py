@@ -7,11 +7,10 @@ import pytest
 from pcs_annotator.base.errors import ConfigError, GoldError, PcsError, TableError
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.runs.run import Run
-from pcs_annotator.studies.estimating.answers import Estimated, Question
+from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.studies.estimating.evidence import evidence_of
-from pcs_annotator.studies.estimating.page import write_estimates
-from pcs_annotator.studies.estimating.shown import sentences, tables
+from pcs_annotator.studies.estimating.page import sentences, tables, write_estimates
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
 
@@ -27,7 +26,7 @@ def share(group: str = "") -> float:
 
 
 def test_the_corrected_share_is_nearer_than_the_gold_rows_alone(made: Path) -> None:
-    good, bad = estimate_run(made, Question()).lines
+    good, bad = estimate_run(made, EstimateQuestion()).lines
     assert (good.name, bad.name) == ("good", "bad")
     assert good.corrected.value + bad.corrected.value == pytest.approx(1)
     assert good.corrected.interval is not None
@@ -40,7 +39,7 @@ def test_the_corrected_share_is_nearer_than_the_gold_rows_alone(made: Path) -> N
 
 
 def test_groups_are_compared(made: Path) -> None:
-    found = estimate_run(made, Question(by="party", of=["good"]))
+    found = estimate_run(made, EstimateQuestion(by="party", of=["good"]))
     assert [line.group for line in found.lines] == ["a", "b", "c"]
     for line in found.lines:
         assert line.corrected.interval is not None
@@ -52,13 +51,13 @@ def test_groups_are_compared(made: Path) -> None:
 
 
 def test_periods_are_compared_with_the_one_before(made: Path) -> None:
-    found = estimate_run(made, Question(by="day", every="month", of=["good"]))
+    found = estimate_run(made, EstimateQuestion(by="day", every="month", of=["good"]))
     assert [line.group for line in found.lines] == ["2026-01", "2026-02", "2026-03"]
     assert [line.group for line in found.differences] == ["2026-02 − 2026-01", "2026-03 − 2026-02"]
 
 
 def test_groups_with_little_gold_are_shown_with_the_reason_instead_of_figures(made: Path) -> None:
-    found = estimate_run(made, Question(by="odd", of=["good"]))
+    found = estimate_run(made, EstimateQuestion(by="odd", of=["good"]))
     assert [line.group for line in found.lines] == ["no"]
     (shown,) = tables(found)
     assert shown.rows[-1] == ["", "yes", None, None, None, 4]
@@ -67,7 +66,7 @@ def test_groups_with_little_gold_are_shown_with_the_reason_instead_of_figures(ma
 
 
 def test_two_columns_make_groups_of_their_combinations(made: Path) -> None:
-    found = estimate_run(made, Question(by=("party", "day"), every="month", of=["good"]))
+    found = estimate_run(made, EstimateQuestion(by=("party", "day"), every="month", of=["good"]))
     months = ("2026-01", "2026-02", "2026-03")
     assert [line.group for line in found.lines] == [f"{party} · {month}" for party in "abc" for month in months]
     one = {line.group: line.corrected.value for line in found.lines}
@@ -80,29 +79,29 @@ def test_two_columns_make_groups_of_their_combinations(made: Path) -> None:
 
 
 def test_combinations_with_little_gold_say_so_and_others_are_estimated(made: Path) -> None:
-    found = estimate_run(made, Question(by=("party", "odd"), of=["good"]))
+    found = estimate_run(made, EstimateQuestion(by=("party", "odd"), of=["good"]))
     assert [line.group for line in found.lines] == ["a · no", "b · no", "c · no"]
     assert {one.group for one in found.missing} <= {"a · yes", "b · yes", "c · yes"}
     assert all("10 are needed" in one.reason for one in found.missing)
 
 
 def test_p_values_are_adjusted_for_the_number_of_differences(made: Path) -> None:
-    found = estimate_run(made, Question(by="party"))
+    found = estimate_run(made, EstimateQuestion(by="party"))
     raw = [line.p_value for line in found.differences if line.p_value is not None]
     assert [line.adjusted for line in found.differences] == pytest.approx(holm(raw))
     assert "adjusted for all differences" in sentences(found)[-1]
 
 
 def test_labels_are_joined_and_numbers_averaged(made: Path) -> None:
-    (both,) = estimate_run(made, Question(of=["good + bad"])).lines
+    (both,) = estimate_run(made, EstimateQuestion(of=["good + bad"])).lines
     assert both.corrected.value == pytest.approx(1)
-    (mean,) = estimate_run(made, Question(values={"good": 1.0, "bad": -1.0})).lines
-    (good, _) = estimate_run(made, Question()).lines
+    (mean,) = estimate_run(made, EstimateQuestion(values={"good": 1.0, "bad": -1.0})).lines
+    (good, _) = estimate_run(made, EstimateQuestion()).lines
     assert mean.corrected.value == pytest.approx(2 * good.corrected.value - 1, abs=1e-9)
 
 
 def test_a_regression_finds_what_explains_the_label(made: Path) -> None:
-    found = estimate_run(made, Question(formula="good ~ party + log(followers)"))
+    found = estimate_run(made, EstimateQuestion(formula="good ~ party + log(followers)"))
     by_name = {line.name: line for line in found.lines}
     assert [*by_name] == ["(intercept)", "party=b", "party=c", "log(followers)"]
     assert by_name["party=c"].p_value is not None
@@ -112,49 +111,55 @@ def test_a_regression_finds_what_explains_the_label(made: Path) -> None:
 
 
 def test_the_label_may_explain_and_may_be_several(made: Path) -> None:
-    found = estimate_run(made, Question(formula="followers ~ good + party"))
+    found = estimate_run(made, EstimateQuestion(formula="followers ~ good + party"))
     assert [line.name for line in found.lines] == ["(intercept)", "good", "party=b", "party=c"]
-    found = estimate_run(made, Question(formula="label ~ party"))
+    found = estimate_run(made, EstimateQuestion(formula="label ~ party"))
     assert [line.name for line in found.lines][:2] == ["(intercept) → bad", "party=b → bad"]
-    found = estimate_run(made, Question(formula="good ~ 0 + party", link="linear", cluster="day"))
+    found = estimate_run(made, EstimateQuestion(formula="good ~ 0 + party", link="linear", cluster="day"))
     assert [line.name for line in found.lines] == ["party=a", "party=b", "party=c"]
 
 
 def test_a_column_of_probabilities_is_used(made: Path) -> None:
-    plain, designed = (estimate_run(made, Question(probability=name)).lines[0] for name in ("", "chance"))
+    plain, designed = (estimate_run(made, EstimateQuestion(probability=name)).lines[0] for name in ("", "chance"))
     assert plain.corrected.value == pytest.approx(designed.corrected.value, abs=1e-9)
 
 
 @pytest.mark.parametrize("every", ["year", "month", "day"])
 def test_dates_with_points_are_read_as_day_month_and_year(made: Path, every: str) -> None:
-    german = estimate_run(made, Question(by=["tag"], every=every, of=["good"]))
-    assert german.lines == estimate_run(made, Question(by=["day"], every=every, of=["good"])).lines
+    german = estimate_run(made, EstimateQuestion(by=["tag"], every=every, of=["good"]))
+    assert german.lines == estimate_run(made, EstimateQuestion(by=["day"], every=every, of=["good"])).lines
 
 
 @pytest.mark.parametrize(
     ("question", "why"),
     [
-        (Question(of=["nice"]), "'nice' is no label; the labels are good, bad"),
-        (Question(values={"good": 1.0}), "every label needs one number, and 'bad' is missing"),
-        (Question(by="nope"), "there is no column 'nope'; there are id, text"),
-        (Question(by=("party", "day", "odd")), "--by is given for 3 columns \\(party, day, odd\\), 2 are possible"),
-        (Question(by=("odd", "party"), every="month"), "column 'party': '.' is not a date such as 2026-01-31"),
-        (Question(by=("party", "rare")), "no group of 'party' and 'rare' has 10 gold rows|column 'rare' has"),
-        (Question(by="id"), "column 'id' has 600 groups, at most 60"),
-        (Question(by="party", every="month"), "row 1, column 'party': '.' is not a date such as 2026-01-31"),
-        (Question(by=["rare"], every="month"), "'0' is not a date such as 2026-01-31 or 31.01.2026"),
-        (Question(by="day", every="age"), "--every is 'age', must be one of year, month, day"),
-        (Question(formula="good ~ nope"), "names 'nope', which is neither a column nor a label"),
-        (Question(formula="followers ~ party"), "names a label nowhere"),
-        (Question(formula="good ~ bad"), "names a label on both sides"),
-        (Question(formula="good ~ party", link="probit"), "the link 'probit' does not suit this outcome"),
-        (Question(formula="good ~ text"), "column 'text' has 599 different texts|column 'text' has 600 different"),
-        (Question(formula="good ~ C(day)"), "gold rows are too few for"),
-        (Question(probability="followers"), "is not a probability above 0 and up to 1"),
-        (Question(probability="nope"), "there is no column 'nope' of probabilities"),
+        (EstimateQuestion(of=["nice"]), "'nice' is no label; the labels are good, bad"),
+        (EstimateQuestion(values={"good": 1.0}), "every label needs one number, and 'bad' is missing"),
+        (EstimateQuestion(by="nope"), "there is no column 'nope'; there are id, text"),
+        (
+            EstimateQuestion(by=("party", "day", "odd")),
+            "--by is given for 3 columns \\(party, day, odd\\), 2 are possible",
+        ),
+        (EstimateQuestion(by=("odd", "party"), every="month"), "column 'party': '.' is not a date such as 2026-01-31"),
+        (EstimateQuestion(by=("party", "rare")), "no group of 'party' and 'rare' has 10 gold rows|column 'rare' has"),
+        (EstimateQuestion(by="id"), "column 'id' has 600 groups, at most 60"),
+        (EstimateQuestion(by="party", every="month"), "row 1, column 'party': '.' is not a date such as 2026-01-31"),
+        (EstimateQuestion(by=["rare"], every="month"), "'0' is not a date such as 2026-01-31 or 31.01.2026"),
+        (EstimateQuestion(by="day", every="age"), "--every is 'age', must be one of year, month, day"),
+        (EstimateQuestion(formula="good ~ nope"), "names 'nope', which is neither a column nor a label"),
+        (EstimateQuestion(formula="followers ~ party"), "names a label nowhere"),
+        (EstimateQuestion(formula="good ~ bad"), "names a label on both sides"),
+        (EstimateQuestion(formula="good ~ party", link="probit"), "the link 'probit' does not suit this outcome"),
+        (
+            EstimateQuestion(formula="good ~ text"),
+            "column 'text' has 599 different texts|column 'text' has 600 different",
+        ),
+        (EstimateQuestion(formula="good ~ C(day)"), "gold rows are too few for"),
+        (EstimateQuestion(probability="followers"), "is not a probability above 0 and up to 1"),
+        (EstimateQuestion(probability="nope"), "there is no column 'nope' of probabilities"),
     ],
 )
-def test_what_cannot_be_estimated_says_why(made: Path, question: Question, why: str) -> None:
+def test_what_cannot_be_estimated_says_why(made: Path, question: EstimateQuestion, why: str) -> None:
     with pytest.raises(PcsError, match=why):
         estimate_run(made, question)
 
@@ -166,7 +171,7 @@ def test_rows_that_a_person_chose_are_left_out(made: Path, tmp_path: Path) -> No
     folder = copy_run(made, tmp_path / "run")
     chosen = [{"id": row["id"], "gold": truth(row)} for row in rows_with_groups()[300:320]]
     fit_run(folder, people=FromPeople(gold=write_csv(tmp_path / "chosen.csv", chosen)))
-    found = estimate_run(folder, Question())
+    found = estimate_run(folder, EstimateQuestion())
     assert found.lines[0].gold_rows == 200
     assert any(
         "20 gold rows are left out, because the probability of drawing them is unknown" in one for one in found.notes
@@ -189,7 +194,7 @@ def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(tmp
             judge(review, "learn" if number < 138 else "random", decide)
         judge(review, "random", None)  # skipped
         judge(review, "doubtful", decide)
-    found = estimate_run(folder, Question(of=["good"]))
+    found = estimate_run(folder, EstimateQuestion(of=["good"]))
     (line,) = found.lines
     assert line.gold_rows == 150
     assert "150 verdicts of a review count with the probabilities of their draws" in found.notes
@@ -203,12 +208,12 @@ def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(tmp
 
 def test_too_little_gold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GoldError, match="20 gold rows drawn at random, and an estimate needs 30: draw rows to label"):
-        estimate_run(make_run(tmp_path, 20, rows=60), Question())
+        estimate_run(make_run(tmp_path, 20, rows=60), EstimateQuestion())
 
 
 def test_no_gold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GoldError, match="has 0 gold rows, too few to learn from: draw 30 or more with pcs gold"):
-        estimate_run(make_run(tmp_path, 0, rows=20), Question())
+        estimate_run(make_run(tmp_path, 0, rows=20), EstimateQuestion())
 
 
 @pytest.mark.parametrize("id_column", ["id", "number", ""])
@@ -222,13 +227,13 @@ def test_a_large_table_is_estimated_from_all_its_rows(
     own = [evidence.labels[code] for code in evidence.sample.truth.tolist()]
     assert evidence.column("gold").cells[evidence.sample.rows].tolist() == own
     assert evidence.sample.probability.tolist() == [60 / 160] * 60
-    found = estimate_run(folder, Question(by="party", of=["good"]))
+    found = estimate_run(folder, EstimateQuestion(by="party", of=["good"]))
     assert found.rows == 160
     assert [line.group for line in found.lines] == ["a", "b", "c"]
     # a column of the same name is written into the file of labels, and is not the user's
-    assert estimate_run(folder, Question(formula="label ~ followers")).lines[1].name == "followers → bad"
+    assert estimate_run(folder, EstimateQuestion(formula="label ~ followers")).lines[1].name == "followers → bad"
     with pytest.raises(ConfigError, match=r"there is no column 'nope'; there are .*party"):
-        estimate_run(folder, Question(by="nope"))
+        estimate_run(folder, EstimateQuestion(by="nope"))
 
 
 def test_a_large_table_without_all_labels_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,15 +242,15 @@ def test_a_large_table_without_all_labels_is_refused(tmp_path: Path, monkeypatch
     labels = read_csv(folder / "labels.csv")
     write_csv(folder / "labels.csv", [{name: row[name] for name in row if name != "p_bad"} for row in labels])
     with pytest.raises(TableError, match=r"labels\.csv has no probabilities of labels: fit the run again with pcs fit"):
-        estimate_run(folder, Question())
+        estimate_run(folder, EstimateQuestion())
     (folder / "whole.json").unlink()
     with pytest.raises(TableError, match="only a sample of the rows has been labelled; pcs run labels all of them"):
-        estimate_run(folder, Question())
+        estimate_run(folder, EstimateQuestion())
 
 
 @pytest.fixture(scope="module")
 def estimated(made: Path) -> Estimated:
-    return estimate_run(made, Question(by="party", of=["good"]))
+    return estimate_run(made, EstimateQuestion(by="party", of=["good"]))
 
 
 def test_tables_and_sentences_tell_the_same(estimated: Estimated) -> None:
@@ -283,5 +288,5 @@ def test_other_endings_are_refused(estimated: Estimated, tmp_path: Path) -> None
 
 def test_gold_in_labels_is_not_changed_by_an_estimate(made: Path) -> None:
     before = read_csv(made / "labels.csv")
-    estimate_run(made, Question())
+    estimate_run(made, EstimateQuestion())
     assert read_csv(made / "labels.csv") == before

@@ -4,7 +4,7 @@ import pytest
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.runs.gold import FromPeople
-from pcs_annotator.studies.estimating.answers import Question
+from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.studies.estimating.gold import Drawing, GoldGoal, draw_gold, plan_gold
 from pcs_annotator.verbs.fit import fit_run
@@ -51,10 +51,10 @@ def test_without_gold_the_worst_is_assumed(bare: Path) -> None:
 @pytest.mark.parametrize("drawing", ["simple", "stratified", "confidence"])
 def test_drawn_rows_come_back_as_gold_with_their_probabilities(made: Path, tmp_path: Path, drawing: Drawing) -> None:
     folder = copy_run(made, tmp_path / "run")
-    before = estimate_run(folder, Question()).lines[0]
+    before = estimate_run(folder, EstimateQuestion()).lines[0]
     assert draw_gold(folder, 60, drawing) == (60, folder / "to_label.csv")
     label(folder, leave_empty=10)
-    found = estimate_run(folder, Question()).lines[0]
+    found = estimate_run(folder, EstimateQuestion()).lines[0]
     assert found.gold_rows == 250
     assert found.corrected.interval is not None
     assert before.corrected.interval is not None
@@ -73,7 +73,7 @@ def test_rows_of_a_large_table_are_drawn_from_its_sample(tmp_path: Path, monkeyp
     # 60 rows without gold are in the sample, and 200 in the table
     assert {round(float(row["probability"]), 9) for row in drawn if row["probability"]} == {40 / 200}
     label(folder)
-    found = estimate_run(folder, Question(of=["good"])).lines[0]
+    found = estimate_run(folder, EstimateQuestion(of=["good"])).lines[0]
     assert found.gold_rows == 90
     true = sum(truth(row) == "good" for row in rows_with_groups()[:250]) / 250
     assert found.corrected.value == pytest.approx(true, abs=0.1)
@@ -87,7 +87,7 @@ def test_a_first_sample_may_be_stratified_by_a_column(bare: Path, tmp_path: Path
     drawn = [party[row["id"]] for row in read_csv(folder / "to_label.csv")]
     assert min(drawn.count(name) for name in "abc") >= 29
     label(folder)
-    assert estimate_run(folder, Question(by="party", of=["good"])).lines[0].gold_rows >= 29
+    assert estimate_run(folder, EstimateQuestion(by="party", of=["good"])).lines[0].gold_rows >= 29
 
 
 def test_no_row_is_drawn_twice(made: Path, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_drawn_rows_whose_text_has_gold_count_without_being_labelled_again(made:
     assert not again
     assert drawn.rows == len(to_label) < 200 == len(noted)
     label(folder)
-    assert estimate_run(folder, Question()).lines[0].gold_rows == 400
+    assert estimate_run(folder, EstimateQuestion()).lines[0].gold_rows == 400
 
 
 def test_a_text_that_was_drawn_in_several_rows_is_labelled_once(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_text_that_was_drawn_in_several_rows_is_labelled_once(tmp_path: Path) 
     drawn = draw_gold(folder, 250, "simple")
     assert drawn.rows == len(read_csv(drawn.file)) == 100
     label(folder)
-    assert estimate_run(folder, Question()).lines[0].gold_rows == 300
+    assert estimate_run(folder, EstimateQuestion()).lines[0].gold_rows == 300
 
 
 def test_what_cannot_be_drawn_says_why(made: Path, bare: Path) -> None:

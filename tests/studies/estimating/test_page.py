@@ -13,6 +13,8 @@ from pcs_annotator.studies.estimating.robust import Robust, Specification
 from tests.chromium import CHROMIUM, MISSING, QUIET, page_errors
 from tests.showing.report.reading import Page, section
 
+pytestmark = pytest.mark.system
+
 ATTACK = "<script>alert(1)</script>"
 
 

@@ -6,11 +6,10 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.studies.estimating import robust as module
-from pcs_annotator.studies.estimating.answers import Question
+from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import answer, estimate_run
-from pcs_annotator.studies.estimating.page import write_robust
+from pcs_annotator.studies.estimating.page import robust_sentences, robust_table, write_robust
 from pcs_annotator.studies.estimating.robust import Robust, Specification, robust
-from pcs_annotator.studies.estimating.shown import robust_sentences, robust_table
 from tests.simulated import MODELS
 from tests.studies.estimating.made import keep_a_sample, make_run
 
@@ -21,7 +20,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_run_s_own_choice_gives_the_run_s_own_estimate(made: Path, tmp_path: Path) -> None:
-    question = Question(by="party", of=["good"])
+    question = EstimateQuestion(by="party", of=["good"])
     found = robust(made, question)
     assert [one.name for one in found] == ["good · b − a", "good · c − a", "good · c − b"]
     ours = estimate_run(made, question).differences
@@ -38,7 +37,7 @@ def test_the_run_s_own_choice_gives_the_run_s_own_estimate(made: Path, tmp_path:
 
 def test_no_more_choices_than_the_limit(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_CHOICES", 2)
-    (found,) = robust(made, Question(of=["good"]))
+    (found,) = robust(made, EstimateQuestion(of=["good"]))
     assert len(found.specifications) == 2
     assert found.reference == 0.5
 
@@ -57,7 +56,7 @@ def test_choices_under_which_nothing_can_be_estimated_are_counted(made: Path, mo
 
     monkeypatch.setattr(module, "answer", sometimes)
     monkeypatch.setattr(module, "MOST_CHOICES", 3)
-    (found, *_) = robust(made, Question(formula="good ~ party"))
+    (found, *_) = robust(made, EstimateQuestion(formula="good ~ party"))
     assert (len(found.specifications), found.left_out) == (2, 1)
     assert "Under 1 more choices it could not be estimated." in robust_sentences(found)
 
@@ -80,4 +79,4 @@ def test_large_tables_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     keep_a_sample(monkeypatch, 50)
     folder = make_run(tmp_path, gold_rows=40, rows=80)
     with pytest.raises(ConfigError, match="is the run of a large table: use a run of a random sample of it"):
-        robust(folder, Question())
+        robust(folder, EstimateQuestion())

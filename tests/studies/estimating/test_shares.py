@@ -3,9 +3,9 @@ import pyarrow as pa
 import pytest
 
 from pcs_annotator.judging.estimating.sampling import Sample, allocate
-from pcs_annotator.studies.estimating.answers import Question
+from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import shares
-from pcs_annotator.studies.estimating.evidence import Evidence
+from pcs_annotator.studies.estimating.evidence import LabelEvidence
 
 ROWS, LABELS = 2000, ("a", "b", "c")
 RNG = np.random.default_rng(5)
@@ -15,7 +15,7 @@ SAID = np.where(RNG.random(ROWS) < 0.9, TRUTH, RNG.integers(0, 3, ROWS))
 EXPECTED = 0.85 * np.eye(3)[SAID] + 0.05
 
 
-def drawn_by_label(seed: int) -> Evidence:
+def drawn_by_label(seed: int) -> LabelEvidence:
     """Draw gold rows, equally many of every machine label."""
     rng = np.random.default_rng(seed)
     sizes = np.bincount(SAID)
@@ -30,7 +30,7 @@ def drawn_by_label(seed: int) -> Evidence:
         round=np.zeros(len(rows), dtype=np.intp),
     )
     table = pa.table({"group": np.array(["north", "south"])[GROUP]})
-    return Evidence(
+    return LabelEvidence(
         labels=LABELS, table=table, columns=["group"], expected=EXPECTED, held_out=EXPECTED[rows], sample=sample
     )
 
@@ -41,7 +41,7 @@ def test_differences_hold_if_rows_were_drawn_by_label() -> None:
     true = second[GROUP == 1].mean() - second[GROUP == 0].mean()
     held = {"corrected": 0, "gold_only": 0}
     for seed in range(150):
-        (found,) = shares(drawn_by_label(seed), Question(of=["b"], by="group")).differences
+        (found,) = shares(drawn_by_label(seed), EstimateQuestion(of=["b"], by="group")).differences
         for method in held:
             low, high = getattr(found, method).interval
             held[method] += low <= true <= high
@@ -50,7 +50,7 @@ def test_differences_hold_if_rows_were_drawn_by_label() -> None:
 
 
 def test_a_difference_is_that_of_the_shares() -> None:
-    found = shares(drawn_by_label(0), Question(by="group"))
+    found = shares(drawn_by_label(0), EstimateQuestion(by="group"))
     shown = {(line.name, line.group): line for line in found.lines}
     for one in found.differences:
         north, south = (shown[one.name, group] for group in ("north", "south"))
@@ -59,7 +59,7 @@ def test_a_difference_is_that_of_the_shares() -> None:
             assert difference == pytest.approx(second - first)
 
 
-def in_groups(truth: np.ndarray, said: np.ndarray, rows: np.ndarray, groups: int) -> Evidence:
+def in_groups(truth: np.ndarray, said: np.ndarray, rows: np.ndarray, groups: int) -> LabelEvidence:
     """Return what gold rows say about rows that fall into groups of equal size, one after the other."""
     sizes = np.full((2, 2), 0.5)
     np.add.at(sizes, (said[rows], truth[rows]), 1.0)
@@ -72,7 +72,7 @@ def in_groups(truth: np.ndarray, said: np.ndarray, rows: np.ndarray, groups: int
     names = np.repeat([f"g{group}" for group in range(groups)], len(truth) // groups)
     sample = Sample.simple(rows, truth[rows].astype(np.int8), len(truth))
     table = pa.table({"group": names})
-    return Evidence(
+    return LabelEvidence(
         labels=("no", "yes"), table=table, columns=["group"], expected=chance[said], held_out=held_out, sample=sample
     )
 
@@ -87,7 +87,7 @@ def test_intervals_of_small_groups_hold(share: float, accuracy: float) -> None:
         truth = (rng.random(groups * size) < share).astype(np.intp)
         said = np.where(rng.random(len(truth)) < accuracy, truth, 1 - truth)
         rows = np.concatenate([group * size + rng.choice(size, 20, replace=False) for group in range(groups)])
-        found = shares(in_groups(truth, said, rows, groups), Question(of=["yes"], by="group"))
+        found = shares(in_groups(truth, said, rows, groups), EstimateQuestion(of=["yes"], by="group"))
         for line, true in zip(found.lines, truth.reshape(groups, size).mean(axis=1), strict=True):
             for method in held:
                 low, high = getattr(line, method).interval
@@ -105,7 +105,7 @@ def test_none_of_14_gold_rows_is_not_taken_for_none_of_all() -> None:
     """Exactly, up to 16 % of 25 rows may have the label; and 3 of 15 against none of 14 are p = .22 (Fisher)."""
     truth, rows = np.zeros(50, dtype=np.intp), np.concatenate([np.arange(15), np.arange(25, 39)])
     truth[:3] = 1
-    found = shares(in_groups(truth, 0 * truth, rows, 2), Question(of=["yes"], by="group"))
+    found = shares(in_groups(truth, 0 * truth, rows, 2), EstimateQuestion(of=["yes"], by="group"))
     for method in ("corrected", "gold_only"):
         low, high = getattr(found.lines[1], method).interval
         assert low == 0

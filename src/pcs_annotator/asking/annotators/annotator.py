@@ -15,11 +15,10 @@ from pcs_annotator.asking.annotators.prompt import (
     AnswerFormat,
     PromptStyle,
     build_messages,
-    letters_of,
     question_parts,
     task_prompt,
 )
-from pcs_annotator.asking.annotators.reply import read_answer
+from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.core.chat import (
     Answers,
     ChatModel,
@@ -77,7 +76,6 @@ class Annotator:
         cut: Which part of a text to keep if it is too long for the model.
         constrain: Whether to restrict answers to the labels, for models that support it.
         answers: Whether to ask for log-probabilities, which make a graded vote; None for what the run says.
-        letters: Whether labels are listed as A, B, C … and answered by letter; None for what the run says.
 
     Examples:
         >>> Annotator("groq:llama-3.1-8b-instant").name
@@ -95,7 +93,6 @@ class Annotator:
     cut: CutPolicy = "head+tail"
     constrain: bool = True
     answers: Answers | None = None
-    letters: bool | None = None
     version: str = ""
 
     def __post_init__(self) -> None:
@@ -124,7 +121,7 @@ class Annotator:
             return Vote(label=None, reason="empty text", asked=False)
         plain = self.elicitation in (None, P_TRUE)
         constrained = plain and self.constrain and model.can_constrain
-        answer = self._format(constrained=constrained)
+        answer: AnswerFormat = "bare" if constrained else "tag"
         cut = 0
         if model.context_tokens is not None:
             room = model.context_tokens - self._reserved(self._fixed_part(task, answer))
@@ -134,7 +131,7 @@ class Annotator:
         request = Request(
             messages=self._messages(task, text, answer),
             sampling=self.sampling,
-            constraint=_choices(task.labels, answer) if constrained else None,
+            constraint=_choices(task.labels) if constrained else None,
             logprobs=_alternatives(len(task.labels)) if plain and self.answers != "hard" and model.can_grade else 0,
             parts=question_parts(task, text, answer) if plain else None,
         )
@@ -148,12 +145,11 @@ class Annotator:
         if last.too_long:
             return Vote(label=None, reason="reply too long to read", cut=cut)
         constrained = question.request.constraint is not None
-        answer = self._format(constrained=constrained)
         if self.elicitation is None:
-            return _vote(last, task, question, answer)
+            return _vote(last, task, question)
         if last.finish == "filter":
             return Vote(label=None, reason="filtered by the provider", cut=cut)
-        talk = _conversation(self.elicitation, self.style, answer)
+        talk = _conversation(self.elicitation, self.style, "bare" if constrained else "tag")
         found = talk.next(task, question.text, [_complete_text(reply) for reply in replies])
         if isinstance(found, Stated):
             return Vote(label=found.guess, cut=cut, stated=found.over(task.labels))
@@ -165,11 +161,6 @@ class Annotator:
             constraint=Constraint(choices=_VERDICTS) if constrained else None,
         )
         return replace(question, request=request)
-
-    def _format(self, *, constrained: bool) -> AnswerFormat:
-        if self.letters and self.elicitation in (None, P_TRUE):
-            return "bare letter" if constrained else "letter tag"
-        return "bare" if constrained else "tag"
 
     def _messages(self, task: Task, text: str, answer: AnswerFormat) -> Messages:
         if self.elicitation is None:
@@ -195,26 +186,25 @@ class Annotator:
         return _prompt_tokens(prompt) + answer + _FRAME_TOKENS
 
 
-def _vote(reply: Reply, task: Task, question: Question, answer: AnswerFormat) -> Vote:
+def _vote(reply: Reply, task: Task, question: Question) -> Vote:
     """Return the vote in a reply: a label, with grades if they were requested, or a silence with its reason."""
     cut = question.cut
     if reply.finish == "filter":
         return Vote(label=None, reason="filtered by the provider", cut=cut)
-    said = read_answer(reply.text, task.labels, answer, question.text, question.request.messages)
+    said = read_label(reply.text, task.labels, question.text, question.request.messages)
     if said.label is None:
         return Vote(label=None, reason="answer cut off" if reply.finish == "length" else said.reason, cut=cut)
     if not question.request.logprobs:
         return Vote(label=said.label, cut=cut)
     graded = Graded(None, IN_PROSE)
     if said.how in ("bare", "tag", "json"):
-        choices = letters_of(task.labels) if said.letter else tuple(task.labels)
-        graded = grade(reply.logprobs, choices, said.letter or said.label)
+        graded = grade(reply.logprobs, tuple(task.labels), said.label)
     return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
 
 
 @lru_cache(maxsize=256)
-def _choices(labels: tuple[str, ...], answer: AnswerFormat) -> Constraint:
-    return Constraint(choices=letters_of(labels) if answer == "bare letter" else labels)
+def _choices(labels: tuple[str, ...]) -> Constraint:
+    return Constraint(choices=labels)
 
 
 def _alternatives(labels: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from math import ceil
 from typing import Literal, NamedTuple
 
@@ -54,7 +55,8 @@ def fit_text(text: str, max_tokens: int, policy: CutPolicy = "head+tail") -> Fit
 
 
 def _head(text: str, max_tokens: int) -> str:
-    size = _fitting(text[: _most(max_tokens)], max_tokens)
+    sizes = range(min(len(text), _most(max_tokens)) + 1)
+    size = max(0, bisect_right(sizes, max_tokens, key=lambda size: estimate_tokens(text[:size])) - 1)
     nearest = range(size, max(0, size - _NEAR), -1)
     return text[: next((place for place in nearest if text[place].isspace()), size)]
 
@@ -65,14 +67,3 @@ def _tail(text: str, max_tokens: int) -> str:
 
 def _most(max_tokens: int) -> int:
     return max(0, int(max_tokens * _CHARACTERS_PER_TOKEN))
-
-
-def _fitting(text: str, max_tokens: int) -> int:
-    fits, too_many = 0, len(text) + 1
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        if estimate_tokens(text[:middle]) <= max_tokens:
-            fits = middle
-        else:
-            too_many = middle
-    return fits

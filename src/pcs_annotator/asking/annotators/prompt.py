@@ -7,20 +7,18 @@ comes last, between two lines with a marker that its author cannot know.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
-from string import ascii_uppercase
 from typing import Literal, NamedTuple
 
-from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Message, QuestionParts, sendable
 from pcs_annotator.core.task import Task
 from pcs_annotator.relations.phrases import Phrases, all_phrases, phrases_around
 
 PromptStyle = Literal["chat", "plain"]
-AnswerFormat = Literal["tag", "bare", "letter tag", "bare letter"]
+AnswerFormat = Literal["tag", "bare"]
 
 # The same key for all users, so that the same question has the same key in every ledger. It need not be secret: the
 # marker depends on the text, and a text that contains its own marker gets another one.
@@ -55,7 +53,7 @@ class _FixedPart(NamedTuple):
 def frame_sentences() -> Iterator[str]:
     """Yield the sentences that are in every prompt, in all languages: a reply that has one of them repeats it."""
     for phrases in all_phrases().values():
-        yield from (phrases.role, phrases.data, phrases.fenced, phrases.tag, phrases.bare, phrases.letter)
+        yield from (phrases.role, phrases.data, phrases.fenced, phrases.tag, phrases.bare)
 
 
 def build_messages(
@@ -74,8 +72,8 @@ def build_messages(
         task: What to decide.
         text: The text to label; characters that cannot be sent (lone surrogates, NUL) are replaced by U+FFFD.
         style: `chat` puts the fixed part into a system message, `plain` puts everything into one user message.
-        answer: `tag` asks for `<label>…</label>`; `bare` for the label alone, for models restricted to the labels;
-            `letter tag` and `bare letter` for the letter under which the label is listed; or another form of answer.
+        answer: `tag` asks for `<label>…</label>`; `bare` for the label alone, for models restricted to the labels; or
+            another form of answer.
         key: Key of the hash from which the marker is made.
     """
     fixed = _fixed_part(task, answer).content
@@ -113,11 +111,10 @@ def _make_fixed_part(
     instruction: str, labels: tuple[str, ...], meanings: tuple[tuple[str, str], ...], answer: AnswerFormat | OtherAnswer
 ) -> _FixedPart:
     phrases = phrases_around(instruction, labels)
-    lettered = answer in ("letter tag", "bare letter")
-    names = letters_of(labels) if lettered else labels
-    menu = sendable(_menu(labels, dict(meanings), [f"{name}." for name in names] if lettered else ["-"] * len(labels)))
-    if answer in ("tag", "letter tag"):
-        wanted = f"{_last_word(phrases, answer).rstrip(_FULL_STOPS)}: {_alternatives(names, phrases)}."
+    meant = dict(meanings)
+    menu = sendable("\n".join(f"- {label}: {meant[label]}" if label in meant else f"- {label}" for label in labels))
+    if answer == "tag":
+        wanted = f"{phrases.tag.rstrip(_FULL_STOPS)}: {_alternatives(labels, phrases)}."
     else:
         # an instruction that shows tags would contradict an answer without them
         instruction = _LABEL_TAG.sub("", instruction)
@@ -127,40 +124,10 @@ def _make_fixed_part(
     return _FixedPart("\n\n".join(asked), instruction, menu)
 
 
-def _menu(labels: tuple[str, ...], meanings: Mapping[str, str], marks: Sequence[str]) -> str:
-    return "\n".join(
-        f"{mark} {label}: {meanings[label]}" if label in meanings else f"{mark} {label}"
-        for mark, label in zip(marks, labels, strict=True)
-    )
-
-
 def _last_word(phrases: Phrases, answer: AnswerFormat | OtherAnswer) -> str:
     if isinstance(answer, OtherAnswer):
         return answer.last
-    return phrases.tag if answer in ("tag", "letter tag") else phrases.bare if answer == "bare" else phrases.letter
-
-
-def letters_of(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the letters under which labels are listed.
-
-    Raises:
-        ConfigError: There are too many labels, or a label is one of the letters.
-
-    >>> letters_of(["fake", "real"])
-    ('A', 'B')
-    """
-    if len(labels) > len(ascii_uppercase):
-        raise ConfigError(
-            f"letters can stand for at most {len(ascii_uppercase)} labels, and there are {len(labels)}: "
-            "ask for the labels as words"
-        )
-    letters = tuple(ascii_uppercase[: len(labels)])
-    both = [label for label in labels if label.strip().upper() in letters]
-    if both:
-        raise ConfigError(
-            f"the label {both[0]!r} is a letter itself, so letters cannot stand for the labels: ask for them as words"
-        )
-    return letters
+    return phrases.tag if answer == "tag" else phrases.bare
 
 
 def _alternatives(labels: tuple[str, ...], phrases: Phrases) -> str:

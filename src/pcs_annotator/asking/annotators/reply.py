@@ -19,12 +19,11 @@ The first rule that applies decides:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice, pairwise
 from json import loads
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
-from pcs_annotator.asking.annotators.prompt import AnswerFormat, letters_of
 from pcs_annotator.asking.annotators.prose import label_in_prose
 from pcs_annotator.asking.annotators.quotation import ECHO, blanked, collapsed, normal, normal_text, own_words
 from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, vocabulary
@@ -64,7 +63,6 @@ _STATED = re.compile(
     r"(?:\s+(?:is|would\s+be|should\s+be)\b\s*:?|\s*[:=]|\s*[-–=]>|\s*→|\s+[-–—])\s*+",
     re.IGNORECASE,
 )
-_LETTERED = re.compile(r"[\s*_`\"'(\[]*+([A-Z])[*_`\"']*+[.):\]]")
 _EMPHASIS = str.maketrans("", "", "*`")
 _STATEMENT_ROOM = 80
 # A reply with more tags than this is a list rather than an answer; reading on would only cost time.
@@ -82,13 +80,11 @@ class ParsedReply(NamedTuple):
         label: One of the labels, as the user spells it; None for a silence.
         reason: Why there is no label; empty if there is one.
         how: The rule that found the label; empty for a silence.
-        letter: The letter that stands for the label in the reply; empty if the reply names the label itself.
     """
 
     label: str | None
     reason: str = ""
     how: ParseKind = ""
-    letter: str = ""
 
 
 class _OwnWords(NamedTuple):
@@ -119,51 +115,11 @@ def read_label(reply: str, labels: Sequence[str], asked: str = "", prompt: Seque
         >>> read_label("I first thought <label>Real</label>, but it is <label>Fake</label>.", ["Fake", "Real"]).label
         'Fake'
         >>> read_label("The headline is not real news.", ["Fake", "Real"])
-        ParsedReply(label=None, reason='negated label', how='', letter='')
+        ParsedReply(label=None, reason='negated label', how='')
     """
     words = vocabulary(tuple(labels))
     said = reply.strip()
     return _read_short(said, words, asked) or _read_long(_own_words(said, words, asked, prompt), words)
-
-
-def read_answer(
-    reply: str, labels: Sequence[str], answer: AnswerFormat, asked: str = "", prompt: Sequence[Message] = ()
-) -> ParsedReply:
-    """Return the label that a reply to a question decides for, in the form that the question asked for.
-
-    A reply that names a label where its letter was asked for counts, too.
-
-    Examples:
-        >>> read_answer("B", ["fake", "real"], "bare letter").label
-        'real'
-        >>> read_answer("Fake", ["fake", "real"], "bare letter").label
-        'fake'
-    """
-    if answer in ("tag", "bare"):
-        return read_label(reply, labels, asked, prompt)
-    listed = dict(zip(letters_of(labels), labels, strict=True))
-    said, letters, words = reply.strip(), vocabulary((*listed,)), vocabulary(tuple(labels))
-    short = _behind_letter(_read_short(said, letters, asked), listed) or _read_short(said, words, asked)
-    if short is not None:
-        return short
-    own = _own_words(said, words, asked, prompt)
-    by_letter, by_word = _behind_letter(_read_long(own, letters), listed), _read_long(own, words)
-    lead = _LETTERED.match(own.own)
-    if by_letter.how == "prose" and (lead is None or lead[1] != by_letter.letter):
-        by_letter = ParsedReply(None, "no label in reply")  # in a sentence, "A" and "I" are words
-    if by_letter.how == "bare" or by_word.label in (None, by_letter.label):
-        return by_letter
-    return by_word if by_letter.label is None else ParsedReply(None, "letter and label differ")
-
-
-Read = TypeVar("Read", ParsedReply, ParsedReply | None)
-
-
-def _behind_letter(read: Read, listed: Mapping[str, str]) -> Read:
-    """Return a reply that was read as a letter with the label that the letter stands for."""
-    if read is None or read.label is None:
-        return read
-    return read._replace(label=listed[read.label], letter=read.label)
 
 
 def _read_short(answer: str, words: LabelVocabulary, asked: str) -> ParsedReply | None:

@@ -18,9 +18,8 @@ from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, ItemAsker
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
-from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
+from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 
 CALLS_LEFT_PER_STEP = 4
 """Calls that the budget must still allow per step in progress, so that the last calls go to the most urgent items."""
@@ -72,7 +71,7 @@ class AdaptiveItem:
     @property
     def urgency(self) -> float:
         """How likely further votes are to change the label."""
-        return self._strategy.urgency(self._cells, self._item_asker.buffer.grades_of(self.row))
+        return self._strategy.urgency(self._cells)
 
     async def settle(self) -> None:
         """Take steps until none is left."""
@@ -95,7 +94,7 @@ class AdaptiveItem:
         return bool(batch)
 
     def _choose(self) -> list[Cell]:
-        needed = self._strategy.needed(self._cells, self._item_asker.buffer.grades_of(self.row))
+        needed = self._strategy.needed(self._cells)
         return list(islice((cell for cell in self._strategy.order if self._cells[cell] == OPEN), max(0, needed)))
 
     async def _ask(self, batch: Sequence[Cell]) -> None:

@@ -76,18 +76,13 @@ class Asker:
     """Makes calls within the budget and the rate limits, retries them, and stores the replies.
 
     Attributes:
-        ledger: Where replies are stored.
-        tracker: The budget, and what was paid of it.
-        spent: What this part of several askers with one budget has paid; None for the only one.
-        tally: The counters to update.
-        price_of: The price of calls.
-        patience: Timeout and retries.
         max_in_flight: Maximum number of calls in flight per model.
         lengths: What calls are expected to take.
         shared: Calls under way, also of other tasks that hold the ledger.
         random: The source of jitter between retries.
         defer: Takes calls that are to be asked in a batch; None to make all of them.
         limit: How many calls may be made per second; None for as many as the models accept.
+        spent: What this part of several askers with one budget has paid; None for the only one.
     """
 
     ledger: CallStore

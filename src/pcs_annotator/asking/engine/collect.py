@@ -14,8 +14,8 @@ from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.item_asker import ItemAsker, Missing, PreparedJob
 from pcs_annotator.asking.engine.job import Job, with_written_wording
 from pcs_annotator.base.errors import Interrupted, PcsError
-from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
+from pcs_annotator.core.vote import Strategy
 from pcs_annotator.core.votes import Votes
 
 SECONDS_TO_FINISH = 10.0

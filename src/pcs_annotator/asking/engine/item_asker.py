@@ -66,10 +66,10 @@ class VoteBuffer:
             )
         if row == len(self._codes):
             self._codes = np.concatenate([self._codes, np.full_like(self._codes, NOT_ASKED)])
-            if self._stated is not None:
-                self._stated = np.concatenate([self._stated, np.full_like(self._stated, np.nan)])
-            if self._grades is not None:
-                self._grades = np.concatenate([self._grades, np.full_like(self._grades, np.nan)])
+            self._stated, self._grades = (
+                None if one is None else np.concatenate([one, np.full_like(one, np.nan)])
+                for one in (self._stated, self._grades)
+            )
         return row
 
     def put(self, row: int, annotator: int, relation: int, draw: int, vote: Vote) -> None:
@@ -90,10 +90,6 @@ class VoteBuffer:
     def row(self, row: int) -> Codes:
         """Return the codes of one item so far, `[annotator, relation, draw]`; a view, which changes with new votes."""
         return self._codes[row]
-
-    def grades_of(self, row: int) -> Grades | None:
-        """Return the grades of one item so far, nan where there are none; None if no vote on any item is graded."""
-        return None if self._grades is None else self._grades[row]
 
     def votes(self) -> Votes:
         """Return all votes stored so far."""

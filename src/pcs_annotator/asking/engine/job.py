@@ -21,10 +21,9 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.chat import ChatModel, identity_of
 from pcs_annotator.core.elicitations import calls_of, kind_of
-from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.core.vote import Vote
+from pcs_annotator.core.vote import Strategy, Vote
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.relations.base import Original, Relation, rephrased
 from pcs_annotator.relations.compose import text_parts

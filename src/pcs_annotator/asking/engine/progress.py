@@ -30,49 +30,27 @@ _CAUSES = {
 
 @dataclass(slots=True)
 class Tally:
-    """Counters of a run, updated by the engine.
+    """Counters of a run, updated by the engine; those with several counts have them by reason."""
 
-    Attributes:
-        rows: Items finished.
-        unlabelled: Those of them that no answer gave a label.
-        rows_expected: Total number of items; None when unknown.
-        calls: Calls answered, and so paid for, in this run.
-        from_ledger: Answers that were already in the ledger.
-        paid: What the calls of this run took: calls, tokens in and tokens out, per purpose and model.
-        reused: The same for answers that were already in the ledger: what they took when somebody paid for them.
-        questions: Questions to annotators that were needed, whether answered by a call, from the ledger or not at all.
-        spared: Questions to annotators that were not needed because the label was already settled.
-        retries: Attempts that had to be repeated, by kind of error.
-        not_applicable: Rewrites that a text does not allow, and texts that cannot be asked about, by reason.
-        rejected: Rewrites that a check rejected, by reason.
-        unreadable: Answers without a usable label, by reason.
-        failed: Questions without an answer, by reason; the next run asks them again.
-        cut: Annotator → texts that were cut because they do not fit into its model's context.
-        graded: Votes with the probability of every label.
-        refused: Questions and rewrites that a server will not answer; the next run asks them again.
-        bounded: Those among them in which a label not listed by the server may have more than 1 %.
-        hard: Votes that were to be graded and are not, by reason.
-    """
-
-    rows: int = 0
-    unlabelled: int = 0
-    rows_expected: int | None = None
-    calls: int = 0
-    from_ledger: int = 0
-    paid: Counter[str] = field(default_factory=Counter)
-    reused: Counter[str] = field(default_factory=Counter)
-    questions: int = 0
-    spared: int = 0
-    retries: Counter[str] = field(default_factory=Counter)
-    not_applicable: Counter[str] = field(default_factory=Counter)
-    rejected: Counter[str] = field(default_factory=Counter)
-    unreadable: Counter[str] = field(default_factory=Counter)
-    failed: Counter[str] = field(default_factory=Counter)
-    cut: Counter[str] = field(default_factory=Counter)
-    graded: int = 0
-    refused: int = 0
-    bounded: int = 0
-    hard: Counter[str] = field(default_factory=Counter)
+    rows: int = 0  # items finished
+    unlabelled: int = 0  # of them, those that no answer gave a label
+    rows_expected: int | None = None  # None when unknown
+    calls: int = 0  # answered, and so paid for, in this run
+    from_ledger: int = 0  # answers that were already in the ledger
+    paid: Counter[str] = field(default_factory=Counter)  # calls and tokens in and out, per purpose and model
+    reused: Counter[str] = field(default_factory=Counter)  # the same for answers from the ledger, when they were paid
+    questions: int = 0  # that were needed, whether answered by a call, from the ledger or not at all
+    spared: int = 0  # questions that were not needed because the label was already settled
+    retries: Counter[str] = field(default_factory=Counter)  # by kind of error
+    not_applicable: Counter[str] = field(default_factory=Counter)  # rewrites that a text does not allow, empty texts
+    rejected: Counter[str] = field(default_factory=Counter)  # rewrites that a check rejected
+    unreadable: Counter[str] = field(default_factory=Counter)  # answers without a usable label
+    failed: Counter[str] = field(default_factory=Counter)  # questions without an answer; the next run asks them again
+    cut: Counter[str] = field(default_factory=Counter)  # annotator → texts that its model's context has no room for
+    graded: int = 0  # votes with the probability of every label
+    refused: int = 0  # questions and rewrites that a server will not answer; the next run asks them again
+    bounded: int = 0  # graded votes in which a label that the server did not list may have more than 1 %
+    hard: Counter[str] = field(default_factory=Counter)  # votes that were to be graded and are not
 
     def count_answer(self, model: str, purpose: str, usage: Usage, *, paid: bool) -> None:
         """Count an answer that was paid for, or that was in the ledger already."""

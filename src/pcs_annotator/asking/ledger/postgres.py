@@ -1,19 +1,24 @@
-"""A connection to the PostgreSQL server of a ledger: its tables and statements, and what its errors mean."""
+"""A connection to the PostgreSQL server of a ledger: its tables, statements and errors, and what is requested of it."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from itertools import chain
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import conninfo, errors
 from psycopg.types.numeric import Int8BinaryDumper
 
 from pcs_annotator.asking.ledger.admin import PAID, SPENT_COLUMNS, Row
-from pcs_annotator.asking.ledger.ledger import COLUMNS, FOUND
+from pcs_annotator.asking.ledger.ledger import COLUMNS, FOUND, LedgerEntry, set_all
 from pcs_annotator.asking.ledger.sums import OF_ROWS, READ
 from pcs_annotator.base.errors import LedgerError
+from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password
 
 # The texts of replies are bytes, because PostgreSQL's texts have no NUL.
@@ -221,3 +226,42 @@ def _remedy(error: psycopg.Error, text: str) -> str:
     if is_transient(error):
         return f"the server cannot be reached ({text}): check the address, or run again when it is back"
     return f"PostgreSQL error: {text}"
+
+
+class LedgerRequests(NamedTuple):
+    """Requests that are carried out together, each with the future of its result.
+
+    Attributes:
+        finds: Keys of replies to look up.
+        claims: Keys of calls that a task is about to pay for.
+        puts: Calls that were paid for.
+        give_ups: Keys of claims that end without a reply.
+        work: Something else to do with the connection.
+    """
+
+    finds: Sequence[tuple[Sequence[bytes], asyncio.Future[dict[bytes, Reply]]]] = ()
+    claims: Sequence[tuple[bytes, asyncio.Future[Reply | None]]] = ()
+    puts: Sequence[tuple[LedgerEntry, asyncio.Future[None]]] = ()
+    give_ups: Sequence[bytes] = ()
+    work: Sequence[tuple[Callable[[Connection], Any], Future[Any]]] = ()
+
+    @classmethod
+    def joined(cls, several: Iterable[LedgerRequests]) -> LedgerRequests:
+        """Return all requests together."""
+        return cls(*(tuple(chain.from_iterable(alike)) for alike in zip(*several, strict=True)))
+
+    @property
+    def waiting(self) -> list[asyncio.Future[Any]]:
+        """What tasks wait for."""
+        requests: list[tuple[object, asyncio.Future[Any]]] = [*self.finds, *self.claims, *self.puts]
+        return [done for _, done in requests]
+
+
+def settle(results: Iterable[tuple[asyncio.Future[Any], Any]]) -> None:
+    """Set results, or errors, in the event loops that wait for them: one call per loop, because each wakes it up."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+    for done, result in results:
+        by_loop.setdefault(done.get_loop(), []).append((done, result))
+    for loop, some in by_loop.items():
+        with suppress(RuntimeError):  # it was closed meanwhile, and nothing waits any more
+            loop.call_soon_threadsafe(set_all, some)

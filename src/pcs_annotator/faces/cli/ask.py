@@ -1,4 +1,4 @@
-"""`pcs init`, `pcs plan`, `pcs run` and `pcs merge`: from texts to labels with a confidence."""
+"""`pcs init`, `pcs plan` and `pcs run`: from texts to labels with a confidence."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.resolve_config import settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.settings import Saving
-from pcs_annotator.verbs import merge, run
 from pcs_annotator.verbs import plan as planning
+from pcs_annotator.verbs import run
 from pcs_annotator.verbs.init_config import write_first_config
 from pcs_annotator.verbs.label import plan_labelling
 
@@ -67,7 +67,6 @@ def plan_command(
 @options.execution_options
 @click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
 @options.LIMIT
-@options.SHARD
 @options.TO_LABEL
 @options.SPREADSHEET_SAFE
 @options.GOLD_WINS
@@ -107,29 +106,5 @@ def run_command(
     models.pull_missing(settings.ask.models, shown=request.progress)
     with options.gathered_warnings() as notes:
         result = run.run(request)
-    run_view.show_run(result, notes, to_json=to_json, quiet=quiet)
-    return exit_codes.exit_code(result.counts.unanswered, result.tally.failed)
-
-
-@click.command("merge")
-@click.argument("out", type=options.PATH)
-@click.argument("folders", type=options.PATH, nargs=-1, required=True)
-@click.option("--data", type=options.TABLE, help="The whole table, if it is no longer where the runs read it.")
-@options.SPREADSHEET_SAFE
-@options.REPLACE
-@options.NO_WAIT
-@options.DETAILS
-@options.JSON
-@options.QUIET
-def merge_command(
-    *, out: Path, folders: tuple[Path, ...], data: Path | str | None, to_json: bool, quiet: bool, **given: Any
-) -> int:
-    """Put the answers of run FOLDERS, such as those of `pcs run --shard`, together in the run folder OUT.
-
-    Then the whole table is learned from and labelled there. No model is called.
-    """
-    shown = not (to_json or quiet)
-    with options.gathered_warnings() as notes:
-        result = merge.merge(out, folders, data, progress=shown, say=partial(options.say, shown=shown), **given)
     run_view.show_run(result, notes, to_json=to_json, quiet=quiet)
     return exit_codes.exit_code(result.counts.unanswered, result.tally.failed)

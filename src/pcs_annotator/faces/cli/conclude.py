@@ -12,8 +12,8 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.studies.estimating import gold, shown
-from pcs_annotator.studies.estimating.answers import Question
+from pcs_annotator.studies.estimating import gold, page
+from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.studies.estimating.find import Search
 from pcs_annotator.studies.estimating.find import find as find_rows
@@ -105,9 +105,9 @@ def question_options(function: options.F) -> options.F:
     return options.with_options(_QUESTION, function)
 
 
-def question_of(given: dict[str, Any]) -> Question:
+def question_of(given: dict[str, Any]) -> EstimateQuestion:
     """Return what the options say."""
-    return Question(**{**given, "values": _numbers(given["values"]), "every": given["every"] or ""})
+    return EstimateQuestion(**{**given, "values": _numbers(given["values"]), "every": given["every"] or ""})
 
 
 @click.command("estimate")
@@ -128,9 +128,9 @@ def estimate_command(*, folder: Path, out: Path | None, to_json: bool, **given: 
         write_estimates(found, out)
     wrote = [] if out is None else [b.Answer([("files", str(out))])]
     options.show(
-        lambda: {**found.to_dict(), "sentences": shown.sentences(found), "warnings": notes},
-        lambda: [*shown.most_telling(found), *wrote],
-        details=lambda: shown.tables(found),
+        lambda: {**found.to_dict(), "sentences": page.sentences(found), "warnings": notes},
+        lambda: [*page.most_telling(found), *wrote],
+        details=lambda: page.tables(found),
         to_json=to_json,
     )
 
@@ -186,7 +186,7 @@ def robust_command(*, folder: Path, out: Path | None, to_json: bool, **given: An
         write_robust(found, out)
     options.show(
         lambda: {"quantities": [one.to_dict() for one in found], "warnings": notes},
-        lambda: [*shown.robust_verdicts(found), *([] if out is None else [b.Answer([("files", str(out))])])],
-        details=lambda: map(shown.robust_table, found),
+        lambda: [*page.robust_verdicts(found), *([] if out is None else [b.Answer([("files", str(out))])])],
+        details=lambda: map(page.robust_table, found),
         to_json=to_json,
     )

@@ -36,13 +36,8 @@ from pcs_annotator.verbs import fit_table
 )
 @options.reading_options
 @options.GOLD_WINS
-@click.option(
-    "--audit", default=0, type=click.IntRange(0), metavar="N", help="Draw N accepted rows for a person to check."
-)
-@click.option("--verdicts", type=options.PATH, help="The results of that check: the filled-in audit.csv.")
 @options.TO_LABEL
 @options.SPREADSHEET_SAFE
-@options.EXCEL
 @click.option(
     "--spare-looks",
     is_flag=True,
@@ -71,7 +66,6 @@ def command(
     model_out: Path | None,
     replace: bool,
     spreadsheet_safe: bool,
-    excel: bool,
     spare_looks: bool,
     ledger: str,
     to_json: bool,
@@ -86,14 +80,14 @@ def command(
     TABLE can also be a run folder. Its labels and report are then rewritten; settings without an option here stay as
     they were in the run.
 
-    --encoding and --sheet are about the file of --gold or --verdicts; without one, about TABLE.
+    --encoding and --sheet are about the file of --gold; without one, about TABLE.
     """
     given["reading"] = options.take(Reading, given)
     people = options.take(FromPeople, given)
     changes = {name: value for name, value in given.items() if value is not None}
     if source.is_dir():
-        if out or model_out or labels or excel:
-            options_of_tables = "-o, --model-out, --labels and --excel"
+        if out or model_out or labels:
+            options_of_tables = "-o, --model-out and --labels"
             raise ConfigError(f"{options_of_tables} are for a table of votes: a run folder has files and labels")
         from pcs_annotator.faces.cli import run_view  # imports the code that asks; a table of votes does not need it
         from pcs_annotator.verbs import fit as fitting
@@ -104,9 +98,8 @@ def command(
             result = fitting.fit_run(source, changes, people, ledger=ledger, say=say, **how)
         run_view.show_run(result, notes, to_json=to_json, quiet=quiet)
         return exit_codes.exit_code(result.counts.unanswered)
-    if people.audit or people.verdicts or spare_looks or ledger:
-        options_of_runs = "--audit, --verdicts, --spare-looks and --ledger"
-        raise ConfigError(f"{options_of_runs} are for a run folder: give one instead of a table")
+    if spare_looks or ledger:
+        raise ConfigError("--spare-looks and --ledger are for a run folder: give one instead of a table")
     files = fit_table.FitFiles(
         table=source,
         model=model_out or Path("model.json"),
@@ -116,7 +109,6 @@ def command(
         unknown=unknown,
         people=people,
         spreadsheet_safe=spreadsheet_safe,
-        excel=excel,
     )
     with options.gathered_warnings() as notes:
         fitted = fit_table.fit_table(files, changes)

@@ -34,7 +34,7 @@ from pcs_annotator.verbs import label
     "--out",
     type=options.TABLE,
     metavar="PATH",
-    help="File or address to write (.xlsx, .csv, .tsv, .jsonl, .parquet, .feather), or - for standard output; default: "
+    help="File or address to write (.xlsx, .csv, .tsv, .jsonl, .parquet), or - for standard output; default: "
     "DATA-labels.csv beside DATA.",
 )
 @click.option(
@@ -52,10 +52,8 @@ from pcs_annotator.verbs import label
 @options.ON_DRIFT
 @options.execution_options
 @options.LIMIT
-@options.SHARD
 @options.REPLACE
 @options.SPREADSHEET_SAFE
-@options.EXCEL
 @options.NO_WAIT
 @options.DETAILS
 @options.JSON

@@ -12,7 +12,7 @@ from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Share
 from pcs_annotator.runs import learn
-from pcs_annotator.runs.facts import Facts
+from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings.look_at import what_to_look_at
@@ -54,7 +54,7 @@ def _intervals(shares: Mapping[str, Share | None]) -> dict[str, list[float]]:
 def _figures_json(figures: Any) -> dict[str, Any]:
     result: dict[str, Any] = {"method": figures.method}
     for name in (*(name for name, _ in METRICS), "ece_score"):
-        estimate = getattr(figures, name)
+        estimate = figures.figures.get(name)
         result[name] = estimate and {
             "value": estimate.value,
             "low": estimate.interval.low,

@@ -33,7 +33,6 @@ PURPOSES: dict[str, dict[str, str]] = {
         "fit": "learn again from recorded votes; no model is called",
         "label": "label new texts with a fitted run",
         "serve": "label texts over HTTP with a fitted run",
-        "merge": "put the answers of several runs, such as shards of one table, together",
         "report": "write the report of a run, one HTML file",
     },
     "People": {
@@ -57,7 +56,7 @@ PURPOSES: dict[str, dict[str, str]] = {
 }
 VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
 MODULES = {
-    **dict.fromkeys(("init", "plan", "run", "merge"), "ask"),
+    **dict.fromkeys(("init", "plan", "run"), "ask"),
     **dict.fromkeys(("gold", "estimate", "find", "robust"), "conclude"),
     **dict.fromkeys(("report", "paper", "exchange"), "write"),
 }

@@ -16,9 +16,9 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import click
 
 from pcs_annotator.base.errors import ConfigError, PcsWarning
+from pcs_annotator.base.fields import Setting
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.runs import settings
-from pcs_annotator.runs.fields import Setting
 from pcs_annotator.runs.settings import EXECUTION, LIMITS, all_settings
 from pcs_annotator.tables.tabular import table_place
 
@@ -136,10 +136,8 @@ execution_options = options_for(*EXECUTION)
 stopping_options = options_for("cascade")
 saving_options = options_for("ask_all", "cascade", *LIMITS)
 LIMIT = setting_option("limit")
-SHARD = setting_option("shard")
 TO_LABEL = setting_option("to_label")
 SPREADSHEET_SAFE = setting_option("spreadsheet_safe")
-EXCEL = setting_option("excel")
 GOLD_WINS = setting_option("gold_wins")
 REPLACE = setting_option("replace")
 FRESH = setting_option("fresh")

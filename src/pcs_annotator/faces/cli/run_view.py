@@ -7,12 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.bill import Bill, Plan
+from pcs_annotator.core.bill import Bill, Plan, WayToAsk
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.faces.cli import learned_view, options
-from pcs_annotator.runs.batch.waves import WayToAsk
 from pcs_annotator.runs.default_panel import DefaultPanel
-from pcs_annotator.runs.languages import Languages
 from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
@@ -66,7 +64,6 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "decisions": dict(result.counts.decisions),
         "to_label": result.to_label and {**result.to_label._asdict(), "file": str(result.folder.to_label)},
         "verdicts": result.verdicts.counts,
-        "to_audit": {"rows": result.to_audit, "file": str(result.folder.audit)} if result.to_audit else None,
     }
 
 
@@ -109,10 +106,6 @@ def _to_label(result: RunResult) -> Iterator[b.Block]:
     if sample is not None and sample.rows:
         yield b.text(f"{TO_LABEL[sample.kind].format(rows=count(sample.rows))}: ", b.strong(str(folder.to_label)))
         yield b.note(f"fill in the column gold, then run: pcs fit {folder.path} --gold {folder.to_label}")
-    if result.to_audit:
-        yield b.text(f"{count(result.to_audit)} accepted rows to check: ", b.strong(str(folder.audit)))
-        then = f"pcs fit {folder.path} --verdicts {folder.audit}"
-        yield b.note(f"write right or wrong into the column verdict, then run: {then}")
 
 
 def _asked(result: RunResult) -> Iterator[b.Block]:
@@ -151,13 +144,14 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
         "panel": panel and {"relations": panel.relations, "questions": panel.questions, "reasons": panel.reasons},
         "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
         "ways": [way._asdict() for way in planned.ways],
-        "languages": planned.languages and languages_json(planned.languages),
+        "languages": languages_json(planned),
         "without_logprobs": planned.without_logprobs and calls_json(planned.without_logprobs),
     }
 
 
-def languages_json(languages: Languages) -> dict[str, Any]:
-    """Return languages, and what relations can do with them, as plain values."""
+def languages_json(planned: RunPlan) -> dict[str, Any]:
+    """Return the languages of the texts, and what relations can do with them, as plain values."""
+    languages = planned.languages
     return {
         "texts_looked_at": len(languages.sample),
         "texts": languages.counts,

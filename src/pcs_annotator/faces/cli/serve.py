@@ -10,7 +10,7 @@ import click
 
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.web import need_web
-from pcs_annotator.runs.labelling.fitted import LoadOptions
+from pcs_annotator.runs.labelling.labeller import LoadOptions
 from pcs_annotator.runs.settings import Saving
 
 DEFAULT_PORT = 8080

@@ -10,7 +10,7 @@ import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from pcs_annotator.runs.files.label_studio import Interface, read_interface
+from pcs_annotator.tables.label_studio import Interface, read_interface
 
 LONGEST_WAIT = 60
 

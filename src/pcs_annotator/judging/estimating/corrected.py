@@ -33,21 +33,13 @@ With few gold rows, those that show no error would otherwise say that there is n
 
 
 class CoefficientEstimate(NamedTuple):
-    """Estimated coefficients, flattened `[column × equation]`.
+    """Estimated coefficients, flattened `[column × equation]`."""
 
-    Attributes:
-        value: The estimates.
-        covariance: Of their errors.
-        freedom: Degrees of freedom of the errors.
-        tuning: λ, how much machine labels count: 0 for gold only, 1 for all.
-        shift: How far the middle of an interval is from the estimate.
-    """
-
-    value: Floats
-    covariance: Floats
-    freedom: float
-    tuning: float
-    shift: float = 0.0
+    value: Floats  # the estimates
+    covariance: Floats  # of their errors
+    freedom: float  # degrees of freedom of the errors
+    tuning: float  # λ, how much machine labels count: 0 for gold only, 1 for all
+    shift: float = 0.0  # how far the middle of an interval is from the estimate
 
     def contrast(self, weights: Floats) -> CoefficientEstimate:
         """Return weighted sums of these, such as differences; weights are `[sum, coefficient]`."""
@@ -56,24 +48,17 @@ class CoefficientEstimate(NamedTuple):
 
 @dataclass(frozen=True)  # without slots, so that what takes time is computed once
 class Study:
-    """What is known about the labels of all rows, to estimate from.
+    """What is known about the labels of all rows, to estimate from."""
 
-    Attributes:
-        expected: Probability of every label, `[row, label]`, from fits on gold.
-        held_out: The same for the rows of the sample, from fits that did not see them.
-        sample: The gold rows.
-        whole: Whether the rows are all there are, so that only drawing gold rows adds error. Otherwise, they are
-            themselves a random sample of something larger.
-        apart: Whether gold rows are a random sample of the same source as the others, but not of interest themselves.
-        clusters: For every row its group, if rows of a group have errors in common; None for none.
-    """
-
-    expected: Floats
-    held_out: Floats
-    sample: Sample
+    expected: Floats  # probability of every label, `[row, label]`, from fits on gold
+    held_out: Floats  # the same for the rows of the sample, from fits that did not see them
+    sample: Sample  # the gold rows
+    # whether the rows are all there are, so that only drawing gold rows adds error. Otherwise, they are themselves a
+    # random sample of something larger
     whole: bool = False
+    # whether gold rows are a random sample of the same source as the others, but not of interest themselves
     apart: bool = False
-    clusters: Integers | None = None
+    clusters: Integers | None = None  # for every row its group, if rows of a group have errors in common; None for none
 
     def corrected(self, regression: LabelRegression, tuning: float | None = None) -> CoefficientEstimate:
         """Return the estimate from machine and gold labels; `tuning` is chosen if it is None."""

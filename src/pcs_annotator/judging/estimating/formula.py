@@ -35,17 +35,11 @@ Term = tuple[Factor, ...]
 
 
 class Formula(NamedTuple):
-    """What a formula says.
+    """What a formula says."""
 
-    Attributes:
-        outcome: The left side.
-        terms: The right side, without the intercept.
-        intercept: Whether there is one; `0 + …` leaves it out.
-    """
-
-    outcome: Factor
-    terms: tuple[Term, ...]
-    intercept: bool = True
+    outcome: Factor  # the left side
+    terms: tuple[Term, ...]  # the right side, without the intercept
+    intercept: bool = True  # whether there is one; `0 + …` leaves it out
 
     @property
     def factors(self) -> list[Factor]:

@@ -33,15 +33,10 @@ PART = 32_768
 
 
 class Sums(NamedTuple):
-    """What Newton's method needs to know at some coefficients.
+    """What Newton's method needs to know at some coefficients."""
 
-    Attributes:
-        scores: The sum of the scores of all rows, `[column × equation]`.
-        curvature: Minus its derivative, `[column × equation, column × equation]`.
-    """
-
-    scores: Floats
-    curvature: Floats
+    scores: Floats  # the sum of the scores of all rows, `[column × equation]`
+    curvature: Floats  # minus its derivative, `[column × equation, column × equation]`
 
 
 class _Pull(NamedTuple):
@@ -55,19 +50,15 @@ class _Pull(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LabelRegression:
-    """A regression in which the label is the outcome or explains it.
+    """A regression in which the label is the outcome or explains it."""
 
-    Attributes:
-        explanatory: Blocks of columns, each `[row, label, column]`, with one row for all if it is the same in all rows,
-            and one label for all if it does not depend on the label.
-        outcome: `[row, label, equation]`, with one row for all if the label is the outcome, and one label for all if it
-            explains. A multinomial regression has one equation for every label but the first.
-        link: What the linear predictor is turned into.
-    """
-
+    # blocks of columns, each `[row, label, column]`, with one row for all if it is the same in all rows, and one label
+    # for all if it does not depend on the label
     explanatory: Sequence[Floats]
+    # `[row, label, equation]`, with one row for all if the label is the outcome, and one label for all if it explains.
+    # A multinomial regression has one equation for every label but the first
     outcome: Floats
-    link: Link = "linear"
+    link: Link = "linear"  # what the linear predictor is turned into
 
     @property
     def is_outcome(self) -> bool:
@@ -124,11 +115,7 @@ class LabelRegression:
         return _Pull(columns, weights.ravel(), weights.reshape(-1, 1) * (outcome - expected), expected)
 
     def solve(self, weights: Floats, start: Floats | None = None) -> Floats:
-        """Return the coefficients.
-
-        Args:
-            weights: Of every row and label, `[row, label]`.
-            start: Coefficients that should be near.
+        """Return the coefficients, given the weight of every row and label, and coefficients that should be near.
 
         Raises:
             UndefinedMetric: There is no solution: columns are collinear, or tell the outcome perfectly.

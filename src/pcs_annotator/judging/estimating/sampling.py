@@ -1,4 +1,4 @@
-r"""Rows drawn for people with known probabilities: drawing them, weighting them, and the error of drawing.
+r"""Rows drawn for people with known probabilities: drawing, weighting, the error of drawing, and how many are needed.
 
 Rows may be drawn in rounds, each from the rows not drawn before. Round $r$ with $n_r$ rows estimates a total as what is
 known from earlier rounds plus $\sum y_i/\pi_i$ for the rest. The estimate is the mean over rounds, weighted by $n_r$.
@@ -11,9 +11,11 @@ left to draw, rows drawn at random weigh the same (Farquhar, Gal and Rainforth, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -24,42 +26,25 @@ LEAST_CHANCE = 0.1
 
 
 class Round(NamedTuple):
-    """Rows drawn at once, from those not drawn before.
+    """Rows drawn at once, from those not drawn before."""
 
-    Attributes:
-        rows: Positions among all rows.
-        truth: Their gold labels, as codes.
-        probability: How probable it was to draw each.
-        stratum: Rows with the same number vary about one mean; numbers may be those of other rounds.
-        weight: How much the round counts, such as the number of its rows; it must not depend on labels.
-    """
-
-    rows: Sequence[int]
-    truth: Sequence[int]
-    probability: Sequence[float]
-    stratum: Sequence[int]
-    weight: float
+    rows: Sequence[int]  # positions among all rows
+    truth: Sequence[int]  # their gold labels, as codes
+    probability: Sequence[float]  # how probable it was to draw each
+    stratum: Sequence[int]  # rows with the same number vary about one mean; numbers may be those of other rounds
+    weight: float  # how much the round counts, such as the number of its rows; it must not depend on labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample:
-    """Gold rows, and how they were drawn from all rows.
+    """Gold rows, and how they were drawn from all rows."""
 
-    Attributes:
-        rows: Positions among all rows.
-        truth: Their gold labels, as codes.
-        probability: How probable it was that its round draws the row.
-        stratum: Rows of one round and stratum have the same number.
-        round: In which round each row was drawn.
-        counts: How much each round counts; None if as much as it has rows.
-    """
-
-    rows: Integers
-    truth: Codes
-    probability: Floats
-    stratum: Integers
-    round: Integers
-    counts: Floats | None = None
+    rows: Integers  # positions among all rows
+    truth: Codes  # their gold labels, as codes
+    probability: Floats  # how probable it was that its round draws the row
+    stratum: Integers  # rows of one round and stratum have the same number
+    round: Integers  # in which round each row was drawn
+    counts: Floats | None = None  # how much each round counts; None if as much as it has rows
 
     @classmethod
     def in_rounds(cls, rounds: Sequence[Round]) -> Sample:
@@ -150,9 +135,7 @@ class Sample:
 def counts_in_turn(strength: Floats, rows: int) -> Floats:
     """Return how much each of several draws counts, one row after the other: late ones, of fewer rows left, count more.
 
-    Args:
-        strength: How much each draw tells compared with one at random; the counts have the same sum.
-        rows: How many rows there were to draw from.
+    `strength` is how much each draw tells compared with one at random; the counts have the same sum.
     """
     left = rows - np.arange(len(strength), dtype=np.float64)
     # if nothing is left, the last draw knows everything
@@ -197,3 +180,63 @@ def draw_with(probability: Floats, rng: np.random.Generator) -> Integers:
     ends[-1] = round(float(ends[-1]))
     ticks = np.floor(ends - rng.random())
     return np.sort(order[np.diff(ticks, prepend=-1.0) > 0])
+
+
+Design = Literal["gold only", "simple", "stratified", "confidence"]
+"""How gold rows are drawn; `gold only` is a simple random sample without the help of machine labels."""
+
+
+class Foretold:
+    """The errors of a mean to expect if the probabilities of labels are right."""
+
+    def __init__(self, expected: Floats, values: Floats, share: float = 1.0) -> None:
+        """Take the probability of every label, `[row, label]`, and the value of every label, such as 0 and 1.
+
+        `share` says which part of all rows these are, if they are a random sample.
+        """
+        self._share = share
+        self._mean = expected @ values
+        self._own = np.maximum(expected @ values**2 - self._mean**2, 0)
+        self._confidence = expected.max(axis=1)
+        self._label: Integers = expected.argmax(axis=1)
+
+    def error(self, rows: int, design: Design, inside: Mask | None = None) -> float:
+        """Return the standard error of the mean, over all rows or some, with gold for so many of all rows.
+
+        Rows of a group have gold as often as all others do.
+        """
+        inside = np.ones(len(self._mean), dtype=np.bool_) if inside is None else inside
+        chance, own = self._chances(rows, design)[inside], self._own[inside]
+        if design == "gold only":
+            own = own + self._mean[inside].var()
+        return float(np.sqrt((own * (1 / chance - self._share)).sum()) / len(own))
+
+    def _chances(self, rows: int, design: Design) -> Floats:
+        """Return how probable each row is to get a gold label."""
+        total = len(self._mean)
+        rows = min(rows, total)
+        if design == "confidence":
+            return by_confidence(self._confidence, rows)
+        if design == "stratified":
+            sizes = np.bincount(self._label)
+            drawn = np.array(allocate(sizes.tolist(), rows))
+            return (drawn / np.maximum(sizes, 1))[self._label]
+        return np.full(total, rows / total)
+
+    def rows_for(self, error: float, design: Design) -> int | None:
+        """Return the number of gold rows for an error of the mean; None if all rows would not be enough."""
+        return self._fewest(lambda rows: self.error(rows, design) <= error)
+
+    def rows_for_difference(self, error: float, design: Design, groups: tuple[Mask, Mask]) -> int | None:
+        """Return the number of gold rows for an error of the difference between two groups."""
+
+        def enough(rows: int) -> bool:
+            return math.hypot(*(self.error(rows, design, group) for group in groups)) <= error
+
+        return self._fewest(enough)
+
+    def _fewest(self, enough: Callable[[int], bool]) -> int | None:
+        """Return the smallest number of rows that is enough, if more are never too few; None if there is none."""
+        most = len(self._mean)
+        found = bisect_left(range(1, most + 1), True, key=enough)
+        return found + 1 if found < most else None

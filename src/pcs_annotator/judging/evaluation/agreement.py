@@ -179,7 +179,9 @@ def against_gold(
     def tables(counts: Floats) -> Floats:
         return pair_tables(lines, gold, counts, size + 1)[:, :, :size]
 
-    found = _measured(lambda counts: _figures_on(tables(counts), scale), gold, size + 1, how)
+    found = measure(
+        lambda counts: _figures_on(tables(counts), scale), gold, how.resamples, how.seed, cells=(size + 1) ** 2
+    )
     table = tables(np.ones((len(gold), 1)))[0].round().astype(np.intp)
     overall = {name: _estimate(name, found[name], table[:size], len(gold), how) for name in found if ":" not in name}
     by_label = {}
@@ -266,12 +268,8 @@ def _of_people(figures: TableFigures, codes: Codes, table: Floats, how: Resampli
     patterns = np.unique(codes, axis=1, return_inverse=True)[1].ravel() if codes.size else np.zeros(0)
     if (patterns == patterns[:1]).all():
         return {}
-    found = _measured(figures, patterns, len(table), how)
+    found = measure(figures, patterns, how.resamples, how.seed, cells=len(table) ** 2)
     return _known({name: _estimate(name, one, table, codes.shape[1], how) for name, one in found.items()})
-
-
-def _measured(figures: TableFigures, patterns: Any, labels: int, how: Resampling) -> dict[str, Measured]:
-    return measure(figures, patterns, how.resamples, how.seed, cells=labels**2)
 
 
 def _figures_on(tables: Floats, scale: Scale) -> dict[str, Floats]:

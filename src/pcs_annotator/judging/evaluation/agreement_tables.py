@@ -48,24 +48,19 @@ ABOUT_F1 = "F1 is missing for labels of so few rows that resamples often lack th
 def agreement_tables(found: AgainstGold) -> list[ResultTable]:
     """Return figures over all labels, figures per label, and the confusion matrix."""
     figures = [[TITLES[name], cell_of(one), one.n] for name, one in found.figures.items()]
+    missing = int(found.table[-1].sum())
+    left_out = f"{missing:,} rows without a label count as wrong; κ and α leave them out."
     return [
         ResultTable(
             name="agreement",
             title=f"Labels against gold on {found.n:,} held-out rows",
             columns=("Figure", "Value", "n"),
             rows=figures,
-            notes=[HELD_OUT, ABOUT_INTERVALS, ABOUT_KAPPA, *_without_label(found)],
+            notes=[HELD_OUT, ABOUT_INTERVALS, ABOUT_KAPPA, *([left_out] if missing else [])],
         ),
         _by_label(found),
         _confusion(found),
     ]
-
-
-def _without_label(found: AgainstGold) -> list[str]:
-    missing = int(found.table[-1].sum())
-    if not missing:
-        return []
-    return [f"{missing:,} rows without a label count as wrong; κ and α leave them out."]
 
 
 def _by_label(found: AgainstGold) -> ResultTable:

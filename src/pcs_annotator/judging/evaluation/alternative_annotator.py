@@ -71,12 +71,10 @@ class AlternativeAnnotator(NamedTuple):
 
 
 def alternative_annotator(machine: Codes, coders: Codes, epsilon: float = EPSILON) -> AlternativeAnnotator:
-    """Test whether a model may replace human coders.
+    """Test whether a model may replace human coders, from its labels and theirs, `[coder, row]`.
 
-    Args:
-        machine: The label of the model for every row; it must not have learned from these rows.
-        coders: The label of every coder, `[coder, row]`; negative where they gave none.
-        epsilon: The benefit of not having to pay a coder, as a share of wins.
+    Labels are negative where there is none. The model must not have learned from these rows. ε is the benefit of not
+    having to pay a coder, as a share of wins.
 
     Raises:
         UndefinedMetric: There are too few coders, or rows that two of them labelled.

@@ -297,7 +297,9 @@ def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOp
         second, first = side_by_side(scored[::-1])
     assert first.behind is not None, "it is tested against the second"
     assert first.accuracy_behind is not None, "the same"
-    right = _right(scored)
+    ours, theirs = (choose(one.mean, one.entrant.votes.labels) == one.gold for one in scored)
+    parts = (ours & theirs, ours & ~theirs, ~ours & theirs, ~ours & ~theirs)
+    right = RightRows(*(int(part.sum()) for part in parts))
     return PairFigures(
         n=len(truth),
         how=how,
@@ -308,9 +310,3 @@ def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOp
         right=right,
         mcnemar=mcnemar(right.only_first, right.only_second),
     )
-
-
-def _right(scored: Sequence[Scored]) -> RightRows:
-    first, second = (choose(one.mean, one.entrant.votes.labels) == one.gold for one in scored)
-    parts = (first & second, first & ~second, ~first & second, ~first & ~second)
-    return RightRows(*(int(part.sum()) for part in parts))

@@ -69,24 +69,9 @@ class MethodFigures(NamedTuple):
         return self.figures["auroc"]
 
     @property
-    def auroc_confidence(self) -> Estimate | None:
-        """The confidence AUROC: right labels against wrong ones, by calibrated probability."""
-        return self.figures.get("auroc_confidence")
-
-    @property
     def accuracy(self) -> Estimate:
         """The share of right labels."""
         return self.figures["accuracy"]
-
-    @property
-    def ece_score(self) -> Estimate:
-        """The calibration error of the raw score."""
-        return self.figures["ece_score"]
-
-    @property
-    def ece_confidence(self) -> Estimate:
-        """The calibration error of the calibrated probability."""
-        return self.figures["ece_confidence"]
 
     @property
     def questions(self) -> float | None:

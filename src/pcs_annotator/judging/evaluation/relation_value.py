@@ -167,13 +167,9 @@ def relation_values(
 ) -> RelationValues:
     """Return what each relation adds on gold rows that the fits did not see, all on the same splits and resamples.
 
-    Args:
-        votes: Votes on all rows.
-        gold: Each item's label as a position in `votes.labels`, or `UNLABELLED`; rows without gold are left out.
-        how: Splits, seeds and resamples.
-        optimiser: How to learn; by default `naive-bayes` or, if any vote is graded, `scaling`. `auto` would choose anew
-            with every relation, and another optimiser would then look like a gain.
-        name: What error messages call the votes.
+    Rows that are `UNLABELLED` are left out. The optimiser is by default `naive-bayes` or, if any vote is graded,
+    `scaling`; `auto` would choose anew with every relation, and another optimiser would then look like a gain. `name`
+    is what error messages call the votes.
 
     Raises:
         GoldError: No row has gold.
@@ -183,7 +179,8 @@ def relation_values(
     refuse_without_gold(gold, name, "gains")
     votes, gold = labelled_rows(plain_votes(votes), gold, how.folds)
     original = original_of(votes)
-    covered = {name: _answered(votes, name) for name in votes.relations if name != original}
+    answered: Mask = np.asarray((votes.codes >= 0).any(axis=(1, 3)))  # `[item, relation]`
+    covered = {name: answered[:, at] for at, name in enumerate(votes.relations) if name != original}
     others = [name for name, rows in covered.items() if rows.any()]
     if not others:
         raise UndefinedMetric(
@@ -225,10 +222,6 @@ def relation_values(
         absent=[name for name in covered if name not in others],
         how=how,
     )
-
-
-def _answered(votes: Votes, relation: str) -> Mask:
-    return np.asarray((votes.select(relations=[relation]).codes >= 0).any(axis=(1, 2, 3)))
 
 
 def _gains(panels: Sequence[Scored], alone: Scored) -> list[BootstrapTest]:

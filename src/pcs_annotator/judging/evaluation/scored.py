@@ -130,12 +130,8 @@ def measure(
 ) -> dict[K, Measured]:
     """Return figures on the rows and on resamples, each of which has two patterns or more.
 
-    Args:
-        figures: Returns the figures on resamples, given how often each drew each row, `[row, resample]`.
-        patterns: The gold label of every row, or whatever else must not be the same on all of them.
-        resamples: How many.
-        seed: Of the draws.
-        cells: Numbers that a figure holds at a time, for every resample.
+    `figures` gets how often each resample drew each row, `[row, resample]`. `patterns` is the gold label of every row,
+    or whatever else must not be the same on all of them; `cells`, how many numbers a figure holds for every resample.
     """
     observed = figures(np.ones((len(patterns), 1)))
     parts = []

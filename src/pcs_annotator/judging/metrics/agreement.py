@@ -37,10 +37,7 @@ def cohens_kappa(first: Codes, second: Codes, weighting: Weighting = "equal") ->
 def krippendorffs_alpha(codes: Codes, scale: Scale = "nominal", values: Sequence[float] | None = None) -> Agreement:
     """Return Krippendorff's α (2011) of labels `[person, row]`, on the rows with two labels or more.
 
-    Args:
-        codes: The labels; for an ordinal scale, codes are in order.
-        scale: What labels are.
-        values: The number that every code stands for on an interval scale; by default the code itself.
+    On an interval scale every code stands for a number, by default itself; on an ordinal scale, codes are in order.
     """
     rows = int(((codes >= 0).sum(axis=0) > 1).sum())
     pairs = coincidences(codes, np.ones((codes.shape[1], 1)), _labels(codes))[0]

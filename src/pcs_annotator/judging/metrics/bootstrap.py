@@ -52,15 +52,9 @@ def interval_around(
     """Return the 95 % interval of a figure from its values on resampled rows.
 
     Their quantiles are shifted so that their mean is the figure itself, because resampling repeats rows and that alone
-    raises figures such as the ECE.
-
-    Args:
-        value: The figure.
-        resampled: The figure on every resample.
-        least: Lower end for a perfect figure on these rows, see `least_share` and `least_auroc`. No interval has a
-            higher lower end than a perfect figure has, nor a lower upper end than a figure of 0.
-        widening: Factor on both sides; `WIDENING` for cross-validated figures.
-        lowest: The lowest value that the figure can have.
+    raises figures such as the ECE. No interval has a higher lower end than a perfect figure has on these rows (`least`,
+    see `least_share` and `least_auroc`), nor a lower upper end than a figure of 0. `widening` is a factor on both
+    sides; `lowest`, the lowest value that the figure can have.
     """
     low, high = value + widening * (np.quantile(resampled, [TAIL, 1 - TAIL]) - resampled.mean())
     most = max(1.0, float(resampled.max()))

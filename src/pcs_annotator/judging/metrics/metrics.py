@@ -237,18 +237,14 @@ def ends_of_runs(ordered: Floats) -> Integers:
 def chosen_on(
     scores: Floats, gold: Codes, counts: Floats, coverages: tuple[float, ...] = (), targets: tuple[float, ...] = ()
 ) -> ChosenFigures:
-    """Return the figures of the chosen labels on every resample; tied best labels share a row.
+    """Return the figures of the chosen labels on every resample, `[row, resample]`; tied best labels share a row.
 
     Rows of equal confidence enter the area under the risk–coverage curve (AURC) and the accuracy at a coverage in
     random order, in expectation: errors grow linearly among them.
 
-    Args:
-        scores: `[row, label]`.
-        gold: Label code of every row.
-        counts: `[row, resample]`.
-        coverages: Shares of rows, most confident first, for the accuracy among them.
-        targets: Accuracies, for the share of rows a person must review so that the others reach them; 1 when no
-            threshold does. This looks at gold, so it describes these rows and promises nothing for others.
+    `coverages` are shares of rows, most confident first, for the accuracy among them; `targets` are accuracies, for the
+    share of rows a person must review so that the others reach them, 1 when no threshold does. That looks at gold, so
+    it describes these rows and promises nothing for others.
     """
     rows = len(gold)
     predicted, truth = _predicted(scores), np.eye(scores.shape[1])[gold]
@@ -285,19 +281,12 @@ def _macro_f1(predicted: Floats, truth: Floats, counts: Floats) -> Floats:
 
 
 class _ByConfidence(NamedTuple):
-    """Groups of rows that share the confidence of their best label, lowest first.
+    """Groups of rows that share the confidence of their best label, lowest first."""
 
-    Attributes:
-        confidence: `[group]`.
-        size: Rows, `[group, resample]`.
-        right: Right labels, `[group, resample]`.
-        variance: That of `right` if the scores were perfectly calibrated, `[group, resample]`.
-    """
-
-    confidence: Floats
-    size: Floats
-    right: Floats
-    variance: Floats
+    confidence: Floats  # `[group]`
+    size: Floats  # rows, `[group, resample]`
+    right: Floats  # right labels, `[group, resample]`
+    variance: Floats  # that of `right` if the scores were perfectly calibrated, `[group, resample]`
 
     @classmethod
     def of(cls, scores: Floats, gold: Codes, counts: Floats) -> _ByConfidence:

@@ -129,18 +129,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def bootstrap_test(difference: float, resampled: Floats, n: int, widening: float = 1.0) -> BootstrapTest:
-    """Return the paired test of a difference between two methods, both resampled on the same rows.
+    """Return the paired test of a difference between two methods, both resampled on the same n rows.
 
-    The standard error is that of the resampled differences; interval and p-value come from it and Student's t with
-    n − 1 degrees of freedom, so p is below .05 if and only if the 95 % interval excludes 0. It is never smaller than
-    three quarters of a row; where the difference never varies, the interval is as wide as that of a share without a
-    single case among n rows.
-
-    Args:
-        difference: First method minus second.
-        resampled: The difference on every resample.
-        n: Number of rows.
-        widening: Factor on the standard error; `bootstrap.WIDENING` for cross-validated figures.
+    The standard error is that of the resampled differences, times `widening`; interval and p-value come from it and
+    Student's t with n − 1 degrees of freedom, so p is below .05 if and only if the 95 % interval excludes 0. It is
+    never smaller than three quarters of a row; where the difference never varies, the interval is as wide as that of a
+    share without a single case among n rows.
     """
     quantile = float(stdtrit(n - 1, 1 - TAIL))
     spread = float(resampled.std())
@@ -181,11 +175,7 @@ def mean_difference_test(differences: Sequence[Difference], widening: float = 1.
 
     A row moves all differences on its dataset at once: its influences are added before variances are taken, so that
     nothing is assumed about how much the combinations share. The test is about new rows of these datasets, with these
-    models.
-
-    Args:
-        differences: One for every combination and dataset.
-        widening: Factor on the standard error; `bootstrap.WIDENING` for cross-validated figures.
+    models. `widening` is a factor on the standard error.
     """
     if not differences:
         raise UndefinedMetric("a test needs at least one difference, got none")

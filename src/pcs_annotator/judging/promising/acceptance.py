@@ -8,6 +8,11 @@ pass if rows are right as often as their confidence says, and continues to loose
 
 Conformal risk control (Angelopoulos et al., 2022) bounds something else: the share of *all* rows that are accepted and
 wrong, on average over draws of the gold rows. It is a different promise with its own name.
+
+Rows may also be taken for one label, with a promised precision, tested as accepted labels are, or recall: if $m$ of the
+$n$ gold rows with the label have a probability below a threshold, the exact binomial p-value of a recall below $r$ is
+$P(\mathrm{Bin}(n, 1-r) \le m)$. Lowering a threshold never misses more, so the highest threshold that passes is found
+without a correction for several tests.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.metrics.metrics import ends_of_runs
@@ -32,20 +37,15 @@ ERRORS_FOR_HALF = 7.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """The promise about accepted labels.
+    """The promise about accepted labels."""
 
-    Attributes:
-        max_error: α: the share of accepted labels that may be wrong; for `accepted-and-wrong`, the share of all rows.
-        certainty: 1 − δ: how often such promises hold, over draws of the gold rows, however often somebody looks;
-            `accepted-and-wrong` holds on average and has none.
-        kind: Which of the two promises.
-        per_label: Whether it must hold for each label separately.
-    """
-
+    # α: the share of accepted labels that may be wrong; for `accepted-and-wrong`, the share of all rows
     max_error: float
+    # 1 − δ: how often such promises hold, over draws of the gold rows, however often somebody looks;
+    # `accepted-and-wrong` holds on average and has none
     certainty: float = 0.9
-    kind: PromiseKind = "error-among-accepted"
-    per_label: bool = False
+    kind: PromiseKind = "error-among-accepted"  # which of the two promises
+    per_label: bool = False  # whether it must hold for each label separately
 
     def __post_init__(self) -> None:
         for name, value in (("max_error", self.max_error), ("certainty", self.certainty)):
@@ -89,17 +89,11 @@ _REMEDIES = {
 
 
 class Judged(NamedTuple):
-    """Gold rows, each judged by a model that did not see it.
+    """Gold rows, each judged by a model that did not see it."""
 
-    Attributes:
-        confidence: Calibrated probability of the chosen label.
-        best: Code of the chosen label.
-        right: Whether it is the gold label.
-    """
-
-    confidence: Floats
-    best: Codes
-    right: Mask
+    confidence: Floats  # calibrated probability of the chosen label
+    best: Codes  # code of the chosen label
+    right: Mask  # whether it is the gold label
 
     def take(self, rows: Integers | Mask) -> Judged:
         """Return the given rows."""
@@ -161,7 +155,8 @@ def _threshold(judged: Judged, promise: Promise, delta: float) -> float | None:
     if promise.kind == "error-among-accepted":
         return tested_threshold(judged, promise.max_error, delta)
     steps = steps_of(judged)
-    passes = _risk_controlled(steps, len(judged.right), promise.max_error)
+    # loosening never helps, so the search stops at the first failure
+    passes = (steps.wrong + 1) / (len(judged.right) + 1) <= promise.max_error
     last = int(np.argmin(np.append(passes, False))) - 1
     return float(steps.threshold[last]) if last >= 0 else None
 
@@ -200,6 +195,55 @@ def _least_rows(most: int, alpha: float, delta: float) -> Integers:
     return rows
 
 
-def _risk_controlled(steps: Steps, rows: int, alpha: float) -> Mask:
-    """Return which thresholds keep the bound; loosening never helps, so the search stops at the first failure."""
-    return np.asarray((steps.wrong + 1) / (rows + 1) <= alpha)
+class Target(NamedTuple):
+    """What is promised about the rows that are taken for a label, with a certainty of 1 − δ."""
+
+    share: float
+    delta: float
+
+
+class Threshold(NamedTuple):
+    """The least probability with which a row is taken, and the gold rows that it was tested on."""
+
+    least: float  # rows at least this probable are taken
+    rows: int  # for recall, gold rows with the label; for precision, gold rows that would be taken
+    failures: int  # how many of them are missed, or wrong
+
+
+def recall_threshold(probability: Floats, positive: Mask, target: Target) -> Threshold:
+    """Return the highest threshold with the promised recall, from the label's probability for random gold rows.
+
+    Raises:
+        UndefinedMetric: There are too few gold rows with the label.
+    """
+    found = np.sort(probability[positive])
+    misses = np.arange(len(found))
+    passes = bdtr(misses, len(found), 1 - target.share) <= target.delta
+    if not passes.any():
+        needed = int(np.ceil(np.log(target.delta) / np.log(target.share)))
+        share = max(float(positive.mean()), 1 / (len(positive) + 1))
+        raise UndefinedMetric(
+            f"{len(found)} gold rows have the label, and a recall of {target.share:g} needs {needed}, none of them "
+            f"missed: draw about {int(np.ceil(needed / share)):,} gold rows at random in all, or promise less"
+        )
+    missed = int(misses[passes].max())
+    return Threshold(float(found[missed]), len(found), missed)
+
+
+def precision_threshold(probability: Floats, positive: Mask, target: Target) -> Threshold:
+    """Return the lowest threshold with the promised precision; see `recall_threshold`.
+
+    Raises:
+        UndefinedMetric: No threshold passes.
+    """
+    judged = Judged(probability, np.zeros(len(positive), dtype=np.int8), positive)
+    least = tested_threshold(judged, 1 - target.share, target.delta)
+    if least is None:
+        needed = int(np.ceil(np.log(target.delta) / np.log(target.share)))
+        raise UndefinedMetric(
+            f"no threshold has a precision of {target.share:g} with that certainty: it takes at least {needed} gold "
+            "rows that are sure to have the label, none of them wrong; draw more rows, or promise less"
+        )
+    steps = steps_of(judged)
+    place = int(np.searchsorted(-steps.threshold, -least))
+    return Threshold(least, int(steps.rows[place]), int(steps.wrong[place]))

@@ -31,25 +31,16 @@ WITHOUT_AUDIT = "a fall in accuracy that leaves the answers alike cannot be seen
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile:
-    """Summary counts of a set of votes, for a later comparison with other votes.
+    """Summary counts of a set of votes, for a later comparison with other votes."""
 
-    Attributes:
-        annotators: Name of every annotator.
-        relations: Name of every relation.
-        labels: The labels.
-        items: Number of items.
-        cells: How often each cell gave each label, or none, when asked: `[annotator, relation, draw, label or none]`.
-        chosen: How often each label is the label of an item.
-        highest: How often the highest score falls in each hundredth between 0 and 1.
-    """
-
-    annotators: Sequence[str]
-    relations: Sequence[str]
-    labels: Sequence[str]
-    items: int
+    annotators: Sequence[str]  # name of every annotator
+    relations: Sequence[str]  # name of every relation
+    labels: Sequence[str]  # the labels
+    items: int  # number of items
+    # how often each cell gave each label, or none, when asked: `[annotator, relation, draw, label or none]`
     cells: Integers
-    chosen: Integers
-    highest: Integers
+    chosen: Integers  # how often each label is the label of an item
+    highest: Integers  # how often the highest score falls in each hundredth between 0 and 1
 
     def __post_init__(self) -> None:
         for name in ("annotators", "relations", "labels"):
@@ -73,20 +64,15 @@ class Profile:
 
 
 class Drift(NamedTuple):
-    """Whether two profiles differ.
+    """Whether two profiles differ."""
 
-    Attributes:
-        p_value: Probability of a difference as clear as the clearest one if nothing changed, corrected for the number
-            of comparisons (Holm).
-        found: Whether a difference is significant and affects at least 10 % of the texts.
-        sentence: What changed most; or that nothing did, or why it is unknown.
-        smallest_shift: The smallest change in the share of an answer of a model that is found in 80 % of cases, with
-            this many texts and whatever the shares are; None when nothing was compared.
-    """
-
+    # probability of a difference as clear as the clearest one if nothing changed, corrected for the number of
+    # comparisons (Holm)
     p_value: float
-    found: bool
-    sentence: str
+    found: bool  # whether a difference is significant and affects at least 10 % of the texts
+    sentence: str  # what changed most; or that nothing did, or why it is unknown
+    # the smallest change in the share of an answer of a model that is found in 80 % of cases, with this many texts and
+    # whatever the shares are; None when nothing was compared
     smallest_shift: float | None = None
 
     @property
@@ -116,16 +102,11 @@ def profile(votes: Votes, scores: Floats, best: Codes) -> Profile:
 
 
 def drift(before: Profile, now: Profile, names: tuple[str, str] = ("the calibration set", "new texts")) -> Drift:
-    """Return whether new votes differ from those of the calibration set, and how.
+    """Return whether new votes differ from those of the calibration set, and how; `names` are what sentences call both.
 
     Each cell is compared separately, and so are the chosen labels and the highest scores; answers about one item are
     correlated, so they are never pooled. A cell that early stopping left out for many texts has answers on the hard
     ones only: it is skipped, and so are the scores.
-
-    Args:
-        before: The calibration set: the rows a model was calibrated on, or others drawn in the same way.
-        now: New texts.
-        names: What both are called in sentences.
     """
     compared = [one for one in _comparisons(before, now) if min(one.before.sum(), one.now.sum()) >= MIN_ROWS]
     if not compared:
@@ -164,18 +145,12 @@ def total_variation(before: Integers, now: Integers) -> float:
 
 
 def smallest_shift(before: int, now: int, answers: int, comparisons: int) -> float:
-    """Return the smallest change in the share of an answer that `drift` finds in 80 % of cases.
+    """Return the smallest change in the share of an answer that `drift` finds in 80 % of cases, from numbers of texts.
 
     It holds whatever the shares are: a share is hardest to compare at one half. Holm's correction is strictest for the
     first of all comparisons, which is assumed. The change must make Pearson's statistic large enough, whose
     noncentrality is `4 * change² / (1 / before + 1 / now)`, and the observed change must reach 10 %. Shares move in
     steps of one text, so half a step is added.
-
-    Args:
-        before: Number of texts in the calibration set.
-        now: Number of new texts.
-        answers: Number of different answers.
-        comparisons: Number of comparisons.
     """
     spread = 1 / before + 1 / now
     noncentrality = chndtrinc(chdtri(answers - 1, MAX_P_VALUE / comparisons), answers - 1, 1 - POWER)

@@ -18,22 +18,17 @@ PRIOR_INFORMATION = 0.1
 
 
 def rows_to_label(votes: Votes, k: int, *, gold: Codes | None = None, seed: int = 0) -> Integers:
-    """Return the positions of the k rows that a person should label first, best first.
+    """Return the positions of the k rows that a person should label first, best first; fewer when fewer have no gold.
 
     The rows are an experimental design for the weights. Labels (predicted by Dawid–Skene, without gold) take turns, so
     that every class is covered; within a label the next row is the one whose pattern of agreement adds most information
-    about annotators and relations to the rows before it (D-optimal design). A row's uncertainty does not count: on real
-    answers, preferring uncertain rows led to worse weights. Nor do grades: a model that gives little of its probability
-    to labels would hardly count, and weights were worse than from random rows. Rows without a vote come last.
+    about annotators and relations to the rows before it, gold rows first (D-optimal design). A row's uncertainty does
+    not count: on real answers, preferring uncertain rows led to worse weights. Nor do grades: a model that gives little
+    of its probability to labels would hardly count, and weights were worse than from random rows. Rows without a vote
+    come last.
 
     These rows teach weights better than random ones, but they are not a random sample: no error rate may be promised
-    from them.
-
-    Args:
-        votes: The votes on all rows.
-        k: Number of rows; fewer are returned when fewer have no gold.
-        gold: Codes of the labels already known; these rows are not returned, but their information counts.
-        seed: Breaks ties between equally good rows.
+    from them. The seed breaks ties between equally good rows.
     """
     if k < 0:
         raise GoldError(f"cannot choose {k} rows to label: ask for at least one")
@@ -54,12 +49,10 @@ def rows_to_label(votes: Votes, k: int, *, gold: Codes | None = None, seed: int 
 
 
 def review_order(votes: Votes, confidence: Floats | None = None) -> Integers:
-    """Return the order in which a person should review the rows: the least certain first.
+    """Return the order in which a person should review the rows: those without a vote, then the least certain first.
 
-    Args:
-        votes: The votes on all rows. Rows without a vote come first because they have no label.
-        confidence: Calibrated probability of every row's label, if there was enough gold. Without it rows are ordered
-            by the Dawid–Skene posterior of the label, and ties by the label's PCS with equal weights.
+    Without a calibrated confidence, rows are ordered by the Dawid–Skene posterior of the label, and ties by the label's
+    PCS with equal weights.
     """
     if confidence is None:
         votes = votes.hard()

@@ -18,18 +18,13 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionSets:
-    """The labels that cannot be ruled out for a text, by split conformal prediction.
+    """The labels that cannot be ruled out for a text, by split conformal prediction."""
 
-    Attributes:
-        threshold: Labels with at least this probability are in the set; 0, and so all labels, when there were too few
-            rows: fewer than (1 − α) / α.
-        miss_rate: α, how often a set may miss the right label, on average over gold rows and new texts.
-        rows: Gold rows behind the threshold.
-    """
-
+    # labels with at least this probability are in the set; 0, and so all labels, when there were too few rows: fewer
+    # than (1 − α) / α
     threshold: float
-    miss_rate: float
-    rows: int
+    miss_rate: float  # α, how often a set may miss the right label, on average over gold rows and new texts
+    rows: int  # gold rows behind the threshold
 
     def of(self, probabilities: Floats) -> Mask:
         """Return which labels are in the set of each item, `[item, label]`; a set is never empty.
@@ -55,11 +50,6 @@ def fit_prediction_sets(probabilities: Floats, gold: Codes, miss_rate: float = 0
     The promise holds for any number of gold rows and any probabilities, provided that the gold rows are a random sample
     of the texts and that one model, which saw none of them, gave the probabilities of both. Out-of-fold probabilities
     come from one model per fold, so with them it holds only approximately. It holds on average, not for every label.
-
-    Args:
-        probabilities: Of fully labelled rows, `[item, label]`, from fits that did not see them.
-        gold: The column of each item's label.
-        miss_rate: α, between 0 and 1.
     """
     if not 0 < miss_rate < 1:
         raise ConfigError(f"the miss rate must be between 0 and 1, not {miss_rate}: 0.1 is common")

@@ -22,16 +22,11 @@ _PROVIDER = re.compile(r"^[a-z][a-z-]*:(?=[^/])")
 
 
 def reasons(votes: Votes, scores: Floats, best: Codes) -> list[str]:
-    """Return the most informative fact about each item's votes, as a short sentence.
+    """Return the most informative fact about each item's votes, given what decides its label, as a short sentence.
 
     The first of these that applies: no answer, or few answers; labels are tied; no answer gives the label; most models
     changed their answer under some relation; models contradict the label on the original text; some answers do; all
     agree, and how probable graded ones find the label. Questions that were not asked do not count.
-
-    Args:
-        votes: The votes on all items.
-        scores: What decides the label, probabilities or scores, `[item, label]`.
-        best: The label of every item, as a position in `votes.labels`.
     """
     sentences: list[str] = []
     for start in range(0, len(votes), CHUNK):
@@ -63,23 +58,16 @@ def spoken(relation: str) -> str:
 
 
 class _Facts(NamedTuple):
-    """Counts of the votes on some items; `words` turns them into sentences.
+    """Counts of the votes on some items; `words` turns them into sentences."""
 
-    Attributes:
-        counts: Answers of every cell, `[item, annotator, relation, label]`.
-        voice: The label that a cell gave most often, `UNDECIDED` where there is none, `[item, annotator, relation]`.
-        asked: Number of questions asked.
-        original: Position of the relation that leaves the text unchanged; None when the votes do not have it.
-        shares: Mean share of every label in the graded answers, in per cent, `[item, label]`; 0 where there are none.
-        words: Makes the sentences.
-    """
-
-    counts: Array
+    counts: Array  # answers of every cell, `[item, annotator, relation, label]`
+    # the label that a cell gave most often, `UNDECIDED` where there is none, `[item, annotator, relation]`
     voice: Array
-    asked: Array
-    original: int | None
+    asked: Array  # number of questions asked
+    original: int | None  # position of the relation that leaves the text unchanged; None when the votes do not have it
+    # mean share of every label in the graded answers, in per cent, `[item, label]`; 0 where there are none
     shares: Array
-    words: _Words
+    words: _Words  # makes the sentences
 
     @classmethod
     def of(cls, votes: Votes, rows: slice) -> _Facts:

@@ -26,31 +26,20 @@ SPREAD = 0.005
 
 
 class Drawn(NamedTuple):
-    """A row that was drawn.
+    """A row that was drawn."""
 
-    Attributes:
-        row: Its position.
-        probability: How probable this row was, given all earlier draws.
-        pool: How many rows could have been drawn.
-        reached: How many rows of the fixed random order have been reached now.
-    """
-
-    row: int
-    probability: float
-    pool: int
-    reached: int
+    row: int  # its position
+    probability: float  # how probable this row was, given all earlier draws
+    pool: int  # how many rows could have been drawn
+    reached: int  # how many rows of the fixed random order have been reached now
 
 
 def draw_learning(order: Integers, reached: int, drawn: Mask, doubt: Integers, rng: np.random.Generator) -> Drawn:
     """Return the next row of the queue that learns: mostly one of the least certain, sometimes any.
 
-    Args:
-        order: Positions of the frame's rows, in their fixed random order.
-        reached: How many of them have been reached.
-        drawn: For every row of the run whether it may not be drawn: it was already, or is not in the frame. At least
-            one may be.
-        doubt: Positions of all rows, least certain first, such as from `review_order`.
-        rng: Decides.
+    `order` are the positions of the frame's rows in their fixed random order, of which some have been reached; `drawn`
+    says for every row of the run whether it may not be drawn, because it was already or is not in the frame; at least
+    one may be. `doubt` are the positions of all rows, least certain first, such as from `review_order`.
     """
     return _draw(order, reached, drawn, learning_distribution(doubt, drawn), (AT_RANDOM, rng))
 

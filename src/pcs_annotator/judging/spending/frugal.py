@@ -8,51 +8,40 @@ have been asked for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Mask
-from pcs_annotator.core.vote import NOT_ASKED, Cell
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.arrays import Codes, Integers, Mask
+from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
+from pcs_annotator.core.votes import Votes, check_known, positions_of
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, rows_to_replay
+from pcs_annotator.judging.fit_model import Learning, Trial, fit_model
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.spending.stopping import ExactStop
-from pcs_annotator.judging.spending.strategy import order_of, simulate
+from pcs_annotator.judging.spending.stopping import ExactStop, places_of
 from pcs_annotator.judging.weighing.calibration import Calibrator
 from pcs_annotator.judging.weighing.fitting import fit_coded
 
 
 class Spending(NamedTuple):
-    """The share of all questions that is asked, measured on recorded votes.
+    """The share of all questions that is asked, measured on recorded votes."""
 
-    Attributes:
-        questions: Share of all questions.
-        by_annotator: The same per annotator.
-        by_relation: Share of texts for which each relation is asked about at all, and so must be rewritten.
-    """
-
-    questions: float
-    by_annotator: Mapping[str, float]
+    questions: float  # share of all questions
+    by_annotator: Mapping[str, float]  # the same per annotator
+    # share of texts for which each relation is asked about at all, and so must be rewritten
     by_relation: Mapping[str, float]
 
 
 class Frugal(NamedTuple):
-    """How to ask about new texts, and the model that judges the answers.
+    """How to ask about new texts, and the model that judges the answers."""
 
-    Attributes:
-        model: Its confidence and promise are for texts that are asked about by the strategy.
-        strategy: What to ask first, and when to stop.
-        spending: The share of questions that is asked.
-        trial: The gold rows, asked about in the same way, as judged by fits that did not see them.
-    """
-
-    model: Model
-    strategy: ExactStop
-    spending: Spending
-    trial: Trial | None
+    model: Model  # its confidence and promise are for texts that are asked about by the strategy
+    strategy: ExactStop  # what to ask first, and when to stop
+    spending: Spending  # the share of questions that is asked
+    trial: Trial | None  # the gold rows, asked about in the same way, as judged by fits that did not see them
 
 
 def learn_frugal(
@@ -65,38 +54,37 @@ def learn_frugal(
 ) -> Frugal:
     """Return how to ask about new texts until no answer can change the label, and the model for such answers.
 
-    Args:
-        votes: Recorded votes.
-        gold: For every item a position in `votes.labels`, or `UNLABELLED`.
-        how: How to learn.
-        prices: Annotator → price of a call. Cheap annotators are then asked first, and expensive ones only about texts
-            whose label they can still change. By default all cost the same.
-        random_sample: Which rows were drawn at random and so can support a promise; by default all.
-        distinct: Which rows count: one for every text; by default all.
+    With prices per call, cheap annotators are asked first, and expensive ones only about texts whose label they can
+    still change. `random_sample` are the rows that can support a promise, `distinct` those that count; by default all.
     """
     rows = slice(None) if distinct is None else distinct
     weights = fit_coded(votes.take(rows), gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)
-    draws, graded = votes.codes.shape[3], graded_annotators(votes)
-    order = order_of(weights, draws, prices)
+    order, graded = order_of(weights, votes.codes.shape[3], prices), bool(graded_annotators(votes))
 
     def ask_policy(held_out: Votes, fold_weights: Weights, calibrator: Calibrator | None) -> Votes:
-        cells = _same_cells(order, weights, fold_weights)
-        rule = ExactStop(fold_weights, held_out.labels, draws, cells, calibrator, graded)
-        return simulate(held_out, rule).votes
+        annotators = positions_of(weights.annotators, fold_weights.annotators, "annotator")
+        relations = positions_of(weights.relations, fold_weights.relations, "relation")
+        cells = [Cell(annotators[cell.annotator], relations[cell.relation], cell.draw) for cell in order]
+        return simulate(held_out, ExactStop(fold_weights, held_out.labels, cells, calibrator)).votes
 
     model, trial = fit_model(
-        votes, gold, how, weights=weights, random_sample=random_sample, distinct=distinct, ask_policy=ask_policy
+        votes,
+        gold,
+        how,
+        weights=weights,
+        random_sample=random_sample,
+        distinct=distinct,
+        ask_policy=None if graded else ask_policy,
     )
     # the power that probabilities were raised to changes no label
-    strategy = ExactStop(weights, votes.labels, draws, order, model.calibrator, graded)
+    strategy = ExactStop(weights, votes.labels, order, model.calibrator, graded=graded)
     return Frugal(model, strategy, spending_of(votes, strategy), trial)
 
 
 def exact_stop(votes: Votes, model: Model) -> ExactStop:
     """Return the strategy that asks the heaviest cells first and stops when no open vote can change the label."""
-    draws = votes.codes.shape[3]
-    order = order_of(model.weights, draws)
-    return ExactStop(model.weights, votes.labels, draws, order, model.calibrator, graded_annotators(votes))
+    order = order_of(model.weights, votes.codes.shape[3])
+    return ExactStop(model.weights, votes.labels, order, model.calibrator, graded=bool(graded_annotators(votes)))
 
 
 def graded_annotators(votes: Votes) -> list[str]:
@@ -109,7 +97,6 @@ def graded_annotators(votes: Votes) -> list[str]:
 
 def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
     """Return the share of the recorded questions that a strategy would have asked."""
-    votes = rows_to_replay(votes)
     could, did = votes.codes != NOT_ASKED, simulate(votes, strategy).votes.codes != NOT_ASKED
     share = did.sum() / max(could.sum(), 1)
     by_annotator = did.sum(axis=(0, 2, 3)) / np.maximum(could.sum(axis=(0, 2, 3)), 1)
@@ -123,13 +110,57 @@ def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
 
 def rounds_of(votes: Votes, strategy: ExactStop) -> list[float]:
     """Return the share of the recorded questions that a strategy would have asked in each round about all texts."""
-    votes = rows_to_replay(votes)
     could = max(int((votes.codes != NOT_ASKED).sum()), 1)
     return [asked / could for asked in simulate(votes, strategy).rounds]
 
 
-def _same_cells(cells: Sequence[Cell], named: Weights, other: Weights) -> list[Cell]:
-    """Return the positions of the same cells in weights with another order of names."""
-    rows = positions_of(named.annotators, other.annotators, "annotator")
-    columns = positions_of(named.relations, other.relations, "relation")
-    return [Cell(rows[cell.annotator], columns[cell.relation], cell.draw) for cell in cells]
+def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | None = None) -> list[Cell]:
+    """Return every cell in the order to ask it: cheap annotators first, and among equal prices by weight.
+
+    Cells of equal weight are asked one draw at a time. Those without weight come last; they matter only to an item
+    without any other vote. Annotators without a price are free.
+    """
+    prices = prices or {}
+    check_known(prices, weights.annotators, "annotator")
+    cost = [prices.get(name, 0.0) for name in weights.annotators]
+    worth, evidence = weights.matrix, weights.evidence
+    # one unit of log-odds is much from a model that is never sure, and little from one that always is
+    if evidence is not None and evidence.reads == "shares":
+        worth = np.ptp(evidence.log_likelihood, axis=2).mean(axis=2)
+    cells = [Cell(*place) for place in np.ndindex(*worth.shape, draws)]
+    return sorted(cells, key=lambda cell: (cost[cell[0]], -worth[cell[:2]], cell.draw, cell))
+
+
+class Stopped(NamedTuple):
+    """What a strategy would have asked."""
+
+    votes: Votes  # the votes that it would have collected
+    asked: Integers  # number of cells that it would have asked, per item
+    # number of cells in each round, over all items: those of all first steps, then of all second ones
+    rounds: Sequence[int]
+
+
+def simulate(votes: Votes, strategy: Strategy) -> Stopped:
+    """Replay a strategy on recorded votes; a cell without a recorded answer cannot be asked."""
+    shape = votes.codes.shape[1:]
+    patterns, inverse = np.unique(votes.codes.reshape(len(votes), -1), axis=0, return_inverse=True)
+    inverse = inverse.ravel()
+    codes, asked = np.empty_like(patterns), np.empty(len(patterns), dtype=np.intp)
+    where = places_of(strategy.order, shape)
+    alike, rounds = np.bincount(inverse, minlength=len(patterns)), Counter[int]()
+    for row, pattern in enumerate(patterns):
+        cells = np.where(pattern == NOT_ASKED, NOT_ASKED, OPEN).astype(np.int8)
+        askable = where[pattern[where] != NOT_ASKED]
+        count = step = 0
+        while further := strategy.needed(cells.reshape(shape)):
+            now = askable[count : count + further]
+            cells[now] = pattern[now]
+            rounds[step] += len(now) * int(alike[row])
+            count, step = count + further, step + 1
+        codes[row], asked[row] = np.where(cells == OPEN, NOT_ASKED, cells), count
+    kept = codes[inverse].reshape(votes.codes.shape)
+    grades = votes.grades
+    if grades is not None:
+        grades = np.where((kept >= 0)[..., np.newaxis], grades, np.float32(np.nan))
+    stopped = replace(votes, codes=kept, stated=None, grades=grades)
+    return Stopped(stopped, asked[inverse], [rounds[step] for step in range(len(rounds))])

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from functools import lru_cache
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Grades, Integers, Mask
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
-from pcs_annotator.core.votes import GRADE_TOLERANCE, positions_of
+from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Evidence, Weights
-from pcs_annotator.judging.weighing.calibration import Calibrator, RawScores
-from pcs_annotator.judging.weighing.scoring import read_grades, softmax
+from pcs_annotator.judging.weighing.calibration import UNCALIBRATED, Calibrator
+from pcs_annotator.judging.weighing.scoring import softmax
 
 # Far above the rounding of scores, so that asking never stops on what would end as a tie.
 MARGIN = 1e-9
@@ -24,112 +23,71 @@ HOPE = MARGIN / 2
 TIE = 1e-12
 # exp() of this is still a number.
 MAX_LOG_ODDS = 500.0
-# The most that all labels together can get from one graded vote.
-MAX_MASS = 1 + GRADE_TOLERANCE
 # A few patterns of votes make up most items, and every item starts with none.
-REMEMBERED = 1 << 15
+MOST_KNOWN = 1 << 15
 
 
 class _Prospect(Protocol):
     """The score of one item so far, and how far open votes can still change it."""
 
-    def needed(self, cells: Codes, grades: Grades | None) -> int: ...
+    def needed(self, cells: Codes) -> int: ...
 
-    def urgency(self, cells: Codes, grades: Grades | None) -> float: ...
+    def urgency(self, cells: Codes) -> float: ...
 
 
 class ExactStop:
     """Stops when the label can no longer change, whatever the open cells answer and even if they give no answer.
 
     The label is the most probable one; without a calibrator, the one with the highest score. An item without any vote
-    is asked about to the end, because even a vote without weight gives it a label. So is every item if weights read
-    log-odds, as those for graded votes do: one more answer can then say so much that early stops saved next to nothing.
-
-    Attributes:
-        weights: The weights that decide the label; their names give the positions of annotators and relations.
-        labels: The labels that the codes stand for.
-        order: Cells to ask, first to last; an open cell that is not among them is never asked.
+    is asked about to the end, because even a vote without weight gives it a label. So is every item if answers are
+    graded, or weights read log-odds: one more answer can then say so much that early stops saved next to nothing.
     """
 
     def __init__(
         self,
         weights: Weights,
         labels: Sequence[str],
-        draws: int,
         order: Sequence[Cell],
         calibrator: Calibrator | None = None,
-        graded: Collection[str] = (),
+        *,
+        graded: bool = False,
     ) -> None:
-        """Make the rule.
-
-        Args:
-            weights: The weights that decide the label.
-            labels: The labels that the codes stand for.
-            draws: How often each cell can be asked.
-            order: Cells to ask, first to last.
-            calibrator: Turns scores into probabilities.
-            graded: Annotators whose votes may be graded; a graded vote can say far more than a hard one. An annotator
-                that turns out to give grades is treated as one of them from its first graded vote about an item on.
-        """
-        self.weights = weights
-        self.labels = labels
+        """Make the rule; `order` has all cells, first to last, at positions along the axes of the weights."""
         self.order: Sequence[Cell] = tuple(order)
-        self.shape = (len(weights.annotators), len(weights.relations), draws)
-        places = places_of(self.order, self.shape)
-        never = np.ones(self.shape, dtype=np.bool_)
-        never.flat[places] = False
-        self._never = never if never.any() else None
-        self._places = places
-        self._prospect = prospect = _prospect(
-            weights, _Rivals(calibrator or RawScores(), labels), draws, places, graded
-        )
-        if prospect is not None:
-            self._needed = lru_cache(REMEMBERED)(
-                lambda pattern: prospect.needed(self._askable(cells_of(pattern, self.shape)), None)
-            )
+        self.shape = (len(weights.annotators), len(weights.relations), 1 + max(cell.draw for cell in order))
+        rivals, places = _Rivals(calibrator or UNCALIBRATED, labels), places_of(self.order, self.shape)
+        evidence = weights.evidence
+        self._prospect: _Prospect | None = None
+        if not graded and evidence is None:
+            self._prospect = _LinearProspect(weights, rivals, places)
+        elif not graded and evidence is not None and evidence.reads == "shares":
+            self._prospect = _EvidenceProspect(evidence, rivals, self.shape[2], places)
+        self._known: dict[bytes, int] = {}
 
-    def needed(self, cells: Codes, grades: Grades | None = None) -> int:
+    def needed(self, cells: Codes) -> int:
         """Return how many of the next open cells must be asked before a stop is possible; 0 to stop now.
 
-        Args:
-            cells: Codes of one item, `[annotator, relation, draw]`, `OPEN` where it may still be asked.
-            grades: The grades of its votes, `[annotator, relation, draw, label]`, nan where there are none.
+        `cells` are the codes of one item, `[annotator, relation, draw]`, `OPEN` where it may still be asked.
         """
         if self._prospect is None:
-            return int((cells.ravel()[self._places] == OPEN).sum())
-        if grades is None or np.isnan(grades).all():
-            return self._needed(cells.tobytes())
-        return self._prospect.needed(self._askable(cells), grades) if (cells == OPEN).any() else 0
+            return int((cells == OPEN).sum())
+        pattern = cells.tobytes()
+        if pattern not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[pattern] = self._prospect.needed(cells)
+        return self._known[pattern]
 
-    def urgency(self, cells: Codes, grades: Grades | None = None) -> float:
+    def urgency(self, cells: Codes) -> float:
         """Return how likely random further votes are to change the label: 1 for a tie, 0 when nothing can."""
-        if not self.needed(cells, grades):
+        if not self.needed(cells):
             return 0.0
-        return 1.0 if self._prospect is None else self._prospect.urgency(self._askable(cells), grades)
-
-    def _askable(self, cells: Codes) -> Codes:
-        return cells if self._never is None else np.where(self._never & (cells == OPEN), NOT_ASKED, cells)
+        return 1.0 if self._prospect is None else self._prospect.urgency(cells)
 
 
 def places_of(cells: Sequence[Cell], shape: Sequence[int]) -> Integers:
     """Return the positions of cells in the flattened codes of an item, given their shape."""
     return np.array([np.ravel_multi_index(cell, tuple(shape)) for cell in cells], dtype=np.intp)
-
-
-def cells_of(pattern: bytes, shape: tuple[int, ...]) -> Codes:
-    """Return the codes of one item from their bytes, which are the keys of the cache."""
-    return np.frombuffer(pattern, dtype=np.int8).reshape(shape)
-
-
-def _prospect(
-    weights: Weights, rivals: _Rivals, draws: int, places: Integers, graded: Collection[str]
-) -> _Prospect | None:
-    expected = np.array([name in graded for name in weights.annotators], dtype=np.bool_)
-    if weights.evidence is None:
-        return _LinearProspect(weights, rivals, places, expected)
-    if weights.evidence.reads != "shares":
-        return None
-    return _EvidenceProspect(weights.evidence, rivals, draws, places, expected)
 
 
 class _Rivals:
@@ -141,9 +99,7 @@ class _Rivals:
 
     def strengths(self, scores: Floats) -> Floats:
         """Return the strength of every label; if strengths fall as scores rise, all are equal and none ever wins."""
-        if not self.calibrator.rising:
-            return np.zeros_like(scores)
-        return self.calibrator.strengths(scores, self.labels)
+        return self.calibrator.strengths(scores, self.labels) if self.calibrator.rising else np.zeros_like(scores)
 
     def won(self, least: Floats, most: Floats) -> Mask:
         """Return for every `[case]` whether some label beats all others, from the bounds of each `[case, label]`."""
@@ -152,22 +108,16 @@ class _Rivals:
         return self._beaten(ours[:, :, np.newaxis], theirs[:, np.newaxis])
 
     def won_by_odds(self, odds: Floats) -> Mask:
-        """Return the same from the least log-odds of every pair, `[case, label, rival]`."""
-        least, most = self._scores(np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
-        slack = _slack(len(odds))
-        ours = self.strengths((least - slack).swapaxes(1, 2)).swapaxes(1, 2)
-        return self._beaten(ours, self.strengths(most + slack))
-
-    def _scores(self, odds: Floats) -> tuple[Floats, Floats]:
-        """Return the score of every label and of its rival, `[case, label, rival]`, in the worst case for the label.
+        """Return the same from the least log-odds of every pair, `[case, label, rival]`.
 
         A label's score is at least 1 / (1 + Σ exp(−odds)). If it leads, a·log((s + c) / (s·exp(−odds) + c)) grows with
         its score s, so its least score is the worst case; if it trails, the worst case is that only the two have any.
         """
-        raised = np.exp(-odds)
-        least, alone = 1 / (1 + raised.sum(axis=2, keepdims=True)), 1 / (1 + raised)
-        ours = np.where(odds >= 0, least, alone)
-        return ours, raised * ours
+        odds = np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+        raised, slack = np.exp(-odds), _slack(len(odds))
+        score = np.where(odds >= 0, 1 / (1 + raised.sum(axis=2, keepdims=True)), 1 / (1 + raised))
+        ours = self.strengths((score - slack).swapaxes(1, 2)).swapaxes(1, 2)
+        return self._beaten(ours, self.strengths(raised * score + slack))
 
     def _beaten(self, ours: Floats, theirs: Floats) -> Mask:
         beaten: Mask = (ours > theirs + TIE) | self._same
@@ -184,10 +134,8 @@ def _slack(cases: int) -> Floats:
 def _needed(won: Mask, gains: Floats, voted: bool) -> int:
     """Return how many open votes must be asked.
 
-    Args:
-        won: Whether the label is settled now, and in the best case after the first open vote, after two, ….
-        gains: What each open vote can change; 0 where it has no weight.
-        voted: Whether there is a vote already.
+    `won` is whether the label is settled now, and in the best case after the first open vote, after two, …; `gains` are
+    what each open vote can change, 0 where it has no weight.
     """
     if not len(gains) or (voted and (won[0] or not gains.any())):
         return 0
@@ -202,24 +150,23 @@ def _chance(lead: float, spread: float) -> float:
 class _LinearProspect:
     """Eq. 1 and 2 with open votes.
 
-    Worst for a label, and best for a rival, is that the rival gets every open vote whole. Without a part x of one, the
-    label has as much of a smaller total, which is more, and the rival has (b − x) / (t − x) ≤ b / t. So each vote has a
-    fixed value, whether given or open: its share of its cell, times the cell's share of its annotator's weight, times
-    the annotator's share of all weights. Likewise, the best case for a label is that it gets the next open votes whole.
+    Worst for a label, and best for a rival, is that the rival gets every open vote. Without one, the label has as much
+    of a smaller total, which is more, and the rival has (b − 1) / (t − 1) ≤ b / t. So each vote has a fixed value,
+    whether given or open: its share of its cell, times the cell's share of its annotator's weight, times the
+    annotator's share of all weights. Likewise, the best case for a label is that it gets the next open votes.
     """
 
-    def __init__(self, weights: Weights, rivals: _Rivals, places: Integers, graded: Mask) -> None:
+    def __init__(self, weights: Weights, rivals: _Rivals, places: Integers) -> None:
         self.voices, self.by_relation = weights.annotator_weights, weights.relation_weights
-        self.rivals, self.places, self.graded = rivals, places, graded
-        self.unit = np.eye(len(rivals.labels))
+        self.rivals, self.places, self.labels = rivals, places, np.arange(len(rivals.labels))
 
-    def needed(self, cells: Codes, grades: Grades | None) -> int:
-        scores, gains = self._outlook(cells, grades)
+    def needed(self, cells: Codes) -> int:
+        scores, gains = self._outlook(cells)
         asked = np.append(0.0, np.cumsum(gains))[:, np.newaxis]
         return _needed(self.rivals.won(scores + asked, scores + (asked[-1] - asked)), gains, bool(cells.max() >= 0))
 
-    def urgency(self, cells: Codes, grades: Grades | None) -> float:
-        scores, gains = self._outlook(cells, grades)
+    def urgency(self, cells: Codes) -> float:
+        scores, gains = self._outlook(cells)
         now, best = self.rivals.strengths(np.stack([scores, scores + gains.sum()]))
         leader = int(now.argmax())
         # the share of its reach that a rival gains if every open vote is given at random
@@ -227,23 +174,17 @@ class _LinearProspect:
         others = [one for one in range(len(now)) if one != leader]
         return max(_chance(float(now[leader] - now[one]), at_random * float(best[one] - now[one])) for one in others)
 
-    def _outlook(self, cells: Codes, grades: Grades | None) -> tuple[Floats, Floats]:
+    def _outlook(self, cells: Codes) -> tuple[Floats, Floats]:
         """Return the score of every label while open votes are given to none, and the value of each in order."""
-        given, waiting = np.where((cells >= 0)[..., np.newaxis], self.unit[np.maximum(cells, 0)], 0.0), cells == OPEN
-        whole = np.ones(len(cells))
-        graded = self.graded if grades is None else self.graded | ~np.isnan(grades).all(axis=(1, 2, 3))
-        whole[graded] = MAX_MASS
-        if grades is not None:
-            given = np.where(np.isnan(grades), given, grades)
-        alive = np.maximum(((cells >= 0) | waiting).sum(axis=2), 1)
-        mass = given.sum(axis=(2, 3)) + whole[:, np.newaxis] * waiting.sum(axis=2)
-        total = (mass / alive) @ self.by_relation
+        given, waiting = cells[..., np.newaxis] == self.labels, cells == OPEN
+        votes = ((cells >= 0) | waiting).sum(axis=2)
+        total = (votes > 0) @ self.by_relation
         voices = np.where(total > 0, self.voices, 0.0)
         if not voices.any():
-            return np.full(len(self.unit), 1 / len(self.unit)), np.zeros(int(waiting.sum()))
+            return np.full(len(self.labels), 1 / len(self.labels)), np.zeros(int(waiting.sum()))
         per_mass = voices / voices.sum() / np.where(total > 0, total, 1.0)
-        values = per_mass[:, np.newaxis] * self.by_relation / alive
-        gains = np.broadcast_to((whole[:, np.newaxis] * values)[..., np.newaxis], cells.shape).ravel()[self.places]
+        values = per_mass[:, np.newaxis] * self.by_relation / np.maximum(votes, 1)
+        gains = np.broadcast_to(values[..., np.newaxis], cells.shape).ravel()[self.places]
         return np.einsum("ar,ardk->k", values, given), gains[cells.ravel()[self.places] == OPEN]
 
 
@@ -251,95 +192,53 @@ class _EvidenceProspect:
     """A posterior with open votes: log-odds of every pair of labels, and how far each open vote can move them.
 
     Draws of one cell are averaged, so in a cell with votes an open draw adds at worst the smallest of the cell's
-    log-odds; in a cell without a vote, a missing answer adds nothing, which may be worse or better. A graded vote is a
-    mixture of hard votes, or nothing.
+    log-odds; in a cell without a vote, a missing answer adds nothing, which may be worse or better.
     """
 
-    def __init__(self, evidence: Evidence, rivals: _Rivals, draws: int, places: Integers, graded: Mask) -> None:
+    def __init__(self, evidence: Evidence, rivals: _Rivals, draws: int, places: Integers) -> None:
         labels = rivals.labels
         order = positions_of(labels, evidence.labels, "label with evidence")
-        table = evidence.log_likelihood[:, :, order][..., order]
-        self.said = table.reshape(-1, len(labels), len(labels))
+        self.said = evidence.log_likelihood[:, :, order][..., order].reshape(-1, len(labels), len(labels))
         self.log_prior = evidence.log_prior[order]
-        self.low, self.high = self._range_of_a_vote()
-        self.rivals, self.places, self.graded = rivals, places, graded
-        self.own = np.diag(np.full(len(labels), np.inf))
-        self.cell_of = places // draws
-        self.draws = draws
-
-    def _range_of_a_vote(self) -> tuple[Floats, Floats]:
-        """Return the lowest and highest log-odds of every pair that a vote can add, `[graded, cell, label, rival]`."""
         odds = self.said[:, :, :, np.newaxis] - self.said[:, :, np.newaxis, :]
-        low, high = odds.min(axis=1), odds.max(axis=1)
-        return np.stack([low, np.minimum(low, 0)]), np.stack([high, np.maximum(high, 0)])
+        self.low, self.high = odds.min(axis=1), odds.max(axis=1)  # what a vote can add, `[cell, label, rival]`
+        self.rivals, self.places, self.draws = rivals, places, draws
+        self.own = np.diag(np.full(len(labels), np.inf))
 
-    def needed(self, cells: Codes, grades: Grades | None) -> int:
-        worst, gains = self._outlook(self._known(cells, grades))
+    def needed(self, cells: Codes) -> int:
+        worst, gains = self._outlook(cells)
         reach = worst + np.concatenate([np.zeros((1, *worst.shape)), np.cumsum(gains, axis=0)])
         return _needed(self.rivals.won_by_odds(reach), np.abs(gains).max(axis=(1, 2)), bool(cells.max() >= 0))
 
-    def urgency(self, cells: Codes, grades: Grades | None) -> float:
-        _, gains = self._outlook(self._known(cells, grades))
-        logits = self._logits(self._known(np.where(cells == OPEN, NOT_ASKED, cells), grades))
+    def urgency(self, cells: Codes) -> float:
+        _, gains = self._outlook(cells)
+        logits = self._logits(np.where(cells == OPEN, NOT_ASKED, cells).reshape(-1, self.draws))
         chances = self.rivals.calibrator.apply(softmax(logits[np.newaxis]), self.rivals.labels)[0]
         leader = int(chances.argmax())
         lead = -np.log(np.maximum(chances / chances[leader], np.finfo(np.float64).tiny))
         spread = np.sqrt(np.sum((gains[:, leader] / 2) ** 2, axis=0))
         return max(_chance(float(lead[one]), float(spread[one])) for one in range(len(lead)) if one != leader)
 
-    def _known(self, cells: Codes, grades: Grades | None) -> _Known:
-        flat = cells.ravel()
-        voted = flat >= 0
-        open_cells = self.cell_of[flat[self.places] == OPEN]
-        votes = voted.reshape(-1, self.draws).sum(axis=1)
-        places = np.flatnonzero(voted)
-        said = self.said[places // self.draws, flat[places]]
-        graded = self.graded
-        if grades is not None:
-            given = grades.reshape(-1, grades.shape[-1])[places]
-            known = ~np.isnan(given[:, 0])
-            shares = read_grades(given[known], "shares")
-            said[known] = np.einsum("vk,vkl->vl", shares, self.said[places[known] // self.draws])
-            graded = graded | ~np.isnan(grades).all(axis=(1, 2, 3))
-        total = np.zeros((len(self.said), said.shape[1]))
-        np.add.at(total, places // self.draws, said)
-        alive = votes + np.bincount(open_cells, minlength=len(self.said))
-        kind = np.repeat(graded, len(self.said) // len(graded)).astype(np.intp)
-        return _Known(total / np.maximum(alive, 1)[:, np.newaxis], votes > 0, alive, open_cells, kind)
+    def _logits(self, by_cell: Codes) -> Floats:
+        """Return what votes `[cell, draw]` add up to for every label, while open votes add nothing."""
+        hits = (by_cell[..., np.newaxis] == np.arange(len(self.log_prior))).sum(axis=1)
+        alive = np.maximum(_alive(by_cell), 1)
+        return np.asarray(np.einsum("cv,cvk->k", hits / alive[:, np.newaxis], self.said) + self.log_prior)
 
-    def _logits(self, known: _Known) -> Floats:
-        return np.asarray(known.said.sum(axis=0) + self.log_prior)
-
-    def _outlook(self, known: _Known) -> tuple[Floats, Floats]:
+    def _outlook(self, cells: Codes) -> tuple[Floats, Floats]:
         """Return the worst log-odds of every pair of labels, and how much each open vote in order can improve them."""
-        cell = known.open_cells
-        low, high = (bound[known.kind[cell], cell] for bound in (self.low, self.high))
-        bare = ~known.voted[cell][:, np.newaxis, np.newaxis]
+        by_cell = cells.reshape(-1, self.draws)
+        cell = (self.places // self.draws)[cells.ravel()[self.places] == OPEN]
+        low, high = self.low[cell], self.high[cell]
+        bare = (by_cell.max(axis=1) < 0)[cell][:, np.newaxis, np.newaxis]
         gain = np.where(bare, np.maximum(high, 0) - np.minimum(low, 0), high - low)
         # the first vote in a cell where all votes favour the same label also settles what the others add at worst
         gain = np.where(bare & (low > 0), high * self.draws, gain)
         low = np.where(bare, np.minimum(low, 0), low)
-        share = known.alive[cell][:, np.newaxis, np.newaxis]
-        return _pairs(self._logits(known)) + self.own + (low / share).sum(axis=0), gain / share
+        share, logits = _alive(by_cell)[cell][:, np.newaxis, np.newaxis], self._logits(by_cell)
+        return logits[:, np.newaxis] - logits + self.own + (low / share).sum(axis=0), gain / share
 
 
-class _Known(NamedTuple):
-    """The votes on one item, cell by cell.
-
-    Attributes:
-        said: What the votes of a cell add for every label, while its open votes add nothing, `[cell, label]`.
-        voted: Whether a cell has a vote.
-        alive: Its votes, given or open.
-        open_cells: The cell of every open vote, in the order of asking.
-        kind: 1 if votes in the cell may be graded, else 0.
-    """
-
-    said: Floats
-    voted: Mask
-    alive: Integers
-    open_cells: Integers
-    kind: Integers
-
-
-def _pairs(logits: Floats) -> Floats:
-    return logits[:, np.newaxis] - logits
+def _alive(by_cell: Codes) -> Integers:
+    """Return the votes of every cell, given or open."""
+    return ((by_cell >= 0) | (by_cell == OPEN)).sum(axis=1)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar, Literal, Protocol, Self, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -30,60 +29,81 @@ POWERS = (0.05, 5.0)
 HALVINGS = 40
 
 
-class Calibrator(Protocol):
-    """Turns scores into probabilities; only the method `none` leaves them as they are, uncalibrated."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Calibrator:
+    r"""Turns scores into probabilities: $\mathrm{softmax}_k(a\log\frac{S_k+.02}{1+.02K}+b_k)$.
 
-    @property
-    def method(self) -> CalibrationMethod:
-        """How the probabilities were learned."""
-        ...
+    With the method `none` it leaves scores as they are, so the result must not be called calibrated.
+    """
+
+    labels: Sequence[str] = ()  # the labels that the offsets belong to
+    slope: float = 1.0  # a; below 1 when scores are overconfident
+    offsets: Floats = field(default_factory=lambda: np.zeros(0))  # b, one per label; 0 for the method `temperature`
+    shrunk: float = 0.0  # how far probabilities are moved towards 1/K; above 0 when there were few gold rows
+    method: str = "softmax"  # what was learned, a `CalibrationMethod`
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "offsets", frozen(np.asarray(self.offsets), np.float64))
 
     @property
     def rising(self) -> bool:
-        """Whether a label's strength never falls when its score rises."""
-        ...
+        """Whether a label's strength never falls when its score rises; not if high scores were mostly wrong."""
+        return self.slope >= 0
 
     def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
         """Return the probability of every label, `[item, label]`; `labels` names the columns."""
-        ...
+        if self.method == "none":
+            return scores
+        return (1 - self.shrunk) * softmax(self.strengths(scores, labels)) + self.shrunk / len(labels)
 
     def strengths(self, scores: Floats, labels: Sequence[str]) -> Floats:
-        """Return a number per label, `[…, label]`, that depends on the label's own score alone.
+        """Return a number per label, `[…, label]`, that depends on its own score alone; the strongest is most probable.
 
-        The strongest label of a row is the most probable one.
+        It is the logarithm of the probability before it is shrunk, up to what all labels share.
         """
-        ...
+        if self.method == "none":
+            return scores
+        try:
+            order = positions_of(labels, self.labels, "calibrated label")
+        except UnknownNameError as error:
+            raise MismatchError(f"{error}; fit again on these votes") from error
+        return np.asarray(self.slope * _log_scores(scores) + self.offsets[order])
 
-    def raised_to(self, power: float) -> Self:
+    def raised_to(self, power: float) -> Calibrator:
         """Return the calibrator whose probabilities are these to a power, divided by their sum, and shrunk alike."""
-        ...
+        return replace(self, slope=power * self.slope, offsets=power * self.offsets)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        ...
+        if self.method == "none":
+            return {"method": self.method}
+        known = {"labels": list(self.labels), "slope": self.slope, "offsets": self.offsets.tolist()}
+        return {"method": self.method, **known, "shrunk": self.shrunk}
 
 
-def fit_calibrator(scores: Floats, gold: Codes, labels: Sequence[str], method: str = "softmax") -> Calibrator:
-    """Return a calibrator learned from the scores of gold rows, by weights that were fitted without these rows.
+UNCALIBRATED = Calibrator(method="none")
+"""Leaves scores as they are."""
 
-    Args:
-        scores: Out-of-fold scores, `[item, label]`.
-        gold: For every item a position in `labels`.
-        labels: Names of the columns.
-        method: `softmax` (one slope and an offset per label, kept near 1 and 0 by a prior), `temperature` (the slope
-            only) or `none` (the scores themselves).
+
+def fit_calibrator(
+    scores: Floats, gold: Codes, labels: Sequence[str], method: str = "softmax", gold_rows: int = 0
+) -> Calibrator:
+    """Return a calibrator learned from the scores of gold rows, `[item, label]`, by weights fitted without these rows.
+
+    The method is `softmax` (one slope and an offset per label, kept near 1 and 0 by a prior), `temperature` (the slope
+    only) or `none` (the scores themselves). `gold_rows` is how many there are, if these are only a part of them.
     """
-    return fitter_of(method, len(gold))(scores, gold, labels)
-
-
-def fitter_of(method: str, gold_rows: int) -> Callable[[Floats, Codes, Sequence[str]], Calibrator]:
-    """Return the function that fits this method."""
-    if method not in _FITTERS:
+    if method not in get_args(CalibrationMethod):
         known = ", ".join(get_args(CalibrationMethod))
         gone = removed("calibration", method)
         unknown = f"no calibration method is called {method!r}; known: {known}"
         raise UnknownNameError(f"calibration {method!r} {gone}" if gone else unknown)
-    return partial(_FITTERS[method], shrinkage(gold_rows))
+    if method == "none":
+        return UNCALIBRATED
+    slope, *offsets = _most_probable(scores, gold, learned=1 if method == "temperature" else 1 + len(labels)).tolist()
+    shrunk = shrinkage(gold_rows or len(gold))
+    return Calibrator(labels=labels, slope=slope, offsets=np.array(offsets), shrunk=shrunk, method=method)
 
 
 def shrinkage(gold_rows: int) -> float:
@@ -102,7 +122,7 @@ def tempered(calibrator: Calibrator, whole: Floats, part: Floats, gold: Codes, l
     It chooses the same label for the same scores. The power is the one that fits the scores of gold rows from a part of
     their votes best, relative to the one that fits those from all votes best, which the calibrator was learned from.
     """
-    if isinstance(calibrator, RawScores):
+    if calibrator.method == "none":
         return calibrator
     before, after = (_best_power(calibrator.apply(scores, labels), gold) for scores in (whole, part))
     return calibrator.raised_to(after / before)
@@ -132,118 +152,12 @@ def method_for(weights: Weights, method: str) -> str:
 
 def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
     """Return the calibrator that `to_dict` wrote; an earlier version wrote softmax without naming the method."""
-    match values.get("method", "softmax"):
-        case "none":
-            return RawScores()
-        case "softmax" | "temperature" as method:
-            offsets = np.array(values["offsets"])
-            shrunk = values.get("shrunk", 0.0)
-            return SoftmaxCalibrator(
-                labels=values["labels"], slope=values["slope"], offsets=offsets, shrunk=shrunk, method=method
-            )
-        case other:
-            raise MismatchError(f"this version cannot read the calibration {other!r}: pcs fit learns another")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SoftmaxCalibrator:
-    r"""Turns scores into probabilities: $\mathrm{softmax}_k(a\log\frac{S_k+.02}{1+.02K}+b_k)$.
-
-    Attributes:
-        labels: The labels that the offsets belong to.
-        slope: a; below 1 when scores are overconfident.
-        offsets: b, one per label; all 0 when the method is `temperature`.
-        shrunk: How far probabilities are moved towards 1/K; above 0 when there were few gold rows.
-        method: Whether offsets were learned too.
-    """
-
-    labels: Sequence[str]
-    slope: float
-    offsets: Floats
-    shrunk: float = 0.0
-    method: Literal["softmax", "temperature"] = "softmax"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))
-        object.__setattr__(self, "offsets", frozen(np.asarray(self.offsets), np.float64))
-
-    @property
-    def rising(self) -> bool:
-        """Whether a label's strength never falls when its score rises; not if high scores were mostly wrong."""
-        return self.slope >= 0
-
-    def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
-        """Return the probability of every label, `[item, label]`; `labels` names the columns."""
-        return (1 - self.shrunk) * softmax(self.strengths(scores, labels)) + self.shrunk / len(labels)
-
-    def strengths(self, scores: Floats, labels: Sequence[str]) -> Floats:
-        """Return the logarithm of every label's probability before it is shrunk, up to what all labels share."""
-        order = _columns(labels, self.labels)
-        return np.asarray(self.slope * _log_scores(scores) + self.offsets[order])
-
-    def raised_to(self, power: float) -> Self:
-        """Return the calibrator whose probabilities are these to a power, divided by their sum, and shrunk alike."""
-        return replace(self, slope=power * self.slope, offsets=power * self.offsets)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "method": self.method,
-            "labels": list(self.labels),
-            "slope": self.slope,
-            "offsets": self.offsets.tolist(),
-            "shrunk": self.shrunk,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class RawScores:
-    """Leaves scores as they are, so the result must not be called calibrated."""
-
-    method: ClassVar[CalibrationMethod] = "none"
-    rising: ClassVar[bool] = True
-
-    def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
-        """Return the scores."""
-        return scores
-
-    def strengths(self, scores: Floats, labels: Sequence[str]) -> Floats:
-        """Return the scores."""
-        return scores
-
-    def raised_to(self, power: float) -> Self:
-        """Return the same: raw scores stay as they are."""
-        return self
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"method": self.method}
-
-
-def _columns(labels: Sequence[str], calibrated: Sequence[str]) -> list[int]:
-    try:
-        return positions_of(labels, calibrated, "calibrated label")
-    except UnknownNameError as error:
-        raise MismatchError(f"{error}; fit again on these votes") from error
-
-
-def _fit_softmax(shrunk: float, scores: Floats, gold: Codes, labels: Sequence[str]) -> SoftmaxCalibrator:
-    point = _most_probable(scores, gold, learned=1 + len(labels))
-    return SoftmaxCalibrator(labels=labels, slope=float(point[0]), offsets=point[1:], shrunk=shrunk)
-
-
-def _fit_temperature(shrunk: float, scores: Floats, gold: Codes, labels: Sequence[str]) -> SoftmaxCalibrator:
-    slope = float(_most_probable(scores, gold, learned=1)[0])
-    return SoftmaxCalibrator(
-        labels=labels, slope=slope, offsets=np.zeros(len(labels)), shrunk=shrunk, method="temperature"
-    )
-
-
-_FITTERS: dict[str, Callable[[float, Floats, Codes, Sequence[str]], Calibrator]] = {
-    "softmax": _fit_softmax,
-    "temperature": _fit_temperature,
-    "none": lambda shrunk, scores, gold, labels: RawScores(),
-}
+    method = values.get("method", "softmax")
+    if method == "none":
+        return UNCALIBRATED
+    if method not in get_args(CalibrationMethod):
+        raise MismatchError(f"this version cannot read the calibration {method!r}: pcs fit learns another")
+    return Calibrator(**{"shrunk": 0.0, **values, "method": method, "offsets": np.array(values["offsets"])})
 
 
 def _most_probable(scores: Floats, gold: Codes, learned: int) -> Floats:

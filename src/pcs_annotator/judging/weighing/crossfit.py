@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import repeated
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.weighing.calibration import Calibrator, fitter_of, method_for, tempered
+from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator, method_for, tempered
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser
 from pcs_annotator.judging.weighing.scoring import score
 
@@ -31,25 +30,12 @@ AskPolicy = Callable[[Votes, Weights, Calibrator | None], Votes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
-    """How gold rows are divided: random stratified folds, repeated when there are few rows.
+    """How gold rows are divided: random stratified folds, repeated when there are few rows."""
 
-    Attributes:
-        folds: Number of parts; each is held out once.
-        seed: Random seed.
-        calibration: How held-out scores become probabilities.
-        repeats: Number of random splits; None for up to three, fewer the more rows there are.
-        counts: How often each row counts; empty if each counts once. All of a row is on one side of a split.
-    """
-
-    folds: int = 5
-    seed: int = 0
-    calibration: str = "softmax"
-    repeats: int | None = None
-    counts: tuple[int, ...] = ()
-
-    def counts_of(self, rows: Mask) -> Integers:
-        """Return how often these rows count."""
-        return np.array(self.counts, dtype=np.intp)[rows] if self.counts else np.ones(int(rows.sum()), dtype=np.intp)
+    folds: int = 5  # number of parts; each is held out once
+    seed: int = 0  # random seed
+    calibration: str = "softmax"  # how held-out scores become probabilities
+    repeats: int | None = None  # number of random splits; None for up to three, fewer the more rows there are
 
     def turns(self, rows: int) -> int:
         """Return the number of random splits for this many rows."""
@@ -70,17 +56,12 @@ class HeldOut(NamedTuple):
 
 
 class CrossFit(NamedTuple):
-    """Out-of-fold results for gold rows, `[row, label]` each.
+    """Out-of-fold results for gold rows, `[row, label]` each."""
 
-    Attributes:
-        scores: Raw scores.
-        probabilities: Calibrated on the scores of other folds.
-        ranks: The share of all gold rows that the row's own fit scores lower, ties counting half. Fits of different
-            folds need not score on the same scale, so rows of different folds are ranked by this.
-    """
-
-    scores: Floats
-    probabilities: Floats
+    scores: Floats  # raw scores
+    probabilities: Floats  # calibrated on the scores of other folds
+    # the share of all gold rows that the row's own fit scores lower, ties counting half. Fits of different folds need
+    # not score on the same scale, so rows of different folds are ranked by this
     ranks: Floats
 
 
@@ -115,31 +96,24 @@ def cross_fits(
 def cross_fit(
     chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, ask_policy: AskPolicy | None = None, turn: int = 0
 ) -> CrossFit:
-    """Return out-of-fold scores and calibrated probabilities of fully labelled rows.
+    """Return out-of-fold scores and calibrated probabilities of fully labelled rows, in one of the random splits.
 
-    Args:
-        chosen: Learns the weights, from all votes of the other folds.
-        votes: All votes on these rows.
-        gold: For every row a position in `votes.labels`.
-        splits: How to divide the rows.
-        ask_policy: Which votes of a held-out row are scored; by default all. The policy gets the calibrator of all
-            votes of the other folds, and probabilities are its own to the power that their chosen votes need, so that
-            a row keeps the label which that calibrator gives it.
-        turn: Which of the random splits to use.
+    `ask_policy` says which votes of a held-out row are scored; by default all. It gets the calibrator of all votes of
+    the other folds, and probabilities are its own to the power that their chosen votes need, so that a row keeps the
+    label which that calibrator gives it.
     """
     folds, labels = held_out(chosen, votes, gold, splits, turn), votes.labels
-    parts = [votes.take(rows) for rows, _ in folds]
+    outside = [rows for rows, _ in folds]
+    parts = [votes.take(rows) for rows in outside]
     scores = whole = _scored(parts, folds)
     method = method_for(folds[0].weights, splits.calibration)
-    calibrators = _calibrators(scores, gold, [rows for rows, _ in folds], labels, replace(splits, calibration=method))
+    calibrators = _calibrators(scores, gold, outside, labels, method)
     if ask_policy is not None:
-        usual = [*zip(folds, calibrators, strict=True)]
-        parts = [ask_policy(part, fold.weights, one) for part, (fold, one) in zip(parts, usual, strict=True)]
-        scores = _scored(parts, folds)
-        calibrators = [tempered(one, whole[~rows], scores[~rows], gold[~rows], labels) for (rows, _), one in usual]
-    return CrossFit(
-        scores, _probabilities(calibrators, scores, [rows for rows, _ in folds], labels), _ranks(votes, folds)
-    )
+        known = zip(parts, folds, calibrators, strict=True)
+        scores = _scored([ask_policy(part, fold.weights, one) for part, fold, one in known], folds)
+        usual = zip(outside, calibrators, strict=True)
+        calibrators = [tempered(one, whole[~rows], scores[~rows], gold[~rows], labels) for rows, one in usual]
+    return CrossFit(scores, _probabilities(calibrators, scores, outside, labels), _ranks(votes, folds))
 
 
 def _scored(parts: Sequence[Votes], folds: Sequence[HeldOut]) -> Floats:
@@ -169,7 +143,7 @@ def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn:
     """
     if not type(chosen).__module__.startswith(__name__.partition(".")[0] + "."):
         return _fit_folds(chosen, votes, gold, splits, turn)
-    key = (repr(chosen), splits.folds, splits.seed + turn, splits.counts, _digest(votes, gold))
+    key = (repr(chosen), splits.folds, splits.seed + turn, _digest(votes, gold))
     found = _REMEMBERED.get(key)
     if found is None:
         found = _REMEMBERED[key] = _fit_folds(chosen, votes, gold, splits, turn)
@@ -191,13 +165,9 @@ def _fit_folds(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, tur
     fold = splits.fold_of(gold, turn)
     masks = [fold != number for number in np.unique(fold)]
     return tuple(
-        HeldOut(~inside, fit_optimiser(chosen, *_counted(votes, gold, inside, splits), splits.seed + turn))
+        HeldOut(~inside, fit_optimiser(chosen, votes.take(inside), gold[inside], splits.seed + turn))
         for inside in masks
     )
-
-
-def _counted(votes: Votes, gold: Codes, inside: Mask, splits: Splits) -> tuple[Votes, Codes]:
-    return repeated(votes.take(inside), gold[inside], splits.counts_of(inside))
 
 
 def calibrated_out_of_fold(
@@ -205,17 +175,14 @@ def calibrated_out_of_fold(
 ) -> Floats:
     """Return probabilities, each from a calibrator fitted on the other folds."""
     outside = [fold == number for number in np.unique(fold)]
-    calibrators = _calibrators(scores, gold, outside, labels, Splits(calibration=calibration))
-    return _probabilities(calibrators, scores, outside, labels)
+    return _probabilities(_calibrators(scores, gold, outside, labels, calibration), scores, outside, labels)
 
 
 def _calibrators(
-    scores: Floats, gold: Codes, outside: Sequence[Mask], labels: Sequence[str], splits: Splits
+    scores: Floats, gold: Codes, outside: Sequence[Mask], labels: Sequence[str], method: str
 ) -> list[Calibrator]:
     """Return for every fold, given by its rows, the calibrator fitted on the others."""
-    fit = fitter_of(splits.calibration, len(gold))
-    inside = [np.repeat(np.flatnonzero(~rows), splits.counts_of(~rows)) for rows in outside]
-    return [fit(scores[rows], gold[rows], labels) for rows in inside]
+    return [fit_calibrator(scores[~rows], gold[~rows], labels, method, len(gold)) for rows in outside]
 
 
 def _probabilities(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.errors import PcsWarning, UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, repeated, row_counts
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
@@ -24,6 +23,7 @@ CONSTANT_SHARE = 0.98
 CONSTANT_MIN_VOTES = 20
 CONSTANT_SPREAD = 0.1  # of log-odds
 ALONE_SHARE = 0.95
+WEIGHTS = ("annotator_weights", "relation_weights")
 
 
 def fit_weights(
@@ -33,7 +33,6 @@ def fit_weights(
     *,
     seed: int = 0,
     resamples: int = 0,
-    sample_weight: object = None,
 ) -> Weights:
     """Learn weights for annotators and relations.
 
@@ -44,14 +43,11 @@ def fit_weights(
         seed: Random seed. The order of items, annotators, relations and labels does not matter; if no relation is
             called `original`, the first one stands for it.
         resamples: Bootstrap resamples of the gold rows for the stability range of every weight; 0 for none.
-        sample_weight: How often each row counts, in the order of `votes.ids`: whole numbers, 0 to leave a row out. By
-            default, each counts once.
 
     Returns:
         The weights; `weights.diagnostics` describes the fit.
     """
-    rows, codes = repeated(votes, gold_codes(votes, gold), row_counts(sample_weight, len(votes)))
-    return fit_coded(rows, codes, optimiser, seed=seed, resamples=resamples)
+    return fit_coded(votes, gold_codes(votes, gold), optimiser, seed=seed, resamples=resamples)
 
 
 def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: int = 0, resamples: int = 0) -> Weights:
@@ -63,14 +59,14 @@ def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: in
     flags = (*weights.diagnostics.flags, *_flags(ordered, codes, weights, chosen.needs_gold))
     for flag in flags:
         warnings.warn(flag.detail, PcsWarning, stacklevel=3)
-    ranges = _stability_ranges(_refitted(chosen, weights), weights, ordered, codes, seed, resamples)
+    by_annotator, by_relation = _stability_ranges(_refitted(chosen, weights), weights, ordered, codes, seed, resamples)
     diagnostics = replace(
         weights.diagnostics,
         optimiser=weights.diagnostics.optimiser or name,
         gold_rows=int((codes != UNLABELLED).sum()),
         flags=flags,
-        annotator_intervals=ranges.annotators,
-        relation_intervals=ranges.relations,
+        annotator_intervals=by_annotator,
+        relation_intervals=by_relation,
     )
     return replace(weights, diagnostics=diagnostics).reordered(votes.annotators, votes.relations)
 
@@ -94,11 +90,6 @@ def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     return replace(ordered, codes=codes, ids=ids, labels=labels, stated=None, grades=grades), recode[gold[rows]]
 
 
-class _Ranges(NamedTuple):
-    annotators: dict[str, Interval]
-    relations: dict[str, Interval]
-
-
 def _refitted(chosen: Optimiser, weights: Weights) -> Optimiser:
     """Return the optimiser to fit on resamples: the given one, or the one it picked."""
     picked = weights.diagnostics.optimiser
@@ -110,23 +101,21 @@ def _refitted(chosen: Optimiser, weights: Weights) -> Optimiser:
 
 def _stability_ranges(
     chosen: Optimiser, weights: Weights, votes: Votes, gold: Codes, seed: int, resamples: int
-) -> _Ranges:
+) -> tuple[dict[str, Interval], dict[str, Interval]]:
     """Return where 95 % of fits on resampled rows put every weight, widened to contain the weight itself."""
     if not resamples:
-        return _Ranges({}, {})
+        return {}, {}
     if chosen.needs_gold:
         votes, gold = votes.take(gold != UNLABELLED), gold[gold != UNLABELLED]
         if len(gold) < MIN_ROWS_TO_CALIBRATE or len(np.unique(gold)) < 2:  # resamples of so few rows know no more
-            return _Ranges({}, {})
+            return {}, {}
     rng = np.random.default_rng(seed)
     fits = []
     for _ in range(resamples):
         rows = rng.integers(len(votes), size=len(votes))
         fits.append(fit_optimiser(chosen, votes.resampled(rows), gold[rows], seed))
-    return _Ranges(
-        _central(weights.by_annotator, np.array([fit.annotator_weights for fit in fits])),
-        _central(weights.by_relation, np.array([fit.relation_weights for fit in fits])),
-    )
+    annotators, relations = (np.array([getattr(fit, name) for fit in fits]) for name in WEIGHTS)
+    return _central(weights.by_annotator, annotators), _central(weights.by_relation, relations)
 
 
 def _central(weights: Mapping[str, float], refitted: Floats) -> dict[str, Interval]:

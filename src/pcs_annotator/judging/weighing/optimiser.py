@@ -24,13 +24,7 @@ class Optimiser(Protocol):
         ...
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return the weights.
-
-        Args:
-            votes: The votes to learn from.
-            gold: For every item a position in `votes.labels`, or `UNLABELLED`.
-            seed: Random seed.
-        """
+        """Return the weights; gold is for every item a position in `votes.labels`, or `UNLABELLED`."""
         ...
 
 
@@ -38,7 +32,7 @@ _HERE = f"{__package__}.optimisers"
 optimisers: Registry[Optimiser] = Registry(
     "optimiser",
     "pcs_annotator.optimisers",
-    [f"{_HERE}.{name}" for name in ("auto", "confusion", "ga", "logit", "regression", "scaling", "simple")],
+    [f"{_HERE}.{name}" for name in ("auto", "confusion", "ga", "logit", "regression", "simple")],
 )
 optimiser = optimisers.register
 """Decorator that registers an optimiser class under a name."""

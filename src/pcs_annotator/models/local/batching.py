@@ -12,105 +12,10 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from pcs_annotator.core.chat import Reply, Request
 
-In = TypeVar("In")
-Out = TypeVar("Out")
 Engine = TypeVar("Engine")
 Style = Literal["chat", "plain"]
 # The questions of a run arrive almost at once; waiting this long makes the first batch a full one.
 GATHERING = 0.003
-
-
-@dataclass(slots=True)
-class BatchJob(Generic[In, Out]):
-    """A question, and the future of its answer.
-
-    Attributes:
-        question: The question.
-        answer: The future of its answer.
-        abandoned: Whether nobody waits for the answer any more; a question of a batch may then be left unanswered.
-    """
-
-    question: In
-    answer: Future[Out] = field(default_factory=Future)
-    abandoned: bool = False
-
-
-class Batcher(Generic[In, Out]):
-    """Worker threads that answer waiting questions in batches.
-
-    It is not tied to an event loop: questions may come from several, in turn or at once.
-
-    Args:
-        work: Answers a batch by setting the result or exception of each job; if it raises, that exception is set on
-            all jobs without an answer.
-        threads: How many batches are answered at once.
-        size: Maximum number of questions in a batch.
-    """
-
-    def __init__(self, work: Callable[[Sequence[BatchJob[In, Out]]], None], *, threads: int, size: int) -> None:
-        self._work = work
-        self._size = size
-        self._waiting: deque[BatchJob[In, Out]] = deque()
-        self._changed = threading.Condition()
-        self._closing = False
-        self._threads = [threading.Thread(target=self._run, name="local model", daemon=True) for _ in range(threads)]
-        for thread in self._threads:
-            thread.start()
-
-    async def ask(self, question: In) -> Out:
-        """Return the answer; a question whose caller is cancelled is dropped, or marked if it is being worked on."""
-        job: BatchJob[In, Out] = BatchJob(question)
-        with self._changed:
-            if self._closing:
-                raise RuntimeError("the batcher is closed")
-            self._waiting.append(job)
-            self._changed.notify()
-        try:
-            return await asyncio.wrap_future(job.answer)
-        except asyncio.CancelledError:
-            job.abandoned = True
-            raise
-
-    def close(self) -> None:
-        """Answer the waiting questions, then end the threads."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
-
-    def _run(self) -> None:
-        while self._has_work():
-            self._answer([job for job in self._take() if job.answer.set_running_or_notify_cancel()])
-
-    def _answer(self, jobs: Sequence[BatchJob[In, Out]]) -> None:
-        if not jobs:
-            return
-        problem: BaseException = RuntimeError("the question was left unanswered")
-        try:
-            self._work(jobs)
-        except BaseException as error:  # passed on to the waiting callers
-            problem = error
-        for job in jobs:
-            if not job.answer.done():
-                job.answer.set_exception(problem)
-
-    def _has_work(self) -> bool:
-        """Wait for questions; return False once the batcher is closed and none is left."""
-        with self._changed:
-            while not self._waiting:
-                if self._closing:
-                    return False
-                self._changed.wait()
-            if len(self._waiting) < self._size and not self._closing:
-                self._changed.wait(GATHERING)
-            return True
-
-    def _take(self) -> list[BatchJob[In, Out]]:
-        """Return this thread's share of the waiting questions; none if other threads took them all."""
-        with self._changed:
-            share = -(-len(self._waiting) // len(self._threads))
-            return [self._waiting.popleft() for _ in range(min(self._size, share))]
 
 
 class Manner(NamedTuple):
@@ -127,11 +32,19 @@ class Ask(NamedTuple):
     manner: Manner
 
 
-Job = BatchJob[Ask, Reply]
+@dataclass(slots=True)
+class Job:
+    """A question, the future of its answer, and whether nobody waits for it any more: it may then stay unanswered."""
+
+    question: Ask
+    answer: Future[Reply] = field(default_factory=Future)
+    abandoned: bool = False
 
 
 class Runner(Generic[Engine]):
-    """Loads a model at the first question and answers in batches.
+    """Loads a model at the first question; worker threads answer waiting questions in batches.
+
+    It is not tied to an event loop: questions may come from several, in turn or at once.
 
     Args:
         load: Returns the loaded model, after downloading it if needed.
@@ -143,15 +56,35 @@ class Runner(Generic[Engine]):
         self._load = load
         self._engine: Engine | None = None
         self._loading = threading.Lock()
-        self._batcher: Batcher[Ask, Reply] = Batcher(self._work, threads=threads, size=size)
+        self._size = size
+        self._waiting: deque[Job] = deque()
+        self._changed = threading.Condition()
+        self._closing = False
+        self._threads = [threading.Thread(target=self._run, name="local model", daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
 
     async def ask(self, request: Request, manner: Manner) -> Reply:
-        """Return the answer."""
-        return await self._batcher.ask(Ask(request, manner))
+        """Return the answer; a question whose caller is cancelled is dropped, or marked if it is being worked on."""
+        job = Job(Ask(request, manner))
+        with self._changed:
+            if self._closing:
+                raise RuntimeError("the runner is closed")
+            self._waiting.append(job)
+            self._changed.notify()
+        try:
+            return await asyncio.wrap_future(job.answer)
+        except asyncio.CancelledError:
+            job.abandoned = True
+            raise
 
     def close(self) -> None:
-        """End the threads and free the memory."""
-        self._batcher.close()
+        """Answer the waiting questions, then end the threads and free the memory."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
         self._engine = None
 
     def engine(self) -> Engine:
@@ -162,4 +95,37 @@ class Runner(Generic[Engine]):
             return self._engine
 
     def _work(self, jobs: Sequence[Job]) -> None:
+        """Answer a batch by setting the result or exception of each job; what it raises is set on all the others."""
         raise NotImplementedError
+
+    def _run(self) -> None:
+        while self._has_work():
+            self._answer([job for job in self._take() if job.answer.set_running_or_notify_cancel()])
+
+    def _answer(self, jobs: Sequence[Job]) -> None:
+        problem: BaseException = RuntimeError("the question was left unanswered")
+        try:
+            if jobs:
+                self._work(jobs)
+        except BaseException as error:  # passed on to the waiting callers
+            problem = error
+        for job in jobs:
+            if not job.answer.done():
+                job.answer.set_exception(problem)
+
+    def _has_work(self) -> bool:
+        """Wait for questions; return False once the runner is closed and none is left."""
+        with self._changed:
+            while not self._waiting:
+                if self._closing:
+                    return False
+                self._changed.wait()
+            if len(self._waiting) < self._size and not self._closing:
+                self._changed.wait(GATHERING)
+            return True
+
+    def _take(self) -> list[Job]:
+        """Return this thread's share of the waiting questions; none if other threads took them all."""
+        with self._changed:
+            share = -(-len(self._waiting) // len(self._threads))
+            return [self._waiting.popleft() for _ in range(min(self._size, share))]

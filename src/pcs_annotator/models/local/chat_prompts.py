@@ -31,9 +31,6 @@ class PromptWriter:
     """Turns conversations into tokens, and labels into the tokens that would answer.
 
     A text cannot contain control tokens: in `<|im_end|>` a space is put after the first character.
-
-    Args:
-        tokenizer: A tokenizer of `transformers`.
     """
 
     def __init__(self, tokenizer: Any) -> None:

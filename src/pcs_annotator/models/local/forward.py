@@ -58,21 +58,14 @@ class KVCache(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Tokens to read after those in a cache.
+    """Tokens to read after those in a cache."""
 
-    Attributes:
-        tokens: The tokens' numbers.
-        positions: The position of each, counted from the start of the prompt.
-        visible: Whether a token (row) sees another of this piece (column); all see the cached tokens.
-        read: Rows whose hidden state is returned.
-        cache: The tokens before.
-    """
-
-    tokens: Ints
-    positions: Ints
+    tokens: Ints  # the tokens' numbers
+    positions: Ints  # the position of each, counted from the start of the prompt
+    # whether a token (row) sees another of this piece (column); all see the cached tokens
     visible: npt.NDArray[np.bool_]
-    read: Ints
-    cache: KVCache
+    read: Ints  # rows whose hidden state is returned
+    cache: KVCache  # the tokens before
 
     @classmethod
     def sequence(cls, tokens: Sequence[int], cache: KVCache) -> Piece:
@@ -122,9 +115,7 @@ class Network:
     def read(self, pieces: Sequence[Piece], tile: int = TILE) -> list[ReadPiece]:
         """Return the result of reading each piece; pieces share matrix products, but do not see each other.
 
-        Args:
-            pieces: The pieces to read.
-            tile: Rows per matrix product; 1 for generating text, where a tile would be nearly empty.
+        A product has `tile` rows; 1 for generating text, where a tile would be nearly empty.
         """
         edges = [0, *np.cumsum([len(piece.tokens) for piece in pieces]).tolist()]
         states = from_q8_0(self._embedding[np.concatenate([piece.tokens for piece in pieces])])

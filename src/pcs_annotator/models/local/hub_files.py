@@ -29,17 +29,11 @@ _LONGEST = 10**8
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The files of one version of a model.
+    """The files of one version of a model."""
 
-    Attributes:
-        folder: The folder that has, or will have, them all.
-        repo: The name on the hub; "" for a folder of the user's own.
-        commit: The version on the hub.
-    """
-
-    folder: Path
-    repo: str = ""
-    commit: str = ""
+    folder: Path  # the folder that has, or will have, them all
+    repo: str = ""  # the name on the hub; "" for a folder of the user's own
+    commit: str = ""  # the version on the hub
 
     @cached_property
     def config(self) -> dict[str, Any]:

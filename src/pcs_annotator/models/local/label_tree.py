@@ -43,17 +43,11 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A point where labels diverge.
+    """A point where labels diverge."""
 
-    Attributes:
-        row: The row after which the model chooses: 0 for the end of the prompt, or that of an appended token.
-        tokens: The tokens to choose from.
-        labels: For each token, the labels that it leads to.
-    """
-
-    row: int
-    tokens: tuple[int, ...]
-    labels: tuple[tuple[int, ...], ...]
+    row: int  # the row after which the model chooses: 0 for the end of the prompt, or that of an appended token
+    tokens: tuple[int, ...]  # the tokens to choose from
+    labels: tuple[tuple[int, ...], ...]  # for each token, the labels that it leads to
 
 
 class LabelTree:
@@ -116,9 +110,7 @@ class LabelTree:
 class Kept(Generic[T]):
     """The most recently used values by key, such as what a model read of the start of prompts; each is made once.
 
-    Args:
-        most: Most keys, or the most that they may cost together.
-        cost: What a key costs.
+    Keys together cost at most `most`; by default, each costs 1.
     """
 
     def __init__(self, most: int, cost: Callable[[Any], int] = lambda key: 1) -> None:
@@ -144,16 +136,11 @@ class Kept(Generic[T]):
 
 
 class LabelQuestion(NamedTuple):
-    """Which label follows a prompt?
+    """Which label follows a prompt?"""
 
-    Attributes:
-        prompt: The prompt.
-        tree: The labels.
-        empty: The same prompt with texts without content; if given, the model's bias on them is subtracted.
-    """
-
-    prompt: Prompt
-    tree: LabelTree
+    prompt: Prompt  # the prompt
+    tree: LabelTree  # the labels
+    # the same prompt with texts without content; if given, the model's bias on them is subtracted
     empty: tuple[Prompt, ...] = ()
 
     @property

@@ -16,25 +16,16 @@ ALIGNED = 8
 
 
 class Layout(NamedTuple):
-    """Tails of prompts below each other, ending in the same column, then the appended tokens.
+    """Tails of prompts below each other, ending in the same column, then the appended tokens."""
 
-    Attributes:
-        tokens: The tokens: (question, column).
-        places: Their positions in the prompts.
-        visible: Whether a token sees those of the shared start and of its own row: (question, column, both).
-        extra: Number of columns for appended tokens.
-        before: Number of columns for the starts of prompts, which end in the same column too.
-        heads: The different starts.
-        head_of_row: For each question, which of them is its own.
-    """
-
-    tokens: Ints
-    places: Ints
+    tokens: Ints  # the tokens: (question, column)
+    places: Ints  # their positions in the prompts
+    # whether a token sees those of the shared start and of its own row: (question, column, both)
     visible: npt.NDArray[np.bool_]
-    extra: int
-    before: int
-    heads: list[tuple[int, ...]]
-    head_of_row: list[int]
+    extra: int  # number of columns for appended tokens
+    before: int  # number of columns for the starts of prompts, which end in the same column too
+    heads: list[tuple[int, ...]]  # the different starts
+    head_of_row: list[int]  # for each question, which of them is its own
 
 
 def lay_out(batch: Sequence[LabelQuestion]) -> Layout:

@@ -5,34 +5,27 @@ from __future__ import annotations
 import secrets
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.base.errors import ConfigError, MissingPackage
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel, Request, TokenPosition
 from pcs_annotator.models.failures import CallSite, Complaint, failure
 from pcs_annotator.models.local.batching import Job, Runner
-from pcs_annotator.models.local.models import LocalModel
+from pcs_annotator.models.local.models import LocalModel, require
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.thinking import usual_room
 from pcs_annotator.models.wire import as_dicts, read_completion, replace_surrogates, sampling_fields
 
-INSTALL = "pip install 'perceived-confidence[gguf]'"
 MAGIC = b"GGUF"
 ONLY_ERRORS = -1
 MANY_LOGPROBS = 100
 
 
 class LlamaModel(LocalModel):
-    """A model file.
+    """A model file, called `llama:` and its name without its folder.
 
-    Several questions are answered at once, one per slot; others wait.
-
-    Attributes:
-        name: `llama:` and the file's name, without its folder.
-        context_tokens: Tokens per slot.
-        can_constrain: True: choices and JSON schemas become grammars.
+    Several questions are answered at once, one per slot; others wait. Choices and JSON schemas become grammars.
     """
 
     def __init__(self, path: Path, *, slots: int = 4, context_tokens: int = 4096) -> None:
@@ -93,8 +86,7 @@ class LlamaProvider:
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
         """Return the model; raises if the package or the file is missing. It is loaded at the first question."""
-        if find_spec("xllamacpp") is None:
-            raise MissingPackage(f"llama:{model} runs in this process and needs xllamacpp: {INSTALL}")
+        require(f"llama:{model}", ("xllamacpp",), "gguf")
         return LlamaModel(check_file(Path(model).expanduser()))
 
 

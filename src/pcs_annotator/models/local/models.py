@@ -43,21 +43,15 @@ class LocalModel:
 
     Questions that wait at the same time are answered in batches; the log-probabilities of all labels come from one
     forward pass. Models with the same weights share them in memory.
-
-    Attributes:
-        can_constrain: True for choices; other constraints are refused.
-        can_grade: True: choices are scored as a whole.
-        in_process: True.
-        thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
     """
 
-    can_constrain = True
-    can_grade = True
+    can_constrain = True  # to choices; other constraints are refused
+    can_grade = True  # choices are scored as a whole
     in_process = True
     may_think = True
     name: str
     manner = Manner()
-    thinking_tokens = 0
+    thinking_tokens = 0  # room for thinking, added to the limit of every request; 0 until a reply shows thinking
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -89,11 +83,8 @@ class LocalModel:
 class EmbeddedModel(LocalModel):
     """A small model that runs on the CPU; an answer does not depend on the other questions that wait, nor their order.
 
-    Attributes:
-        name: `embedded:smollm2`, with `/plain` and `/no-prior` where they differ from the default.
-        manner: Its style (`chat` uses the model's own conversation template, `plain` asks it to continue a text), and
-            whether the model's bias, measured on empty texts, is subtracted from its answers.
-        context_tokens: Tokens per question.
+    The style `chat` uses the model's own conversation template, `plain` asks it to continue a text. With `prior`, the
+    model's bias, measured on empty texts, is subtracted from its answers.
     """
 
     context_tokens = CONTEXT_TOKENS
@@ -138,12 +129,7 @@ class EmbeddedModel(LocalModel):
 
 
 class TransformersModel(LocalModel):
-    """A causal model of the Hugging Face format, on a GPU if there is one.
-
-    Attributes:
-        name: `transformers:` and the model's name on the hub, or the name of its folder.
-        files: Where its files are.
-    """
+    """A causal model of the Hugging Face format, on a GPU if there is one."""
 
     def __init__(self, files: ModelFiles, environment: Mapping[str, str] | None = None) -> None:
         self.files = files
@@ -194,7 +180,7 @@ class EmbeddedProvider:
                 f"embedded:{model} is not a valid name: write embedded:{name}, then optionally /chat or /plain, "
                 "then optionally /prior or /no-prior"
             )
-        _require(f"embedded:{model}", ("tokenizers",), "local")
+        require(f"embedded:{model}", ("tokenizers",), "local")
         style: Style = "plain" if "plain" in given else "chat"
         return EmbeddedModel(name, style=style, prior="no-prior" not in given, environment=environment)
 
@@ -205,11 +191,12 @@ class TransformersProvider:
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
         """Return the model; raises if a package or the model is missing. It is loaded at the first question."""
-        _require(f"transformers:{model}", TORCH, "transformers")
+        require(f"transformers:{model}", TORCH, "transformers")
         return TransformersModel(find_files(model, environment), environment)
 
 
-def _require(spec: str, packages: tuple[str, ...], extra: str) -> None:
+def require(spec: str, packages: tuple[str, ...], extra: str) -> None:
+    """Raise if a package is not installed that a model in this process needs."""
     if any(find_spec(package) is None for package in packages):
         needed = " and ".join(packages)
         raise MissingPackage(

@@ -18,16 +18,12 @@ KEPT_TREES = 256
 
 
 class Encoded(NamedTuple):
-    """A request as tokens.
+    """A request as tokens."""
 
-    Attributes:
-        prompt: The question.
-        labels: The tokens of each choice, with the one that ends an answer; none for free text.
-        empty: The same question about texts without content; if given, the model's bias on them is subtracted.
-    """
-
-    prompt: Prompt
+    prompt: Prompt  # the question
+    # the tokens of each choice, with the one that ends an answer; none for free text
     labels: tuple[tuple[int, ...], ...] = ()
+    # the same question about texts without content; if given, the model's bias on them is subtracted
     empty: tuple[Prompt, ...] = ()
 
 
@@ -49,35 +45,22 @@ class Engine(Protocol):
     @property
     def most_texts(self) -> int:
         """Most prompts that are continued at once."""
-        ...
 
     def encode(self, asked: Sequence[Ask]) -> Iterable[Encoded]:
         """Return requests as tokens."""
-        ...
 
     def label_logprobs(self, questions: Sequence[LabelQuestion]) -> Iterable[tuple[int, Floats | None]]:
         """Yield the number of each question and the log-probabilities of its labels; None if memory is too small."""
-        ...
 
     def generate(self, questions: Sequence[TextQuestion]) -> list[Reply]:
         """Return continuations; raises `MemoryFull`."""
-        ...
 
     def close(self) -> None:
         """Free the memory."""
-        ...
 
 
 class TokenRunner(Runner[Engine]):
-    """Runs an engine that reads and writes tokens.
-
-    Args:
-        name: The model's name, for messages.
-        load: Returns the loaded model, after downloading it if needed.
-        context_tokens: Tokens of a question and its answer; None if there is no limit.
-        threads: Batches at once.
-        size: Most questions in a batch.
-    """
+    """Runs an engine that reads and writes tokens: `context_tokens` of question and answer, None without a limit."""
 
     def __init__(
         self,

@@ -6,29 +6,24 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.text import first_line
 from pcs_annotator.core.chat import Reply, Usage
 from pcs_annotator.models.local.batching import Ask
 from pcs_annotator.models.local.chat_prompts import PromptWriter
 from pcs_annotator.models.local.label_tree import Floats, LabelQuestion
 from pcs_annotator.models.local.runner import Encoded, MemoryFull, TextQuestion
 from pcs_annotator.models.local.torch_reading import Reader
-from pcs_annotator.models.logprobs import read_logprobs
 
 
 class TorchEngine:
-    """A loaded model and its tokenizer.
-
-    Args:
-        model: A causal model of `transformers`.
-        tokenizer: Its tokenizer.
-    """
+    """A loaded causal model of `transformers`, and its tokenizer."""
 
     most_texts = 16
 
@@ -77,20 +72,13 @@ class TorchEngine:
         for row, (prompt, _, _) in enumerate(questions):
             tokens[row, width - prompt.length :] = torch.tensor(prompt.head + prompt.tail)
             seen[row, width - prompt.length :] = 1
-        wanted = max(question.request.logprobs for question in questions)
-        recorded = _Recorder(wanted)
         with torch.inference_mode():
             found = self.model.generate(
                 tokens.to(self.model.device),
                 attention_mask=seen.to(self.model.device),
                 generation_config=self._settings(questions),
-                logits_processor=[recorded] if wanted else [],
             )
-        recorded.chosen(found)
-        return [
-            self._reply(question, answer, recorded.steps(row))
-            for row, (question, answer) in enumerate(zip(questions, found[:, width:].tolist(), strict=True))
-        ]
+        return list(map(self._reply, questions, found[:, width:].tolist()))
 
     def _settings(self, questions: Sequence[TextQuestion]) -> Any:
         sampling = questions[0].request.sampling
@@ -105,75 +93,19 @@ class TorchEngine:
             **random,
         )
 
-    def _reply(self, question: TextQuestion, answer: list[int], steps: Sequence[_Step]) -> Reply:
+    def _reply(self, question: TextQuestion, answer: list[int]) -> Reply:
         answer = answer[: question.limit]
         end = next((place for place, token in enumerate(answer) if token in self.ends), None)
         paid = answer if end is None else answer[: end + 1]
-        text = self.prompts.decode(answer[:end]).strip()
-        logprobs = None
-        if question.request.logprobs:
-            logprobs = read_logprobs({"logprobs": {"content": self._entries(paid, steps, question)}}, text)
         return Reply(
-            text=text,
+            text=self.prompts.decode(answer[:end]).strip(),
             finish="length" if end is None else "stop",
             usage=Usage(input_tokens=question.prompt.length, output_tokens=len(paid)),
-            logprobs=logprobs,
         )
-
-    def _entries(self, answer: Sequence[int], steps: Sequence[_Step], question: TextQuestion) -> list[dict[str, Any]]:
-        """Return the tokens of an answer as a server would list them."""
-        entries, before = [], ""
-        for place, (token, step) in enumerate(zip(answer, steps, strict=False)):
-            whole = self.prompts.decode(answer[: place + 1])
-            tops = dict(list(step.tops.items())[: question.request.logprobs])
-            shown = {other: self.prompts.decode([other]) for other in tops} | {token: whole[len(before) :]}
-            listed = [{"token": shown[other], "logprob": log} for other, log in tops.items()]
-            entries.append({"token": shown[token], "logprob": step.own, "top_logprobs": listed})
-            before = whole
-        return entries
-
-
-class _Step(NamedTuple):
-    own: float
-    tops: dict[int, float]
-
-
-class _Recorder:
-    """Keeps the likeliest tokens of each step of a generation, and the log-probability of the one that was chosen."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._last: torch.Tensor | None = None
-        self._tops: list[tuple[list[list[int]], list[list[float]]]] = []
-        self._own: list[list[float]] = []
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        self.chosen(input_ids)
-        self._last = scores.float().log_softmax(-1)
-        logs, tokens = self._last.topk(min(self._count, scores.shape[-1]))
-        self._tops.append((tokens.tolist(), logs.tolist()))
-        return scores
-
-    def chosen(self, tokens: torch.Tensor) -> None:
-        """Take the last column of tokens as the choice of the last step."""
-        if self._last is not None:
-            self._own.append(self._last.gather(1, tokens[:, -1:])[:, 0].tolist())
-
-    def steps(self, row: int) -> list[_Step]:
-        """Return the steps of one row."""
-        return [
-            _Step(own[row], dict(zip(tokens[row], logs[row], strict=True)))
-            for own, (tokens, logs) in zip(self._own, self._tops, strict=True)
-        ]
 
 
 def load_engine(folder: Path, device_name: str | None = None, dtype_name: str | None = None) -> TorchEngine:
-    """Return a loaded model.
-
-    Args:
-        folder: Its files.
-        device_name: Where it runs, such as `cpu`, `cuda` or `cuda:1`; None for the usual.
-        dtype_name: Its type of numbers; None for the usual.
+    """Return the model in a folder; None for the usual device and type of numbers.
 
     Raises:
         ConfigError: The files are damaged, need code of their own, or do not fit onto the device.
@@ -198,7 +130,7 @@ def load_engine(folder: Path, device_name: str | None = None, dtype_name: str | 
             "(PCS_DEVICE), or a server such as vLLM that splits it"
         ) from None
     except Exception as error:
-        raise ConfigError(f"the model in {folder} cannot be loaded: {_first_line(error)}") from error
+        raise ConfigError(f"the model in {folder} cannot be loaded: {first_line(error)}") from error
 
 
 def pick_device(wanted: str | None) -> torch.device:
@@ -211,7 +143,7 @@ def pick_device(wanted: str | None) -> torch.device:
         device = torch.device(wanted)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ConfigError(f"PCS_DEVICE is {wanted!r}, which cannot be used here: {_first_line(error)}") from None
+        raise ConfigError(f"PCS_DEVICE is {wanted!r}, which cannot be used here: {first_line(error)}") from None
     return device
 
 
@@ -238,7 +170,3 @@ def _quiet() -> Iterator[None]:
         library.setLevel(level)
         if bars:
             enable_progress_bar()
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__

@@ -25,7 +25,7 @@ PRONOUNS = {
     "their": "they",
 }  # fmt: skip
 _NO_ACTION = frozenset(("be", "have", "do", "get", "let", "make", "seem"))
-_NO_PREPOSITION = ("does", "undergoes", "owns", "left behind", "mentioned", "by", "of")
+_NO_PREPOSITION = ("does", "undergoes", "owns", "left behind", "by", "of")
 _SUBJECTS = ("nsubj", "csubj")
 _VERBS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 
@@ -38,7 +38,6 @@ def exchanged(source: Doc, text: Doc) -> str:
         _turned_round(before, after)
         or _other_doer(before, after, known)
         or _other_owner(before, after, known)
-        or _other_possession(before, after, known)
         or _other_place(before, after, known)
     )
 
@@ -52,7 +51,6 @@ def _persons(doc: Doc) -> set[str]:
 def read_facts(doc: Doc) -> Facts:
     """Return who does, undergoes and owns what, and which words follow which preposition."""
     facts: Facts = defaultdict(set)
-    facts["*", "mentioned"] = {lemma(token) for token in doc if token.tag_.startswith("NN")}
     for token in doc:
         if token.tag_ in _VERBS:
             _read_verb(token, facts)
@@ -143,20 +141,6 @@ def _other_owner(before: Facts, after: Facts, known: set[str]) -> str:
         if old[thing] & known and new[thing] & known and not old[thing] & new[thing]:
             return f'"{thing}" belongs to "{min(new[thing])}" now; keep to whom it belongs'
     return ""
-
-
-def _other_possession(before: Facts, after: Facts, known: set[str]) -> str:
-    """Complain when an owner now owns something else that the text mentions."""
-    for owner in sorted(known - set(PRONOUNS.values())):
-        had = {thing for (thing, place), fills in before.items() if place == "owns" and owner in fills}
-        has = {thing for (thing, place), fills in after.items() if place == "owns" and owner in fills}
-        if had and has and not had & has and has <= _mentioned(before) and had <= _mentioned(after):
-            return f'"{owner}" goes with "{min(has)}" now, no longer with "{min(had)}"; keep what belongs together'
-    return ""
-
-
-def _mentioned(facts: Facts) -> set[str]:
-    return facts["*", "mentioned"]
 
 
 def _other_place(before: Facts, after: Facts, known: set[str]) -> str:

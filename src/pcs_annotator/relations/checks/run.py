@@ -10,15 +10,14 @@ from types import MappingProxyType
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.chat import Message, Request, Sampling
 from pcs_annotator.core.variant import CheckResult, Expectation, Variant
-from pcs_annotator.relations.base import AskRewriter, Context, Need, Relation
+from pcs_annotator.relations.base import AskRewriter, Context, MadeOf, Relation
 from pcs_annotator.relations.checks.names import names
 from pcs_annotator.relations.checks.negation import listed_language, negation
 from pcs_annotator.relations.checks.reading import Check, Rewrite, without_typos
 from pcs_annotator.relations.checks.roles import in_order, roles
 from pcs_annotator.relations.checks.surface import certainty, language, length, numbers, unchanged
 from pcs_annotator.relations.language import may_be_english
-from pcs_annotator.relations.parse import Parser
-from pcs_annotator.relations.prepared import prepared
+from pcs_annotator.relations.parse import Parser, prepared
 from pcs_annotator.relations.rule import NotApplicable, SentenceRule, TextRule, as_variant, splice
 
 JUDGE_PROMPT = """You compare two texts. Do they mean the same: the same facts, the same people doing the same things, \
@@ -33,17 +32,10 @@ _LONGEST_REASON = 200
 
 async def judge(rewrite: Rewrite, ask: AskRewriter) -> CheckResult | None:
     """Return the model's verdict; None when its reply cannot be read."""
-    reply = await ask(judge_request(rewrite))
-    return read_judgement(reply.text)
-
-
-def judge_request(rewrite: Rewrite) -> Request:
-    """Return the request that asks about one rewrite."""
     texts = f"<first>\n{rewrite.source}\n</first>\n<second>\n{rewrite.text}\n</second>"
-    return Request(
-        messages=(Message("system", JUDGE_PROMPT), Message("user", texts)),
-        sampling=Sampling(temperature=0.0, max_tokens=60),
-    )
+    messages = (Message("system", JUDGE_PROMPT), Message("user", texts))
+    reply = await ask(Request(messages=messages, sampling=Sampling(temperature=0.0, max_tokens=60)))
+    return read_judgement(reply.text)
 
 
 def read_judgement(reply: str) -> CheckResult | None:
@@ -132,16 +124,6 @@ async def check_rewrite(
     return verdicts if verdict is None else (*verdicts, verdict)
 
 
-def verdicts(source: str, text: str, expects: Expectation, parser: Parser | None = None) -> tuple[CheckResult, ...]:
-    """Return the verdict of every check that needs no model, for synchronous code."""
-    rewrite = Rewrite(source, text, expects)
-    found = run_checks(rewrite)
-    if parser is None or not _all_passed(found) or not _worth_parsing(rewrite, parser):
-        return found
-    source_doc, text_doc = parser.parse_many(prepared(each).text for each in (source, text))
-    return _with_roles(found, replace(rewrite, source_doc=source_doc, text_doc=text_doc))
-
-
 def _all_passed(found: Sequence[CheckResult]) -> bool:
     return all(verdict.passed for verdict in found)
 
@@ -160,7 +142,7 @@ def _with_roles(found: tuple[CheckResult, ...], rewrite: Rewrite) -> tuple[Check
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedRelation:
+class CheckedRelation(MadeOf):
     """A relation under the name that the user wrote, with every rewrite checked.
 
     Attributes:
@@ -174,28 +156,14 @@ class CheckedRelation:
     judged: bool = False
 
     @property
-    def version(self) -> str:
-        """Version of the inner relation."""
-        return self.inner.version
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """What the inner relation requires."""
-        return self.inner.needs
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether the same text always gives the same rewrite."""
-        return self.inner.deterministic
+    def parts(self) -> tuple[Relation, ...]:
+        """The relation that rewrites."""
+        return (self.inner,)
 
     @property
     def expects(self) -> Expectation:
         """What its rewrites may do to a text."""
         return self.inner.expects
-
-    def calls(self, text: str) -> float:
-        """Return the calls of the first attempt; the number of second attempts is not known in advance."""
-        return self.inner.calls(text)
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the rewrite if it passes; a rejected one is tried once more, with the reason in the prompt."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pcs_annotator.relations.facts import inflect, is_title, lemma, readings, word_set
+from pcs_annotator.relations.facts import inflect, is_title, lemma, listed, readings, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -18,16 +18,8 @@ NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
 _PLAIN = re.compile(r"[A-Z](?:[^\W_]|[ ,$£€%&'’.-])*[.!]")
 _BROKEN = re.compile(r"\. ?\.| -|- | ['’]|['’] |[^\W\d]\.[A-Z][a-z]|\b[A-Z]\.?\s?\.$")
 _SHOUTED = re.compile(r"\b[A-Z]{4,}\b")
-# The same for a part of a sentence.
-_PLAIN_PART = re.compile(r"(?:[^\W_]|[ $£€%&'’.-])+")
 _ENDS = re.compile(r"[.!?][\"'”’)]*\s*\Z|\A\s*\Z|\n\s*\Z")
-# Words whose number their form does not show, and parts of a whole, which take theirs from it.
-_NO_SURE_NUMBER = word_set(
-    """
-    news series species means headquarters data media majority minority number lot lots rest half handful dozen dozens
-    couple pair percent percentage portion range variety third quarter team staff crew committee family none police
-    """
-)
+_NO_SURE_NUMBER = listed("sentence", "no_sure_number")
 _PLURAL = word_set("people men women children they we these those")
 
 
@@ -46,11 +38,6 @@ def why_not_whole(sentence: Span) -> str:
         return "part of a sentence"
     shouted = any(readings(word.lower()) for word in _SHOUTED.findall(text))
     return "a title or capitals" if shouted or is_title(text) else ""
-
-
-def is_plain(text: str) -> bool:
-    """Return whether a part of a sentence is plain words, without commas, quotations, brackets, dashes and tags."""
-    return _PLAIN_PART.fullmatch(text) is not None and _BROKEN.search(text) is None
 
 
 def finite_of(verb: Token) -> Token | None:

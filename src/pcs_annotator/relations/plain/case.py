@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.facts import LOUD, SMALL
+from pcs_annotator.relations.facts import LOUD, SMALL, kept_as_they_are
 from pcs_annotator.relations.language import NO_CASE, known_language
-from pcs_annotator.relations.plain.kept import kept_as_they_are
 from pcs_annotator.relations.rule import NotApplicable, Replacement, splice, text_rule
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’`][^\W\d_]+)*")

@@ -1,11 +1,10 @@
-"""`do not` and `don't`: a text with contractions gets them written out, any other text gets some."""
+"""`do not` for `don't`: contractions are written out, where it is clear what they stand for."""
 
 from __future__ import annotations
 
 import re
 
-from pcs_annotator.relations.facts import word_set
-from pcs_annotator.relations.plain.auxiliary import what_d_means, what_s_means
+from pcs_annotator.relations.facts import listed, word_set
 from pcs_annotator.relations.rule import NotApplicable, text_rule
 
 # The part before the apostrophe, and the part after it.
@@ -31,15 +30,11 @@ _NEXT_IS_UPPER = re.compile(r"\s+[A-Z]{2}")
 _SENTENCE_END = re.compile(r"[.!?…\n]")
 
 
-@text_rule("rule:contraction")
+@text_rule("rule:contraction", version="2")
 def contraction(text: str) -> str | NotApplicable:
-    """Return the text with its contractions written out or, if it has none, with some added."""
-    if "'" in text or "’" in text:
-        written_out = expand(text)
-        if written_out != text:
-            return written_out
-    contracted = contract(text)
-    return NotApplicable("nothing to contract or to write out") if contracted == text else contracted
+    """Return the text with its contractions written out."""
+    written_out = expand(text) if "'" in text or "’" in text else text
+    return NotApplicable("no contraction to write out") if written_out == text else written_out
 
 
 def expand(text: str) -> str:
@@ -122,113 +117,86 @@ def _same_case(like: str, word: str) -> str:
     return word.capitalize() if like[0].isupper() else word
 
 
-_NOT = re.compile(
-    r"\b(?<![\w'’@#-])(?:(?P<verb>is|are|was|were|do|does|did|has|have|had|would|could|should|will|can) "
-    r"|(?P<glued>can))"
-    r"(?P<not>not)\b(?![-'’])(?P<next>\s+\w+)?",
-    re.IGNORECASE,
+# Of a contracted word, only the part before the contraction counts.
+_NEXT_WORD = re.compile(
+    r"\s+[\"“'‘(]*(?:([A-Za-z]+?(?:-[A-Za-z]+)*)(?:[nN]?['’][A-Za-z]+)*(?![A-Za-z'’-])|([$£€#]?\d))"
 )
-# `not` belongs to the words after it, or is adjacent by chance: "has not one but two", "all to do not to laugh".
-_KEEPS_NOT = word_set("only to one just merely simply because so as least you i he she we they it a an the two")
-_KEEPS_NOT_AFTER_BE = word_set("only one so because i you he she we they")
-_CONTRACTED_QUESTION_WORDS = word_set("why how whether or")
 
-_SUBJECT = re.compile(
-    r"\b(?<![\w'’@#&-])(?P<subject>i|you|he|she|it|we|they|there) (?P<verb>am|are|is|will|have|would) (?P<next>[a-z]+)"
-    r"(?= (?!(?:when|if|and|but|or|until|unless|because|as|than|there|here)\b)[\w$\"“])",
-    re.IGNORECASE,
-)
-_ENDING_OF = {"am": "m", "are": "re", "is": "s", "will": "ll", "have": "ve", "would": "d"}
-_VERBS = {
-    "i": word_set("am will have would"),
-    **dict.fromkeys(("you", "we", "they"), word_set("are will have would")),
-    **dict.fromkeys(("he", "she", "it"), word_set("is will")),
-    "there": word_set("is"),
-}
-# Looking up whole words in a set is much faster than the regular expression.
-_CONTRACTED_SUBJECTS = frozenset(
-    before + subject
-    for before in ("", *"\"“‘'(")
-    for word in _VERBS
-    for subject in (word, word.capitalize(), word.upper())
-)
-_AFTER_BE = word_set("not a an the going very too just also still")
-_NOT_ING = word_set("nothing something anything everything king ring during bring")
-_AFTER = {
-    "have": word_set("been never always already seen done gone had"),
-    "would": word_set("like love be rather never prefer"),
-    "will": word_set(
-        "be have never always also continue get see make take need do go find know win lose give come keep work meet "
-        "remain become face receive"
-    ),
-}
-# A subject after one of these begins a clause, so its verb does not end a comparison or a question.
-_CLAUSE_OPENERS = word_set("but and because if that said says say think believe while although though when so")
-_WORD_BEFORE = re.compile(r"(\w+)\s$")
-_BREAK_BEFORE = frozenset('.!?:;,"“‘(\n—–-…')
+_ADVERBS = listed("auxiliary", "adverbs")
+_PARTICIPLES = listed("auxiliary", "participles")
+_BOTH = listed("auxiliary", "both")
+_HAS_ONLY = listed("auxiliary", "has_only")
+_NOT_PAST = listed("auxiliary", "not_past")
+_BASES = listed("auxiliary", "bases")
+_OTHERS_IN_EN = listed("auxiliary", "others_in_en")
+_AFTER_WHO = listed("auxiliary", "after_who")
+_PRONOUNS = word_set("i you he she it we they this that")
+_D_SUBJECTS = word_set("i you he she we they it there who")
+_S_SUBJECTS = word_set("he she it that this there here who what where how")
+_QUESTION = word_set("what where how")
+_NOT_AFTER_S = word_set("own and or but if of")
 
 
-def contract(text: str) -> str:
-    """Return the text with contractions, in the style of its quotation marks.
+def what_s_means(subject: str, following: str) -> str:
+    """Return `is`, `has` or `us` for the `'s` after a lower-case subject; empty when unclear.
 
-    >>> contract("They are going home, and it is not far.")
-    "They're going home, and it isn't far."
+    >>> what_s_means("it", " been raining"), what_s_means("it", " raining"), what_s_means("it", " finished")
+    ('has', 'is', '')
     """
-    mark = "’" if "’" in text or "“" in text or "”" in text else "'"
-    shouted = text.isupper()
-    if "not" in text or "Not" in text or "NOT" in text:
-        text = _NOT.sub(lambda match: _with_not(match, mark, shouted), text)
-    if _CONTRACTED_SUBJECTS.isdisjoint(text.split()):
-        return text
-    return _SUBJECT.sub(lambda match: _with_subject(match, mark, shouted), text)
+    words = next_words(following)
+    if subject == "let":
+        return "us" if words else ""
+    if subject not in _S_SUBJECTS or not words or words[0] in _NOT_AFTER_S:
+        return ""
+    telling = after_adverbs(words)
+    if telling in _HAS_ONLY:
+        return "has"
+    if not telling or _may_be_participle(telling) or (subject in _QUESTION and words[0] in _PRONOUNS):
+        return ""
+    doubtful = subject == "who" and telling not in _AFTER_WHO and not telling.endswith("ing")
+    return "" if doubtful else "is"
 
 
-def _with_not(match: re.Match[str], mark: str, shouted: bool) -> str:
-    verb, negation, following = match["verb"] or match["glued"], match["not"], match["next"] or ""
-    # NOT in capitals is emphatic, and a contraction would lose that.
-    if negation.isupper() and not shouted:
-        return match[0]
-    lower, next_word = verb.lower(), following.strip().lower()
-    if next_word in (_KEEPS_NOT_AFTER_BE if lower in _BE else _KEEPS_NOT) or _is_set_apart(match):
-        return match[0]
-    stem = "wo" if lower == "will" else "ca" if lower == "can" else lower
-    ending = f"n{mark}t"
-    if shouted:
-        return stem.upper() + ending.upper() + following
-    return (stem.capitalize() if verb[0].isupper() else stem) + ending + following
+def what_d_means(subject: str, following: str) -> str:
+    """Return `had` or `would` for the `'d` after a lower-case subject; empty when unclear.
+
+    >>> what_d_means("she", " never seen it"), what_d_means("she", " like it"), what_d_means("she", " put it")
+    ('had', 'would', '')
+    """
+    words = next_words(following)
+    if subject not in _D_SUBJECTS or not words:
+        return ""
+    telling = after_adverbs(words)
+    if telling == "better":
+        return "had" if words[0] == "better" else ""
+    if telling in _BASES:
+        return "would"
+    if telling in _BOTH or telling in _NOT_PAST:
+        return ""
+    return "had" if telling in _PARTICIPLES or telling.endswith("ed") else ""
 
 
-def _is_set_apart(match: re.Match[str]) -> bool:
-    """Return whether the verb and `not` belong to different phrases, as in `whether it is or is not`."""
-    before = _WORD_BEFORE.search(match.string, max(0, match.start() - 20), match.start())
-    if before is not None and before[1].lower() in _CONTRACTED_QUESTION_WORDS:
+def next_words(following: str) -> list[str]:
+    """Return up to four words that follow without a break, in lower case."""
+    words: list[str] = []
+    position = 0
+    while len(words) < 4 and (match := _NEXT_WORD.match(following, position)):
+        words.append((match[1] or match[2]).lower())
+        position = match.end()
+    return words
+
+
+def after_adverbs(words: list[str]) -> str:
+    """Return the first word that is not an adverb; empty when there is none."""
+    for word in words:
+        if word not in _ADVERBS and not (word.endswith("ly") and len(word) > 5):
+            return word
+    return ""
+
+
+def _may_be_participle(word: str) -> bool:
+    if word in _PARTICIPLES:
         return True
-    return not match["next"] and match.string[match.end() : match.end() + 1] in (",", ":", ";", "—", "–")
-
-
-def _with_subject(match: re.Match[str], mark: str, shouted: bool) -> str:
-    subject, verb, following = match["subject"], match["verb"], match["next"]
-    lower, next_word = verb.lower(), following.lower()
-    if lower not in _VERBS[subject.lower()] or (verb.isupper() and not shouted) or not _opens_clause(match):
-        return match[0]
-    if not _fits(subject.lower(), lower, next_word):
-        return match[0]
-    ending = _ENDING_OF[lower].upper() if shouted else _ENDING_OF[lower]
-    return f"{subject}{mark}{ending} {following}"
-
-
-def _fits(subject: str, verb: str, next_word: str) -> bool:
-    if subject == "there":
-        return next_word in ("a", "an", "no", "nothing")
-    if verb in _AFTER:
-        return next_word in _AFTER[verb]
-    return next_word in _AFTER_BE or (next_word.endswith("ing") and len(next_word) > 4 and next_word not in _NOT_ING)
-
-
-def _opens_clause(match: re.Match[str]) -> bool:
-    start = match.start()
-    head = match.string[max(0, start - 20) : start]
-    if not head.strip() or head.rstrip(" ")[-1] in _BREAK_BEFORE:
-        return True
-    before = _WORD_BEFORE.search(head)
-    return before is not None and before[1].lower() in _CLAUSE_OPENERS
+    if word.endswith("ed"):
+        return word not in _NOT_PAST
+    return word.endswith("en") and word not in _OTHERS_IN_EN

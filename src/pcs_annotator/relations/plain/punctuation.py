@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 
-from pcs_annotator.relations.facts import word_set
+from pcs_annotator.relations.facts import is_address, word_set
 from pcs_annotator.relations.language import known_language
-from pcs_annotator.relations.plain.kept import is_address
 from pcs_annotator.relations.rule import NotApplicable, text_rule
 
 _TO_STRAIGHT = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "„": '"', "«": '"', "»": '"'})

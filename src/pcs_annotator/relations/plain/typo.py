@@ -6,9 +6,8 @@ import re
 from hashlib import blake2b
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.facts import word_set
+from pcs_annotator.relations.facts import kept_as_they_are, listed
 from pcs_annotator.relations.language import NO_TYPOS
-from pcs_annotator.relations.plain.kept import kept_as_they_are
 from pcs_annotator.relations.rule import NotApplicable, Replacement, splice, text_rule
 
 WORDS_PER_TYPO = 8
@@ -23,44 +22,7 @@ _ANY_LETTER = re.compile(rf"[{_LETTER}]", re.IGNORECASE)
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 # Names have capitals, and a letter that is repeated on purpose ("sooo") hides a typo.
 _MAY_CHANGE = re.compile(rf"(?!.*(.)\1\1)[{_LETTER}]{{{_SHORTEST},}}")
-_NEGATIONS = word_set(
-    "never none nothing neither nowhere nobody without hardly barely scarcely cannot nope dont cant wont isnt arent "
-    "wasnt nicht niemals kein keine keinen keinem keiner nichts niemand ohne weder nunca nada nadie ningún ninguno "
-    "ninguna jamás tampoco ninguém nenhum nenhuma jamais rien personne aucun aucune sans niente nulla nessuno nessuna "
-    "senza niet nooit geen niets zonder inte aldrig ingen inget inga ingenting utan nigdy nikt żaden żadna değil "
-    "hiçbir никогда ничего никто нельзя нисколько ніколи нічого ніхто немає nikdy nikdo nelze ikke aldri uden uten "
-    "ليست ليسوا بدون ποτέ τίποτα κανείς χωρίς"
-)
-# Words that a typo would make of other words: "scared" must not become "sacred" and, in German, "dienen" not "deinen".
-_OTHER_WORDS = word_set(
-    "alarmed alarming alarms aliens alines allying ample angels angles barely barked barking barley barns beats "
-    "belated belted bests betas bleated blots bolts bowls braked braking brans brunt bugle bugles bulge bulges burnt "
-    "calms carped carping carps carted carting carts carve carved carves carving carvings casual casually causal "
-    "causally clams clods clots coals codes coeds colas colds colts compiled compiles complaint compliant complied "
-    "complies composted composting concerted concreted confer confers corner corners cornet corny corps corpses craps "
-    "crated crating crave craved craves craving cravings creeps crepes crony crops crust curst dairies dairy debts "
-    "defected defecting defection dented denting denture dentures diaries diary direr direst dissed dissing drier "
-    "driest facts faint farmed farmer farmers farming farts feats fetch fetches field fiend filed files fined fired "
-    "fires flied flies flying forbear forge forged forger forgers forges forging forgo forgoing forgone forms forth "
-    "framed framer framers framing fried fries froth frying gambled gambling garbs garter garters gentle gilded "
-    "gilding girds glided gliding goals grabs grater graters grids gusty gutsy handcraft hardness harms humanly hymns "
-    "implement implements indicted indicting infarction infarctions infraction infractions insulted insulting lairs "
-    "liars liens lightning lines lions loins manger mangers mantels mantles marital martial meets metes minted minting "
-    "minuets minutes missed misses missing moons navies ordnance outlying overlying parted parties parting party "
-    "patios perfect perfects piled piles plants plied plies pluses plying poplar posted posting posts predicted "
-    "predicting prediction predictions predictive prefect prefects prying pulses rails realty rectal relying replying "
-    "rests retired retires retried retries revved revving rogue rogues rotted rotting rouge rouges runway runways "
-    "sacred salted salting salts salvation salve salved satin satins scared shred shrieks shrikes signed signer "
-    "signers signing signs silts silver silvers singed singer singers singing sings sites slated slating slats slave "
-    "slaved slaves slaving slits sliver slivers soles spilt split spring spying stain stained staining stains sties "
-    "string surly taxiing tents thickest throned through tiers tilted tilting timbers tired tires titled titling toady "
-    "today torts torus tours trail trailed trailing trails traps trial trialed trials tried tries trios trots "
-    "underlying unformed unite united unites untie untied unties waiver warps wavier wholly wield wraps bleiben "
-    "blieben bleibt bliebt deine deinen deiner diene dienen diener leiben lieben leibt liebt leiden lieden leihen "
-    "liehen meiden mieden preisen priesen reiben rieben reiten rieten scheiden schieden schreiben schrieben schreibt "
-    "schriebt steigen stiegen steigt stiegt treiben trieben verleihen verliehen verzeihen verziehen weisen wiesen "
-    "zeihen ziehen zeiht zieht"
-)
+_NEGATIONS, _OTHER_WORDS = listed("typo", "negations"), listed("typo", "other_words")
 _VOWELS = frozenset("aeiou")
 _NEVER_DOUBLED = frozenset("ahijkquvwxy")
 

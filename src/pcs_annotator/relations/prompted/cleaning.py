@@ -83,14 +83,13 @@ _NOT_APPLICABLE = re.compile(r"\W*(?:not[ _-]applicable|n/a)\s*(?:\Z|[.:;,!()\n*
 _LONGEST_BESIDE = 4000  # what is far longer than the text is no rewrite, and comparing it would take long
 
 
-def read_versions(reply: str, source: str, *, least: float = LEAST, translated: bool = False) -> list[str] | Refused:
+def read_versions(reply: str, source: str, least: float = LEAST) -> list[str] | Refused:
     r"""Return the rewrites that a reply offers, in its order, or why there is none.
 
     Args:
         reply: What the model wrote.
         source: The text to rewrite.
         least: How much a rewrite has in common with the source at least, from 0 to 1.
-        translated: Whether the rewrite is in another language, so that only lengths can be compared.
 
     >>> read_versions('Sure! Here is the new text:\n\n"The man was bitten by the dog."', "The dog bit the man.")
     ['The man was bitten by the dog.']
@@ -102,7 +101,7 @@ def read_versions(reply: str, source: str, *, least: float = LEAST, translated: 
     if said == source:
         return [source]
     said = said[: _LONGEST_BESIDE + 4 * len(source)]
-    about = SourceText(source, translated)
+    about = SourceText(source)
     turns = structure.own_turns(said, source)
     refusals = (_refusal(turn, source) for turn in turns)
     refused = next((refusal for refusal in refusals if refusal), None) if turns else Refused(NOTHING_WRITTEN)
@@ -116,8 +115,6 @@ def read_versions(reply: str, source: str, *, least: float = LEAST, translated: 
         return refused
     alike = [version for version in versions if about.may_be(version, least)]
     whole = [version for version in alike if not about.is_cut(version)]
-    if translated:
-        whole.sort(key=about.likeness, reverse=True)
     return whole or Refused(CUT_OFF if alike else NO_REWRITE, text=versions[0])
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from pcs_annotator.relations.language import other_language
-
 DOUBLE_QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
 WORD = re.compile(r"\w+")
 AROUND = " .!?…\"'“”‘’"
@@ -25,14 +23,13 @@ _GOES_ON = frozenset(_HANGING.split())
 class SourceText:
     """The text to rewrite, to compare parts of a reply with."""
 
-    def __init__(self, text: str, translated: bool) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
         self.sentences = len(SENTENCE.split(text))
         self.lines = sum(1 for line in text.splitlines() if line.strip())
         self.colons = len(COLON.findall(text))
         self.has_quotes = any(mark in text for mark in DOUBLE_QUOTES)
         self._words = WORD.findall(text.casefold())
-        self._translated = translated
         self._length = 1 if NO_SPACES.search(text) else 3
         self._grams = self.grams(text)
 
@@ -43,22 +40,17 @@ class SourceText:
 
     def covers(self, text: str) -> float:
         """Return how much of the source is in a text."""
-        if self._translated:
-            return min(1.0, len(text) / max(1, len(self.text)))
         return len(self.grams(text) & self._grams) / max(1, len(self._grams))
 
     def likeness(self, text: str) -> float:
         """Return how much the shorter of source and text has in common with the longer."""
         grams = self.grams(text)
-        if self._translated:
-            lengths = sorted((len(text), len(self.text)))
-            return lengths[0] / max(1, lengths[1]) if other_language(self.text, text) else 0.0
         # A single word says nothing: it may well be in both.
         return len(grams & self._grams) / max(1, min(max(len(grams), _A_FEW), len(self._grams)))
 
     def may_be(self, text: str, least: float) -> bool:
         """Return whether a text has enough in common with the source to be a rewrite; few words may all change."""
-        return self._translated or len(self._grams) < _FEW_GRAMS or self.likeness(text) >= least
+        return len(self._grams) < _FEW_GRAMS or self.likeness(text) >= least
 
     def is_same(self, text: str) -> bool:
         """Return whether a text is the source, but for marks around it."""
@@ -67,7 +59,7 @@ class SourceText:
     def is_cut(self, text: str) -> bool:
         """Return whether a text breaks off in the middle of a sentence."""
         words = WORD.findall(text.casefold())
-        if self._translated or not words or not self._words or _ENDS.search(text):
+        if not words or not self._words or _ENDS.search(text):
             return False
         last, known = words[-1], set(words)
         if not _ENDS.search(self.text):

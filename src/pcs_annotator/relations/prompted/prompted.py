@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b
 from importlib.resources import files
 from itertools import count
@@ -29,8 +28,6 @@ from pcs_annotator.relations.prompted.cleaning import (
 )
 
 PLACE = "{text}"
-THEN = "=== then"
-LANGUAGE = "{language}"
 _LONGEST_HINT = 300
 # English needs a quarter of a token per byte; other languages need a little more.
 _TOKENS_PER_BYTE = 0.3
@@ -51,10 +48,7 @@ class PromptedRelation:
             a separate message.
         version: Changes with the prompt.
         expects: What its rewrites may do to a text.
-        then: Prompts for further steps, each applied to the result of the one before.
-        foreign: All prompts for a text that is known not to be English, if they differ; `{language}` in them is
-            replaced by its name.
-        keeps_language: Whether the prompt of such a text also names the language to write in.
+        keeps_language: Whether the prompt of a text that is known not to be English names the language to write in.
         longest_window: Maximum number of characters that are rewritten at a time.
         keeps_words: Whether most words of a text stay, so that a reply with few of them is no rewrite.
     """
@@ -63,8 +57,6 @@ class PromptedRelation:
     prompt: str
     version: str = "1"
     expects: Expectation = field(default_factory=Expectation)
-    then: tuple[str, ...] = ()
-    foreign: tuple[str, ...] = ()
     keeps_language: bool = False
     longest_window: int = windows.LONGEST_WINDOW
     keeps_words: bool = False
@@ -72,50 +64,40 @@ class PromptedRelation:
     deterministic: ClassVar[bool] = False
 
     def calls(self, text: str) -> float:
-        """Return one call per window and prompt."""
-        return float(windows.count_windows(text, self.longest_window) * (1 + len(self.then)))
+        """Return one call per window."""
+        return float(windows.count_windows(text, self.longest_window))
 
     async def rewrite(self, text: str, context: Context) -> Variant:
-        """Return what the model wrote, unless that is empty, unchanged, a refusal or cut off."""
-        ask = rewriter_of(context, self.name)
+        """Return what the model wrote, unless that is empty, unchanged, a refusal or cut off.
 
-        async def window(number: int, piece: str) -> str | Refused:
-            return await self.rewrite_window(piece, ask, context.hint)
-
-        return await windows.rewrite_in_windows(self.name, text, self.longest_window, window)
+        Raises:
+            ConfigError: There is no model that rewrites.
+        """
+        if context.ask is None:
+            raise ConfigError(f"relation {self.name!r} needs a model that rewrites: name one as rewriter")
+        rewrite = partial(self.rewrite_window, ask=context.ask, hint=context.hint)
+        return await windows.rewrite_in_windows(self.name, text, self.longest_window, rewrite)
 
     async def rewrite_window(self, text: str, ask: AskRewriter, hint: str = "") -> str | Refused:
         """Return the rewrite of one window."""
-        new = text
-        language = foreign_name(text)
-        prompts = (self.prompt, *self.then)
-        if language and self.foreign:
-            prompts = tuple(prompt.replace(LANGUAGE, language) for prompt in self.foreign)
-        for prompt in prompts:
-            reply = await ask(self._request(prompt, new, hint))
-            result = self._read(reply, new, prompt, translated=len(prompts) > 1)
-            if isinstance(result, Refused):
-                return result
-            new = result
-        return windows.unless_unchanged(new, text)
-
-    def _request(self, prompt: str, text: str, hint: str) -> Request:
-        sampling = Sampling(temperature=0.0, max_tokens=room_for(text, [self.expects]))
         language = foreign_name(text) if self.keeps_language else ""
-        return Request(messages=messages_for(prompt, text, hint, language), sampling=sampling)
+        sampling = Sampling(temperature=0.0, max_tokens=room_for(text, self.expects))
+        reply = await ask(Request(messages=messages_for(self.prompt, text, hint, language), sampling=sampling))
+        new = self._read(reply, text)
+        return new if isinstance(new, Refused) else windows.unless_unchanged(new, text)
 
-    def _read(self, reply: Reply, text: str, prompt: str, *, translated: bool) -> str | Refused:
+    def _read(self, reply: Reply, text: str) -> str | Refused:
         """Return the rewrite in a reply, or why there is none; of several, the first that passes the checks."""
         if reply.finish == "filter":
             return Refused(NOTHING_WRITTEN)
         least = MOST_WORDS if self.keeps_words else LEAST
-        versions = read_versions(reply.text, text, least=least, translated=translated)
+        versions = read_versions(reply.text, text, least=least)
         if reply.finish == "length" and reply.text.strip():
             return Refused(CUT_OFF, text=versions.text if isinstance(versions, Refused) else versions[0])
         if isinstance(versions, Refused):
             return versions
-        if text.strip() not in prompt:  # an example from the prompt is a rewrite of another text
-            versions = [new for new in versions if new not in prompt or len(new) < _SHORTEST_EXAMPLE]
+        if text.strip() not in self.prompt:  # an example from the prompt is a rewrite of another text
+            versions = [new for new in versions if new not in self.prompt or len(new) < _SHORTEST_EXAMPLE]
         if not versions:
             return Refused(NO_REWRITE)
         return next((new for new in versions if passes(Rewrite(text, new, self.expects))), versions[0])
@@ -127,19 +109,14 @@ def foreign_name(text: str) -> str:
     return "" if language == "en" else NAMES.get(language, "")
 
 
-def in_its_language(language: str) -> str:
-    """Return the sentences that name the language to write in; empty if it has no name."""
-    if not language:
-        return ""
-    return (
-        f"\n\nThe text is in {language}. Write the new version in {language} and do not translate it: examples are in "
-        "English only to show what is meant."
-    )
-
-
 def messages_for(prompt: str, text: str, hint: str = "", language: str = "") -> tuple[Message, ...]:
     """Return the messages that ask for one rewrite; the same text always gives the same messages."""
-    rules = prompt_file("_answer").parts[0] + in_its_language(language)
+    rules = prompt_file("_answer").prompt
+    if language:
+        rules += (
+            f"\n\nThe text is in {language}. Write the new version in {language} and do not translate it: examples are "
+            "in English only to show what is meant."
+        )
     why = hinted(hint)
     if PLACE in prompt:
         # Only `{text}` is filled in: other braces in a prompt or a text have no meaning.
@@ -163,45 +140,28 @@ def hinted(hint: str) -> str:
     return f"An earlier attempt was not accepted: {words}. Avoid that this time.\n\n" if words else ""
 
 
-def room_for(text: str, expected: Iterable[Expectation]) -> int:
-    """Return how many tokens the longest acceptable rewrites may need."""
+def room_for(text: str, expects: Expectation) -> int:
+    """Return how many tokens the longest acceptable rewrite may need."""
     bytes_of_text = sendable(text).encode()
     # Two bytes per character and more: a script for which many models have few tokens.
     rare = len(bytes_of_text) > _BYTES_PER_RARE * len(text)
     size = len(bytes_of_text) * (_TOKENS_PER_RARE_BYTE if rare else _TOKENS_PER_BYTE)
-    return _TOKENS_AT_LEAST + sum(int(size * max(1.0, expects.longest)) for expects in expected)
-
-
-def rewriter_of(context: Context, relation: str) -> AskRewriter:
-    """Return the function that calls the rewriter.
-
-    Raises:
-        ConfigError: There is no rewriter.
-    """
-    if context.ask is None:
-        raise ConfigError(f"relation {relation!r} needs a model that rewrites: name one as rewriter")
-    return context.ask
+    return _TOKENS_AT_LEAST + int(size * max(1.0, expects.longest))
 
 
 class PromptFile(NamedTuple):
-    """A prompt file of the package.
-
-    Attributes:
-        version: From the first line.
-        parts: The prompts, one per step.
-    """
+    """A prompt file of the package: its first line has the version."""
 
     version: str
-    parts: tuple[str, ...]
+    prompt: str
 
 
 @cache
 def prompt_file(name: str) -> PromptFile:
     """Return a prompt of the package."""
-    content = files("pcs_annotator.relations.prompted").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+    content = files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
     front, _, body = content.partition("\n")
-    version = front.removeprefix("version:").strip()
-    return PromptFile(version, tuple(part.strip() for part in body.split(THEN)))
+    return PromptFile(front.removeprefix("version:").strip(), body.strip())
 
 
 _BUILT_IN = {
@@ -209,7 +169,6 @@ _BUILT_IN = {
     "double-negation": Expectation(negations="doubled", longest=2.5),
     "synonym": Expectation(),
     "paraphrase": Expectation(reorders=True, shortest=0.5, renumbers=True),
-    "back-translation": Expectation(reorders=True, shortest=0.5, renumbers=True),
     "expansion": Expectation(shortest=0.9, longest=2.5),
     "register": Expectation(reorders=True, shortest=0.5, longest=2.0),
     "noise": Expectation(shortest=0.85, longest=1.15, misspells=True),
@@ -222,18 +181,13 @@ _KEEP_WORDS = ("voice", "double-negation", "synonym", "expansion", "noise")
 @cache
 def built_in(name: str) -> PromptedRelation:
     """Return a built-in relation; `voice` means `llm:voice`."""
-    prompt, rules = prompt_file(name), prompt_file("_answer")
-    version = f"{prompt.version}.{rules.version}"
-    first, *then = prompt.parts
-    foreign = prompt_file(f"_{name}_foreign").parts if then else ()
+    (version, prompt), rules = prompt_file(name), prompt_file("_answer")
     return PromptedRelation(
         f"llm:{name}",
-        first,
-        version,
+        prompt,
+        f"{version}.{rules.version}",
         _BUILT_IN[name],
-        tuple(then),
-        foreign,
-        keeps_language=not then,
+        keeps_language=True,
         keeps_words=name in _KEEP_WORDS,
     )
 

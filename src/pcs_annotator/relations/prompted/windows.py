@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.variant import Variant
+from pcs_annotator.relations.facts import listed
 from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, NO_REWRITE, Refused
 
 LONGEST_WINDOW = 1500
 
-RewriteWindow = Callable[[int, str], Awaitable["str | Refused"]]
-"""Takes a window's number and text; returns its rewrite, or why there is none."""
+RewriteWindow = Callable[[str], Awaitable["str | Refused"]]
+"""Returns the rewrite of a window, or why there is none."""
 
 # A stop with closing marks and whitespace after it; a stop in scripts without spaces; or the end of a line.
 _BOUNDARY = re.compile(
@@ -25,12 +27,7 @@ _BOUNDARY = re.compile(
 _LAST_WORD = re.compile(r"[\w.'’-]{1,24}$")
 _LOWER = re.compile(r"[\"'“‘«(\[]{0,3}[a-zà-öø-ÿ]")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]$")
-_SHORTENED = (
-    "mr mrs ms dr prof rev hon gov sen rep gen col lt sgt capt cmdr maj adm sr jr st mt ft no nos vs v inc ltd co corp "
-    "dept est fig figs vol pp ed eds al etc approx jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed "
-    "thu thur thurs fri sat sun ave blvd rd univ assn bros pres supt atty messrs mme mlle"
-)
-_ABBREVIATIONS = frozenset(_SHORTENED.split())
+_ABBREVIATIONS = listed("marks", "abbreviations")
 _URL = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+")
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -74,10 +71,8 @@ def cut_windows(text: str, longest: int = LONGEST_WINDOW) -> Windows:
     texts: list[str] = []
     gaps = [text[:start]]
     stops = [*_stops(text, start, end), end]
-    place = 0
     while start < end:
-        place = _first_after(stops, place, start)
-        piece = text[start : _furthest(text, stops, start, place, longest)].rstrip()
+        piece = text[start : _furthest(text, stops, start, longest)].rstrip()
         done = start + len(piece)
         start = done
         while start < end and text[start].isspace():
@@ -106,7 +101,7 @@ async def rewrite_in_windows(relation: str, text: str, longest: int, rewrite: Re
     refused or cut off, there is no rewrite at all: half a rewrite must not pass for a whole one.
     """
     windows = cut_windows(text, longest)
-    results = await gather_all(rewrite(number, piece) for number, piece in enumerate(windows.texts) if has_words(piece))
+    results = await gather_all(rewrite(piece) for piece in windows.texts if has_words(piece))
     asked = iter(results)
     outcomes = [next(asked) if has_words(piece) else _NO_WORDS for piece in windows.texts]
     failed = next((outcome for outcome in outcomes if isinstance(outcome, Refused) and outcome.fails), None)
@@ -153,21 +148,12 @@ def _goes_on(text: str, found: re.Match[str]) -> bool:
     return word[0].lower() in _ABBREVIATIONS or _INITIALS.fullmatch(word[0]) is not None
 
 
-def _first_after(stops: Sequence[int], place: int, start: int) -> int:
-    while stops[place] <= start:
-        place += 1
-    return place
-
-
-def _furthest(text: str, stops: Sequence[int], start: int, place: int, longest: int) -> int:
+def _furthest(text: str, stops: Sequence[int], start: int, longest: int) -> int:
     """Return where a piece that begins at `start` ends."""
     limit = start + longest
     if stops[-1] <= limit:
         return stops[-1]
-    fitting = []
-    while stops[place] <= limit:
-        fitting.append(stops[place])
-        place += 1
+    fitting = stops[bisect_right(stops, start) : bisect_right(stops, limit)]
     if not fitting:
         return _at_blank(text, start, limit)
     paragraphs = (stop for stop in reversed(fitting) if "\n" in text[stop : stop + 2])

@@ -1,4 +1,4 @@
-"""The question in other words: the user's own, a template around the instruction, or words that a model wrote."""
+"""The question put otherwise: in the user's words, a template's or a model's, or in one message instead of two."""
 
 from __future__ import annotations
 
@@ -79,21 +79,27 @@ class WrittenWording(Unchanged):
         return replace(question, task=replace(question.task, instruction=written))
 
 
+@dataclass(frozen=True, slots=True)
+class Layout(Unchanged):
+    """Instructions and text in one user message, without a system message."""
+
+    name: str = "layout"
+
+    def rephrase(self, question: Phrasing) -> Phrasing:
+        """Return the question as one message."""
+        return replace(question, one_message=True)
+
+
 async def write_wording(task: Task, ask: AskRewriter) -> str:
     """Return the task's instruction in a model's words; a rejected one is tried once more, with the reason.
 
     Raises:
         ConfigError: Neither attempt can be used.
     """
-    prompt = prompt_file("_wording")
+    version, prompt = prompt_file("_wording")
     listed = "\n".join(f"- {label}" for label in task.labels)
-    relation = PromptedRelation(
-        "llm:wording",
-        f"{prompt.parts[0]}\n\nThe labels:\n{listed}",
-        prompt.version,
-        _WRITTEN,
-        keeps_language=True,
-    )
+    asked = f"{prompt}\n\nThe labels:\n{listed}"
+    relation = PromptedRelation("llm:wording", asked, version, _WRITTEN, keeps_language=True)
     complaint = ""
     for _ in range(2):
         written = await relation.rewrite_window(task.instruction, ask, complaint)
@@ -136,3 +142,4 @@ def _named(labels: Sequence[str], text: str) -> list[str]:
 
 relations.register("wording")(Wording)
 relations.register("llm:wording")(WrittenWording)
+relations.register("layout")(Layout)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,9 +30,6 @@ from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.runs.classic.files import ClassicDataset, with_annotations, write_annotations
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.own_objects import as_relations, is_relation, name_annotators
-
-if TYPE_CHECKING:
-    pass
 
 OwnRelation = str | Rewriting | Relation
 """A prompt, a function that returns a text or None, or a relation."""
@@ -121,17 +117,11 @@ def own_relation(name: str, how: OwnRelation, checked: bool | None = None) -> Re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedTexts:
-    """The answers on some texts.
+    """The answers on some texts."""
 
-    Attributes:
-        votes: One item for every text, in that order.
-        variants: Text and relation → the variant.
-        tally: Counts of calls, answers and failures.
-    """
-
-    votes: Votes
-    variants: Mapping[tuple[str, str], Variant]
-    tally: Tally
+    votes: Votes  # one item for every text, in that order
+    variants: Mapping[tuple[str, str], Variant]  # text and relation → the variant
+    tally: Tally  # counts of calls, answers and failures
 
     def rewrite(self, text: str, relation: str) -> str | None:
         """Return the rewrite of a text by a relation; None if there is none."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.task import check_labels, label_lookup
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.runs.resolve_config import MOST_LABELS_TO_GUESS, usual_spellings
 from pcs_annotator.tables.tables import write_table
 from pcs_annotator.tables.tabular import as_arrow, columns_of, text_column
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEXT, LABEL = "text", "label"
-# A column with more distinct values than this is unlikely to be a label column.
-MOST_LABELS_TO_GUESS = 50
 GENERATE = "pass generate_annotations=True to ask the models"
 _TAG = re.compile(r"<\s*label\s*>([^<>]*)<\s*/\s*label\s*>", re.IGNORECASE)
 _VARIANT = re.compile(r"text_mr(\d+)")
@@ -37,21 +35,13 @@ _VARIANT = re.compile(r"text_mr(\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicDataset:
-    """A dataset with its labels.
+    """A dataset with its labels."""
 
-    Attributes:
-        name: The file's name, for messages.
-        table: All columns of the file.
-        texts: The text of each row.
-        gold: The label of each row, spelled as in `labels`, or None.
-        labels: The label set.
-    """
-
-    name: str
-    table: pa.Table
-    texts: tuple[str, ...]
-    gold: tuple[str | None, ...]
-    labels: tuple[str, ...]
+    name: str  # the file's name, for messages
+    table: pa.Table  # all columns of the file
+    texts: tuple[str, ...]  # the text of each row
+    gold: tuple[str | None, ...]  # the label of each row, spelled as in `labels`, or None
+    labels: tuple[str, ...]  # the label set
 
     def rows(self, *, labelled: bool) -> list[int]:
         """Return the positions of all rows, or of those with a label."""
@@ -143,23 +133,20 @@ def _cells(table: pa.Table, column: str) -> list[str]:
 
 def _labels_seen(given: Sequence[str], tagged: Sequence[str], name: str) -> tuple[str, ...]:
     """Return the labels of a column, sorted; of several spellings, the prompt's or else the most common."""
-    spellings: dict[str, Counter[str]] = {}
-    for value in filter(None, given):
-        spellings.setdefault(value.casefold(), Counter())[value] += 1
+    best = usual_spellings(given)
     remedy = "name the labels in the prompt as <label>…</label>"
-    if len(spellings) < 2:
-        found = ", ".join(repr(next(iter(counts))) for counts in spellings.values()) or "none"
+    if len(best) < 2:
+        found = ", ".join(map(repr, best.values())) or "none"
         raise LabelError(
             f"{name}: at least two labels are needed, the column 'label' has {found}: label rows of another class, "
             f"or {remedy}"
         )
     rows = [f"{name}, row {row}" for row in range(1, len(given) + 1)]
     refuse_doubtful([value or None for value in given], rows, "name all labels in the prompt as <label>…</label>")
-    if len(spellings) > MOST_LABELS_TO_GUESS:
+    if len(best) > MOST_LABELS_TO_GUESS:
         raise LabelError(
-            f"{name}: the column 'label' has {len(spellings)} different values, too many for a label set: {remedy}"
+            f"{name}: the column 'label' has {len(best)} different values, too many for a label set: {remedy}"
         )
-    best = {key: max(counts, key=lambda value: (counts[value], value)) for key, counts in spellings.items()}
     best.update((label.casefold(), label) for label in tagged if label.casefold() in best)
     return check_labels(sorted(best.values()))
 
@@ -191,11 +178,7 @@ def with_annotations(
 ) -> pa.Table:
     """Return the dataset's columns, then all rewrites, then the answers of each annotator.
 
-    Args:
-        dataset: The annotated dataset.
-        rows: Which of its rows were annotated.
-        rewrites: Relation → the rewrite of each of these rows, or None; relations as in `votes`.
-        votes: One item for each of these rows.
+    `rows` says which rows were annotated; `rewrites` (by relation, as in `votes`) and `votes` have one item for each.
     """
     import pyarrow as pa
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.fields import settings_in
 from pcs_annotator.base.removed import removed
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.runs.fields import settings_in
 from pcs_annotator.runs.settings import (
     AskSettings,
     Config,

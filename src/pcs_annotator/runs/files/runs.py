@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pcs_annotator.tables.files import read_json, set_aside
+from pcs_annotator.core.outcome import Counts
+from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
 from pcs_annotator.version import __version__
+
+REMEDY = "pcs run writes it again, from the answers in the ledger"
 
 
 class _File:
@@ -36,7 +40,6 @@ class RunFolder:
     coders = _File("coders.csv")  # labels that several people gave after the run, a column for each of them
     to_label = _File("to_label.csv")  # rows that a person should label next
     drawn = _File("drawn.csv")  # which rows were written out for people so far, and how they were chosen
-    audit = _File("audit.csv")  # accepted rows for a person to check
     ledger = _File("ledger.db")  # every paid call
     paid = _File("paid.json")  # what commands in this folder paid for, if it shares a ledger with others
     batches = _File("batches.json")  # batches at their providers, open and ended
@@ -65,7 +68,7 @@ class RunFolder:
 
     def set_results_aside(self) -> Path:
         """Move all results and gold labels into one dated folder within this one; the ledger stays where it is."""
-        results = (self.items, self.to_label, self.audit, self.drawn, self.variants, self.votes, self.model)
+        results = (self.items, self.to_label, self.drawn, self.variants, self.votes, self.model)
         shown = (self.evaluation, self.methods, self.report, self.labelled, self.looks, self.whole, self.all_votes)
         place = self.path / "earlier"
         if place.exists():  # left by an interruption
@@ -91,3 +94,31 @@ def read_origin(folder: RunFolder) -> Origin:
         return Origin(__version__, "")
     start = read_json(folder.settings)
     return Origin(start.get("version", __version__), PurePath(start.get("data", "")).name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeTable:
+    """The rows of a large table with their labels."""
+
+    counts: Counts  # how many rows have which label
+    columns: Sequence[str]  # the user's own columns in the file of labels
+    made_from: str = ""  # a digest of all that the labels depend on: data, questions and model
+    signature: Mapping[str, str] = field(default_factory=dict)  # a hash of the file of labels
+    spreadsheet_safe: bool = False  # whether formulas were made safe in it
+    tally: Mapping[str, Any] = field(default_factory=dict)  # what was counted while asking
+    ledger: Mapping[str, Any] = field(default_factory=dict)  # how many calls the ledger had, and when
+
+
+def write_whole(folder: RunFolder, whole: WholeTable) -> None:
+    """Write what is known about all rows of a large table."""
+    write_json(folder.whole, asdict(whole))
+
+
+def read_whole(folder: RunFolder) -> WholeTable | None:
+    """Return what is known about all rows of a large table; None if the folder has none, or is not finished."""
+    if not folder.whole.exists():
+        return None
+    values = read_json(folder.whole, REMEDY)
+    values.pop("schema", None)
+    with expecting(folder.whole, REMEDY):
+        return WholeTable(**{**values, "counts": Counts(**values["counts"])})

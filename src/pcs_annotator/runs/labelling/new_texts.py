@@ -22,10 +22,9 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.certificate_text import about_confidence, promised
 from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.labelling.fitted import FittedRun, job_of
-from pcs_annotator.runs.labelling.rows import RowWriter, label_all
+from pcs_annotator.runs.labelling.labeller import FittedRun, job_of
+from pcs_annotator.runs.labelling.rows import RowWriter, label_all, with_counted_coverage
 from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined, lost_rows
-from pcs_annotator.runs.labelling.whole import with_counted_coverage
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables import sources, tables
@@ -33,7 +32,7 @@ from pcs_annotator.tables.files import expecting, keep_earlier, read_json, signa
 from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
 from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle
-from pcs_annotator.tables.workbook import WORKBOOK, excel_dialect, refuse_too_many_rows
+from pcs_annotator.tables.workbook import WORKBOOK, refuse_too_many_rows
 from pcs_annotator.version import __version__
 
 
@@ -59,7 +58,7 @@ class TextsInMemory:
 
     def __init__(self, request: RunRequest, stream: TableStream, out: Path | str | None) -> None:
         self._request, self._stream, self._out = request, stream, out
-        self._dataset = request.read_data(stream)
+        self._dataset = stream.read()
         self._in_the_way = False
 
     def check(self) -> int:
@@ -141,13 +140,13 @@ class TextsInStream:
 
 
 def style_of(request: RunRequest, stream: TableStream, out: Path | str, model: Model) -> TableStyle:
-    """Return how a file of labels is written: a CSV file like the data, or for Excel if that was requested."""
+    """Return how a file of labels is written: a CSV file like the data."""
     dialect = stream.dialect or Dialect()
     if dialect.delimiter == "\t" and ending_of(stream.name).kind != ending_of(str(out)).kind:
         dialect = replace(dialect, delimiter=",")  # the tabs of .tsv are not expected in .csv
     return TableStyle(
-        dialect=excel_dialect() if request.excel else dialect,
-        spreadsheet_safe=request.spreadsheet_safe or request.excel,
+        dialect=dialect,
+        spreadsheet_safe=request.spreadsheet_safe,
         about=list(about_labels(model, request.folder, stream.name)),
         kind=request.format,
     )

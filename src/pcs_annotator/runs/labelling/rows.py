@@ -1,34 +1,47 @@
-"""All rows of a table: asked about in chunks, judged, and written in order, with exact counts."""
+"""All rows of a table: asked about in chunks, judged, and written in order, with exact counts.
+
+A run learns from a sample of a table larger than memory, and labels all its rows in this way.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
+from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import TableError
+from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.core.result_names import DECISION, LABEL
+from pcs_annotator.core.result_names import DECISION, LABEL, input_names, result_names
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Verdicts
+from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.executors import asking
-from pcs_annotator.runs.labelling.fitted import FittedRun
-from pcs_annotator.runs.labelling.labeller import Labeller
-from pcs_annotator.runs.labelling.run_table import data_hash_of, sampled_rows, taken
-from pcs_annotator.tables import vote_files
+from pcs_annotator.runs.files.runs import RunFolder, WholeTable, read_whole, write_whole
+from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, job_of
+from pcs_annotator.runs.labelling.run_table import RunTable, data_hash_of, sampled_rows, taken
+from pcs_annotator.runs.learn import Learned
+from pcs_annotator.runs.run import Run
+from pcs_annotator.tables import sources, tables, vote_files
+from pcs_annotator.tables.files import signature
 from pcs_annotator.tables.result_columns import Results, people_columns, with_columns
 from pcs_annotator.tables.table_stream import CHUNK_ROWS, TableStream
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, TableWriter, writing_table
 from pcs_annotator.tables.tables import Dataset, gold_in
+from pcs_annotator.tables.vote_files import VoteAxes
+from pcs_annotator.tables.workbook import original_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,29 +88,19 @@ class RowWriter:
     """Judges votes on rows and writes these in order, with their labels; use it as a context manager.
 
     The files appear at the end, and not at all after an error.
-
-    Attributes:
-        model: What judges the votes.
-        labels: The file for the user's columns, then the results; None for no file.
-        style: How that is written.
-        votes: The file for all votes, in the long form; None for no file.
-        graded: Whether that has columns for grades, whether or not a chunk has some.
-        people: Item → what people said about it.
-        gold: Item → its gold label, also from a person's file; of rows outside the sample, gold is in their table.
-        sample_of: How many rows the table has, if a sample of them is to be kept.
-        counts: How many rows have which label, so far.
-        sample: The rows of the sample, and the votes on them.
     """
 
-    model: Model
-    labels: Path | str | None
-    style: TableStyle = PLAIN
-    votes: Path | None = None
-    graded: bool = False
-    people: Mapping[str, Reviewed] = field(default_factory=dict)
+    model: Model  # what judges the votes
+    labels: Path | str | None  # the file for the user's columns, then the results; None for no file
+    style: TableStyle = PLAIN  # how that is written
+    votes: Path | None = None  # the file for all votes, in the long form; None for no file
+    graded: bool = False  # whether that has columns for grades, whether or not a chunk has some
+    people: Mapping[str, Reviewed] = field(default_factory=dict)  # item → what people said about it
+    # item → its gold label, also from a person's file; of rows outside the sample, gold is in their table
     gold: Mapping[str, str | None] = field(default_factory=dict)
-    sample_of: int | None = None
-    counts: Counts = field(default_factory=Counts, init=False)
+    sample_of: int | None = None  # how many rows the table has, if a sample of them is to be kept
+    counts: Counts = field(default_factory=Counts, init=False)  # how many rows have which label, so far
+    # the rows of the sample, and the votes on them
     sample: list[tuple[Dataset, Votes]] = field(default_factory=list, init=False)
     _open: ExitStack = field(default_factory=ExitStack, init=False)
     _labels: TableWriter | None = field(default=None, init=False)
@@ -190,3 +193,178 @@ class _Items:
     def __iter__(self) -> Iterator[Item]:
         for chunk in self._stream.chunks():
             yield from chunk.items
+
+
+def label_whole(
+    recorded: Run, learned: Learned, table: RunTable, settings: ask.CollectSettings, *, spreadsheet_safe: bool
+) -> Learned:
+    """Ask about all rows and label them; return what was learned, with exact counts in its promise.
+
+    If all that the labels depend on is as it was, nothing is done.
+    """
+    folder, model = recorded.folder, learned.model
+    ledger = ledgers.ledger_of(folder, recorded.config)
+    made_from = _made_from(recorded, model, table.data, spreadsheet_safe=spreadsheet_safe)
+    whole = read_finished(folder, ledger, made_from)
+    if whole is not None:
+        counted = Tally(rows_expected=table.rows)
+        counted.take_over(whole.tally)
+        _become(settings.tally, counted)
+        return _with_coverage(learned, whole.counts)
+    sampled = settings.tally
+    # what is paid for is counted in one place, also if the rest is interrupted
+    tally, before = Tally(rows_expected=table.rows, paid=sampled.paid), Counter(sampled.paid)
+    settings = replace(settings, tally=tally)
+    job = job_of(recorded, settings)
+    fitted = FittedRun(job=job, settings=settings, model=model, frugal=None, folder=folder.path, ledger=ledger)
+    graded = any(one.can_grade and annotator.answers != "hard" for annotator, one in job.annotators)
+    labels = folder.path / ("labels.parquet" if table.stream.parquet else "labels.csv")
+    writer = replace(_writer(recorded, model, labels, spreadsheet_safe), votes=folder.all_votes, graded=graded)
+    label_all(table.stream, table.data, fitted, writer)
+    _count_both(sampled, tally, before)
+    found = {"made_from": made_from, "tally": sampled.to_dict(), "ledger": folder_votes.ledger_state(ledger)}
+    return _kept(recorded, learned, writer, table.stream.schema.names, **found)
+
+
+def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) -> Learned:
+    """Judge the recorded votes on all rows anew and rewrite their labels; no model is called."""
+    folder = recorded.folder
+    whole = read_whole(folder)
+    if whole is None or not (folder.all_votes.exists() and folder.labels.exists()):
+        message = f"{folder.path}: only a sample of the rows has been asked about; pcs run labels all of them"
+        warnings.warn(message, PcsWarning, stacklevel=4)
+        return learned
+    start = recorded.start
+    axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)
+    rows = _RowReader(folder.labels, whole)
+    with _writer(recorded, learned.model, folder.labels, spreadsheet_safe) as writer:
+        for votes in vote_files.read_parts(folder.all_votes, axes):
+            items = tuple(Item(id=name, text="") for name in votes.ids)
+            chunk = replace(recorded.dataset, table=rows.take(len(votes)), items=items, gold=())
+            writer.write(chunk, votes)
+        rows.refuse_more()
+    made_from = _made_from(recorded, learned.model, start.get("data_hash", ""), spreadsheet_safe=spreadsheet_safe)
+    return _kept(recorded, learned, writer, whole.columns, made_from=made_from, tally=whole.tally, ledger=whole.ledger)
+
+
+def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collection[str], **more: Any) -> Learned:
+    """Note what was written about all rows; return what was learned, with exact counts in its promise."""
+    whole = WholeTable(
+        counts=writer.counts,
+        columns=list(input_names(columns, result_names(recorded.votes.labels)).values()),
+        signature=signature(recorded.folder.labels, recorded.folder.path),
+        spreadsheet_safe=writer.style.spreadsheet_safe,
+        **more,
+    )
+    write_whole(recorded.folder, whole)
+    return _with_coverage(learned, whole.counts)
+
+
+class _RowReader:
+    """Reads the user's own columns from a file of labels, a given number of rows at a time."""
+
+    def __init__(self, path: Path, whole: WholeTable) -> None:
+        import pyarrow as pa
+
+        self._name, self._whole = path.name, whole
+        stream = sources.open_stream(path, tables.Columns(text=next(iter(whole.columns), None)))
+        self._tables = stream.batches(pa.schema([stream.schema.field(name) for name in whole.columns]))
+        self._rest: list[pa.Table] = []
+
+    def take(self, rows: int) -> pa.Table:
+        """Return the next rows."""
+        import pyarrow as pa
+
+        while sum(map(len, self._rest)) < rows:
+            table = next(self._tables, None)
+            if table is None:
+                raise self._other_rows()
+            self._rest.append(table)
+        found = pa.concat_tables(self._rest)
+        self._rest = [found.slice(rows)]
+        return _with_original_cells(found.slice(0, rows)) if self._whole.spreadsheet_safe else found.slice(0, rows)
+
+    def refuse_more(self) -> None:
+        """Raise if there are more rows."""
+        if sum(map(len, self._rest)) or any(map(len, self._tables)):
+            raise self._other_rows()
+
+    def _other_rows(self) -> TableError:
+        return TableError(f"{self._name} does not have the rows that were asked about: pcs run writes it again")
+
+
+def _with_original_cells(table: pa.Table) -> pa.Table:
+    import pyarrow as pa
+
+    texts = [name for name, column in zip(table.column_names, table.columns, strict=True) if column.type == pa.string()]
+    for name in texts:
+        cells = [cell and original_cell(cell) for cell in table[name].to_pylist()]
+        table = table.set_column(table.column_names.index(name), name, pa.array(cells, pa.string()))
+    return table
+
+
+def read_finished(folder: RunFolder, ledger: LedgerAddress, made_from: str) -> WholeTable | None:
+    """Return what is known about all rows if they have been labelled from the very same, and all questions answered."""
+    try:
+        whole = read_whole(folder)
+    except TableError as error:  # which says that it is written again
+        warnings.warn(str(error), PcsWarning, stacklevel=3)
+        return None
+    if whole is None or whole.made_from != made_from or not folder.all_votes.exists():
+        return None
+    if not folder_votes.all_answered(whole.tally, whole.ledger, ledger):
+        return None
+    return whole if signature(folder.labels, folder.path) == whole.signature else None
+
+
+def _made_from(recorded: Run, model: Model, data: str, *, spreadsheet_safe: bool) -> str:
+    """Return a digest of all that a file of labels depends on, the names of its columns among it."""
+    asked, verdicts = recorded.start["asked"], recorded.gold.verdicts.last
+    parts = data, asked, _judging(model), spreadsheet_safe, verdicts, sorted(result_names(recorded.votes.labels))
+    return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+def _judging(model: Model) -> dict[str, Any]:
+    """Return what decides labels, without counts of rows."""
+    values = model.to_dict()
+    if values["certificate"]:
+        values["certificate"] = {**values["certificate"], "accepted_share": None, "review_rows": None}
+    return values
+
+
+def _with_coverage(learned: Learned, counts: Counts) -> Learned:
+    return replace(learned, model=with_counted_coverage(learned.model, counts))
+
+
+def with_counted_coverage(model: Model, counts: Counts) -> Model:
+    """Return the model; its promise says how many of all rows are accepted."""
+    if model.certificate is None or not counts.rows:
+        return model
+    accepted = counts.decisions.get("accept", 0)
+    share, review = accepted / counts.rows, counts.rows - accepted
+    return replace(model, certificate=replace(model.certificate, accepted_share=share, review_rows=review))
+
+
+def _writer(recorded: Run, model: Model, labels: Path, spreadsheet_safe: bool) -> RowWriter:
+    """Return what writes rows, with what people said about those of the sample."""
+    items = recorded.dataset.items
+    reviewed = zip(items, recorded.gold.verdicts.by_place(len(items)), strict=False)
+    people = {item.id: one for item, one in reviewed if one is not None}
+    gold = dict(zip(recorded.votes.ids, recorded.gold.labels, strict=True))
+    style = TableStyle(spreadsheet_safe=spreadsheet_safe)
+    return RowWriter(model=model, labels=labels, style=style, people=people, gold=gold)
+
+
+def _count_both(sampled: Tally, whole: Tally, paid_before: Counter[str]) -> None:
+    """Count a sample and all rows as one run: answers for the sample were found in the ledger the second time."""
+    found_again = sampled.calls + sampled.from_ledger
+    whole.calls += sampled.calls
+    whole.from_ledger = max(0, whole.from_ledger - found_again) + sampled.from_ledger
+    whole.reused -= paid_before
+    whole.retries += sampled.retries
+    _become(sampled, whole)
+
+
+def _become(tally: Tally, other: Tally) -> None:
+    for name in other.to_dict():
+        setattr(tally, name, getattr(other, name))

@@ -15,13 +15,13 @@ from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Array, Mask
 from pcs_annotator.core.gold import same_text
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.core.task import Item, label_lookup, unknown_label
+from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs import resolve_config, review_state
-from pcs_annotator.runs.files import human_files
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run import SAMPLED, Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
+from pcs_annotator.tables import human_files
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_stream import IdCheck, TableStream
 from pcs_annotator.tables.tables import Dataset
@@ -36,29 +36,18 @@ _HIGHEST = 62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTable:
-    """The table of a run; a small one is its own sample.
+    """The table of a run; a small one is its own sample."""
 
-    Attributes:
-        stream: Reads it in chunks.
-        data: What changes whenever its rows do.
-        rows: How many it has.
-        sample: The rows that the run folder keeps and learns from.
-        known: Those, and the rows of an earlier sample that are still there.
-        sampled: Whether it has more rows than its sample.
-    """
-
-    stream: TableStream
-    data: str
-    rows: int
-    sample: Dataset
-    known: tuple[Item, ...]
-    sampled: bool = True
+    stream: TableStream  # reads it in chunks
+    data: str  # what changes whenever its rows do
+    rows: int  # how many it has
+    sample: Dataset  # the rows that the run folder keeps and learns from
+    known: tuple[Item, ...]  # those, and the rows of an earlier sample that are still there
+    sampled: bool = True  # whether it has more rows than its sample
 
 
 def is_large(stream: TableStream) -> bool:
-    """Return whether a table is to be read in chunks: because of its size, or because only a shard of it is used."""
-    if stream.shard is not None:
-        return True
+    """Return whether a table is to be read in chunks: because of its size."""
     if stream.rows is not None:
         return stream.rows > IN_MEMORY_ROWS
     rows = 0
@@ -123,11 +112,8 @@ def _seen_by_people(folder: RunFolder) -> Collection[str]:
 def _refuse_other_gold(found: Survey, config: Config, stream: TableStream) -> None:
     """Raise for a gold label that is not in the label set; the sample no longer knows its row."""
     if config.task.labels:
-        known = label_lookup(config.task.labels)
         for label, row in found.first_gold.items():
-            if label.casefold() not in known:
-                where = f"{stream.name}, row {row}, column {stream.columns.gold_source}"
-                raise unknown_label(label, config.task.labels, where)
+            label_code(label, config.task.labels, f"{stream.name}, row {row}, column {stream.columns.gold_source}")
 
 
 def _hash_of(items: Sequence[Item]) -> str:
@@ -198,19 +184,12 @@ def lost_rows(before: Sequence[Item], now: Sequence[Item], name: str) -> str:
 
 
 class Survey(NamedTuple):
-    """What a look at all rows of a table found.
+    """What a look at all rows of a table found."""
 
-    Attributes:
-        rows: How many there are.
-        sample: Those to learn from, in the order of the table; always with a column of ids.
-        found: Rows whose ids were asked for.
-        first_gold: Gold label → the first row that has it, from 1.
-    """
-
-    rows: int
-    sample: Dataset
-    found: Sequence[Item]
-    first_gold: dict[str, int]
+    rows: int  # how many there are
+    sample: Dataset  # those to learn from, in the order of the table; always with a column of ids
+    found: Sequence[Item]  # rows whose ids were asked for
+    first_gold: dict[str, int]  # gold label → the first row that has it, from 1
 
 
 def survey(stream: TableStream, kept: Collection[str] = (), wanted: Collection[str] = ()) -> Survey:

@@ -25,12 +25,11 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.files.label_studio import Interface, prediction
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling.fitted import FittedRun, LoadOptions, open_fitted
-from pcs_annotator.runs.labelling.labeller import Labeller, RecentTexts
+from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, RecentTexts, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
+from pcs_annotator.tables.label_studio import Interface, prediction
 
 GATHER_SECONDS = 0.05
 """Texts whose votes are complete within this time are judged together: alone, each takes 1 ms, 50 times more."""
@@ -49,15 +48,11 @@ OUTDATED = "the run has changed and cannot be loaded: the log of the service say
 
 
 class TextError(NamedTuple):
-    """Why a text has no label.
+    """Why a text has no label."""
 
-    Attributes:
-        kind: `budget_reached`, `model_unavailable`, `ledger_unavailable`, or `unanswerable`, which is about this text.
-        message: A sentence.
-    """
-
+    # `budget_reached`, `model_unavailable`, `ledger_unavailable`, or `unanswerable`, which is about this text
     kind: str
-    message: str
+    message: str  # a sentence
 
     @property
     def of_text(self) -> bool:
@@ -77,21 +72,13 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classified:
-    """A text's label, or why it has none.
+    """A text's label, or why it has none."""
 
-    Attributes:
-        outcome: Label, confidence, decision and reason; None if a model or the ledger failed.
-        probabilities: Of each label, calibrated where the run allows that; empty without a label.
-        spent: What this text cost.
-        error: Why there is no label; None if there is one.
-        version: The model that judged it.
-    """
-
-    outcome: Outcome | None
-    probabilities: tuple[float, ...]
-    spent: Spent
-    error: TextError | None
-    version: str
+    outcome: Outcome | None  # label, confidence, decision and reason; None if a model or the ledger failed
+    probabilities: tuple[float, ...]  # of each label, calibrated where the run allows that; empty without a label
+    spent: Spent  # what this text cost
+    error: TextError | None  # why there is no label; None if there is one
+    version: str  # the model that judged it
 
 
 class Service:
@@ -99,17 +86,11 @@ class Service:
 
     Other commands and services may use its ledger at the same time: each call is claimed before it is paid for. When
     `pcs fit` or `pcs run` changes the folder, the new model is loaded, and judges the texts that come then.
-
-    Attributes:
-        folder: The run folder.
-        name: Its name.
-        outdated: That a changed run could not be loaded, in plain words; empty if the current one is in use.
     """
 
     def __init__(self, folder: Path, options: LoadOptions, say: Say = lambda line: None) -> None:
-        self.folder = RunFolder(folder)
-        self.name = folder.resolve().name
-        self.outdated = ""
+        self.folder, self.name = RunFolder(folder), folder.resolve().name
+        self.outdated = ""  # that a changed run could not be loaded, in plain words; empty if the current one is in use
         self._options, self._say = options, say
         self._moved_ledger = str(options.ledger or "")
         self._closing = ExitStack()

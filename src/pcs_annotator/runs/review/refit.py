@@ -25,17 +25,13 @@ SECONDS_TO_STOP = 5.0
 class Refits:
     """Learns from verdicts in the background.
 
-    Attributes:
-        every: Verdicts between two fits; 0 for no fits.
-        waiting: Verdicts that the model in force has not learned from.
-        command: The command line of a fit.
-
-    `since` tells how many rows people have changed since an event of the review.
+    `every` is the number of verdicts between two fits, 0 for no fits. `since` tells how many rows people have changed
+    since an event of the review.
     """
 
     def __init__(self, rows: Rows, every: int, since: Callable[[int], int]) -> None:
         self.every, self._since = every, since
-        self.waiting = since(rows.judgement.learned_until)
+        self.waiting = since(rows.judgement.learned_until)  # verdicts that the model in force has not learned from
         self.command: Sequence[str] = (sys.executable, "-m", "pcs_annotator", "fit", str(rows.run.folder.path))
         self._rows = rows
         self._process: subprocess.Popen[str] | None = None

@@ -19,15 +19,14 @@ from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning, TableEr
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.task import Phrasing, Task, label_lookup, unknown_label
+from pcs_annotator.core.task import Phrasing, Task, label_code
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.runs.gold import labels_by_people
-from pcs_annotator.runs.relation_options import relation_options_of
-from pcs_annotator.runs.resolve_config import task_of
+from pcs_annotator.runs.resolve_config import relation_options_of, task_of
 from pcs_annotator.runs.review.values import Query, ShownVote
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run import Run
@@ -170,10 +169,7 @@ class Rows:
 
     def code(self, label: str, where: str) -> int:
         """Return the position of a label; one that the run does not have is an error, said to be found somewhere."""
-        code = label_lookup(self.labels).get(label.casefold())
-        if code is None:
-            raise unknown_label(label, self.labels, where)
-        return code
+        return label_code(label, self.labels, where)
 
     def count_labels(self, places: Integers) -> dict[str, int]:
         """Return label → for how many of these rows the models propose it."""
@@ -234,7 +230,7 @@ class Rows:
     @property
     def question(self) -> str:
         """What was asked about the original texts."""
-        return asked(Phrasing(task=self.task), letters=self.run.config.ask.letters)
+        return asked(Phrasing(task=self.task))
 
     def columns(self, place: int) -> dict[str, str]:
         """Return the user's other columns of a row; empty cells are left out."""
@@ -255,14 +251,14 @@ def asked_questions(config: Config) -> dict[str, str]:
             warnings.warn(f"what {name} asked is not shown: {error}", PcsWarning, stacklevel=3)
             continue
         if phrasing != plain:
-            found[relation.name] = asked(phrasing, letters=config.ask.letters)
+            found[relation.name] = asked(phrasing)
     return found
 
 
-def asked(phrasing: Phrasing, *, letters: bool) -> str:
+def asked(phrasing: Phrasing) -> str:
     """Return what is asked, without the text: who gets to read it, then the words."""
     where = "One message, with the text at its end" if phrasing.one_message else "System message; the text comes alone"
-    return f"{where}\n\n{task_prompt(phrasing.task, 'letter tag' if letters else 'tag')}"
+    return f"{where}\n\n{task_prompt(phrasing.task)}"
 
 
 FILTERS: Mapping[str, Callable[[Rows, ReviewState, Any], Mask]] = {

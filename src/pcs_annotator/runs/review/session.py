@@ -17,7 +17,7 @@ import numpy as np
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, TableError, UserError
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
-from pcs_annotator.core.task import Task, label_code
+from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
@@ -45,14 +45,7 @@ LATEST = 50
 
 
 class Review:
-    """A review of one run: rows to see, verdicts to store, and how far it is.
-
-    Attributes:
-        labels: The labels.
-        columns: The user's own columns, besides ID and text.
-        guidelines: For the people who review, in Markdown.
-        notes: What a person should know at the start, in sentences.
-    """
+    """A review of one run: rows to see, verdicts to store, and how far it is."""
 
     def __init__(self, rows: Rows, state: ReviewState, options: ReviewOptions) -> None:
         self._rows, self._state, self._lock = rows, state, ExitStack()
@@ -60,8 +53,9 @@ class Review:
         self._refits = Refits(rows, options.refit_every, state.since)
         self._trails: dict[str, dict[str, None]] = {}
         self.labels: Sequence[str] = rows.labels
-        self.columns: Sequence[str] = rows.own_columns
-        self.guidelines = _guidelines(rows.task, options.guidelines)
+        self.columns: Sequence[str] = rows.own_columns  # the user's, besides ID and text
+        self.guidelines = _guidelines(rows.task, options.guidelines)  # for the people who review, in Markdown
+        # what a person should know at the start, in sentences
         self.notes: Sequence[str] = state.notes if rows.judgement.fitted else [NOT_FITTED, *state.notes]
         for reviewer, given in state.given_by.items():
             self._trails[reviewer] = dict.fromkeys(one.id for one in given.values())
@@ -187,9 +181,6 @@ class Review:
         self._refits.saw(1)
         return verdict
 
-    def _label(self, label: str | None) -> str | None:
-        return None if label is None else self.labels[label_code(label, self.labels, "verdict")]
-
     def _check_lease(self, place: int, given: Given) -> None:
         if self._version(place, given.reviewer) != given.version:
             raise ChangedMeanwhile(
@@ -266,11 +257,7 @@ class Review:
     def accept_all(self, query: Query, reviewer: str, expected: int, fits: int | None = None) -> AcceptedRows:
         """Accept the models' labels of all rows of a query that this person has not judged; `undo` takes all back.
 
-        Args:
-            query: The rows, on all pages.
-            reviewer: Who accepts.
-            expected: `FoundRows.acceptable`, as the person saw it.
-            fits: `FoundRows.fits`, as well; None not to compare it.
+        `expected` and `fits` are `FoundRows.acceptable` and `fits`, as the person saw them; None not to compare fits.
 
         Raises:
             ChangedMeanwhile: There are more or fewer such rows by now, or a fit has changed their labels.

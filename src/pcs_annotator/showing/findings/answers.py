@@ -13,8 +13,8 @@ from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.weights import Flag, FlagKind
 from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
 from pcs_annotator.judging.metrics.metrics import exact_interval
-from pcs_annotator.runs.facts import Facts, percent
-from pcs_annotator.runs.languages import MOST, languages_of
+from pcs_annotator.relations.languages import MOST, languages_of
+from pcs_annotator.runs.run_result import Facts, percent
 
 FEW_VOTES = 0.2
 MANY_UNREADABLE = 0.1

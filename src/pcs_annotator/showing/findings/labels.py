@@ -12,8 +12,9 @@ from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.metrics.significance import mcnemar
 from pcs_annotator.judging.promising.drift import MIN_CHANGE, homogeneity
-from pcs_annotator.runs.certificate_text import SHOWN, promised
-from pcs_annotator.runs.facts import Facts, percent
+from pcs_annotator.runs.certificate_text import promised
+from pcs_annotator.runs.run_result import Facts, percent
+from pcs_annotator.showing.figures_text import SHOWN
 
 MANY_TIMES = 2.0
 MANY_CHOSEN = 0.1

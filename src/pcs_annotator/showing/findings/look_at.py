@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcs_annotator.core.weights import Flag, FlagKind
-from pcs_annotator.runs.facts import Facts
+from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.showing.findings import answers, labels
 
 IMPORTANCE: tuple[FlagKind, ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -11,8 +11,11 @@ import numpy as np
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.evaluate import Contender, PairFigures, compare_pair
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
@@ -23,10 +26,10 @@ from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.sections.settings import flat_settings, setting_text
 from pcs_annotator.showing.report.view import certainty
-from pcs_annotator.studies.compare.costs import SideCost, cost_of
 from pcs_annotator.studies.compare.sides import Matched, Side
 
 SURE = 0.8
+PER_ROWS = 1_000
 NOT_COMPARED = ("ask · ledger", "task · written wording")
 
 
@@ -58,6 +61,30 @@ class Setting(NamedTuple):
     name: str
     first: str
     second: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideCost:
+    """What one side costs per 1,000 rows if every question is paid for, whoever has paid for it."""
+
+    bills: tuple[Bill, ...]  # per model and purpose; models of which no call is recorded are not among them
+    complete: bool  # whether all models are among them
+
+    @property
+    def calls(self) -> int:
+        """All calls."""
+        return sum(bill.calls for bill in self.bills)
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """All tokens, in and out."""
+        return sum(bill.input_tokens for bill in self.bills), sum(bill.output_tokens for bill in self.bills)
+
+    @property
+    def usd(self) -> float | None:
+        """Dollars; None when a price is unknown."""
+        prices = [bill.usd for bill in self.bills]
+        return None if None in prices or not self.complete else sum(price or 0.0 for price in prices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +163,34 @@ def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
         settings=_settings(a.result, b.result),
         notes=[*_notes(a, b, matched, contradictory), *copies],
     )
+
+
+def cost_of(run: RunResult, votes: Votes) -> SideCost:
+    """Return what votes cost per 1,000 rows; they are those of a run, or of a part of it, on some of its rows."""
+    recorded = {(bill.model, bill.purpose): bill for bill in run.used or run.bills if bill.calls}
+    asked = (votes.codes != NOT_ASKED).sum(axis=(0, 2, 3)) / max(len(votes), 1)
+    labels = [
+        (recorded.get((name, "label")), float(calls)) for name, calls in zip(votes.annotators, asked, strict=True)
+    ]
+    rewrites = list(_rewrites(run, votes, recorded.values()))
+    bills = tuple(_per_rows(bill, calls) for bill, calls in [*labels, *rewrites] if bill is not None and calls)
+    return SideCost(bills=bills, complete=all(bill is not None for bill, calls in labels if calls))
+
+
+def _per_rows(bill: Bill, calls: float) -> Bill:
+    """Return a bill for 1,000 rows with so many calls each."""
+    part = PER_ROWS * calls / bill.calls
+    return bill.scaled(lambda number: round(part * number), lambda usd: part * usd)
+
+
+def _rewrites(run: RunResult, votes: Votes, bills: Iterable[Bill]) -> Iterator[tuple[Bill, float]]:
+    """Yield what a model was paid for rewriting, and its calls per row; a part needs its share of the relations."""
+    of_the_question = {ORIGINAL, *(one.relation for one in run.rewrites if one.status == "original")}
+    rewritten = [name for name in run.votes.relations if name not in of_the_question]
+    share = len({*rewritten} & {*votes.relations}) / max(len(rewritten), 1)
+    for bill in bills:
+        if bill.purpose == "rewrite":
+            yield bill, share * bill.calls / max(run.counts.rows, 1)
 
 
 def _votes_and_gold(side: Side, rows: Sequence[int]) -> tuple[Votes, Codes]:

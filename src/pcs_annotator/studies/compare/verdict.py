@@ -5,10 +5,10 @@ from __future__ import annotations
 from pcs_annotator.base.text import counted
 from pcs_annotator.judging.evaluation.relation_value import two_digits
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text, rows_to_tell
-from pcs_annotator.runs.certificate_text import SHOWN, promised, without_gold
+from pcs_annotator.runs.certificate_text import promised, without_gold
+from pcs_annotator.showing.figures_text import SHOWN
 from pcs_annotator.showing.formats import number, percent, signed
-from pcs_annotator.studies.compare.comparison import Comparison
-from pcs_annotator.studies.compare.costs import SideCost
+from pcs_annotator.studies.compare.comparison import Comparison, SideCost
 from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side
 
 LEAST_DIFFERENCE = 0.02

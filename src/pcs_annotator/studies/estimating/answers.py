@@ -22,29 +22,19 @@ METHODS = ("corrected", "gold_only", "naive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What to estimate.
+class EstimateQuestion:
+    """What to estimate."""
 
-    Attributes:
-        of: Labels whose share is wanted, each one label or several joined by `+`; all labels if empty.
-        values: Label → number, for the mean of a numeric code instead of shares.
-        by: A column of groups, or two, whose combinations are the groups; empty for all rows together.
-        every: With a column of dates among them: `year`, `month` or `day`.
-        formula: A regression such as `hateful ~ party + log(followers)`; empty for shares.
-        link: `linear`, `logistic` or `multinomial`; empty for what suits the outcome.
-        cluster: A column; rows with the same text there may have errors in common.
-        probability: A column with the probability that a row was drawn for a gold label.
-        larger: Whether the rows are a random sample of something larger; otherwise, shares are those of these rows.
-    """
-
-    of: Sequence[str] = ()
-    values: Mapping[str, float] | None = None
+    of: Sequence[str] = ()  # labels whose share is wanted, each one label or several joined by `+`; all labels if empty
+    values: Mapping[str, float] | None = None  # label → number, for the mean of a numeric code instead of shares
+    # a column of groups, or two, whose combinations are the groups; empty for all rows together
     by: str | Sequence[str] = ()
-    every: str = ""
-    formula: str = ""
-    link: str = ""
-    cluster: str = ""
-    probability: str = ""
+    every: str = ""  # with a column of dates among them: `year`, `month` or `day`
+    formula: str = ""  # a regression such as `hateful ~ party + log(followers)`; empty for shares
+    link: str = ""  # `linear`, `logistic` or `multinomial`; empty for what suits the outcome
+    cluster: str = ""  # a column; rows with the same text there may have errors in common
+    probability: str = ""  # a column with the probability that a row was drawn for a gold label
+    # whether the rows are a random sample of something larger; otherwise, shares are those of these rows
     larger: bool = False
 
     @property

@@ -13,25 +13,25 @@ from pcs_annotator.core.arrays import Array, Floats, Mask
 from pcs_annotator.judging.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
 from pcs_annotator.judging.estimating.regression import LabelRegression, Link
 from pcs_annotator.runs.run import Run
-from pcs_annotator.studies.estimating.answers import Estimated, Question, adjusted, in_three_ways, line_of
-from pcs_annotator.studies.estimating.evidence import Evidence, evidence_of, restricted, study_of
+from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion, adjusted, in_three_ways, line_of
+from pcs_annotator.studies.estimating.evidence import LabelEvidence, evidence_of, restricted, study_of
 from pcs_annotator.studies.estimating.groups import groups_of
 
 LEAST_PER_COEFFICIENT = 10
 
 
-def estimate_run(path: Path, question: Question) -> Estimated:
+def estimate_run(path: Path, question: EstimateQuestion) -> Estimated:
     """Answer a question about the labels of the run in a folder."""
     recorded = Run.open(path)
     return answer(evidence_of(recorded, question.probability or None, question.columns), question)
 
 
-def answer(evidence: Evidence, question: Question) -> Estimated:
+def answer(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:
     """Answer a question from what is known about labels."""
     return regress(evidence, question) if question.formula else shares(evidence, question)
 
 
-def shares(evidence: Evidence, question: Question) -> Estimated:
+def shares(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:
     """Return the share of every label, or the mean of a numeric code, overall or by group, and differences."""
     study = study_of(evidence, larger=question.larger, cluster=question.cluster)
     groups = groups_of(evidence, study, question)
@@ -61,7 +61,7 @@ def shares(evidence: Evidence, question: Question) -> Estimated:
     )
 
 
-def _targets(labels: Sequence[str], question: Question) -> dict[str, Floats]:
+def _targets(labels: Sequence[str], question: EstimateQuestion) -> dict[str, Floats]:
     """Return what to estimate → the value of every label."""
     if question.values is not None:
         unknown = set(question.values) ^ set(labels)
@@ -87,7 +87,7 @@ def _mean_of(values: Floats, members: Array) -> LabelRegression:
     return LabelRegression(explanatory=[members], outcome=values[np.newaxis, :, np.newaxis])
 
 
-def regress(evidence: Evidence, question: Question) -> Estimated:
+def regress(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:
     """Return the coefficients of a regression with the label as outcome or among the explanatory variables."""
     formula = parse_formula(question.formula)
     if unknown := formula.names - {*evidence.columns, *evidence.labels, LABEL}:
@@ -119,7 +119,7 @@ def regress(evidence: Evidence, question: Question) -> Estimated:
     )
 
 
-def _columns(evidence: Evidence, formula: Formula) -> dict[str, Array]:
+def _columns(evidence: LabelEvidence, formula: Formula) -> dict[str, Array]:
     """Return the columns that a formula names; as texts if they are to be categories."""
     categories = {factor.name for factor in formula.factors if factor.function == "C"}
     present = [name for name in evidence.columns if name in formula.names]

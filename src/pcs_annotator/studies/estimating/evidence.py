@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import GoldError, TableError
+from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.copies import same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
@@ -17,12 +18,13 @@ from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.judging.estimating.corrected import Study
 from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.promising.review_design import AT_RANDOM
-from pcs_annotator.runs.expected import expected_labels
-from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
-from pcs_annotator.runs.files.whole_table import read_whole
+from pcs_annotator.runs.files.runs import read_whole
+from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
-from pcs_annotator.studies.estimating.cells import Encoded, cells_of, encoded_column, numbers_of, read_columns
-from pcs_annotator.tables.tabular import text_column
+from pcs_annotator.tables.human_files import DrawnRow, read_drawn
+from pcs_annotator.tables.table_files import gathered
+from pcs_annotator.tables.table_formats import local_file
+from pcs_annotator.tables.tabular import columns_of, text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,8 +35,58 @@ LEAST_CLUSTERS = 20
 """The same for clusters of rows."""
 
 
+class Encoded(NamedTuple):
+    """A column of texts: for every row the place of its text, and all texts. Missing ones are empty."""
+
+    codes: Array
+    texts: Array
+
+    @property
+    def cells(self) -> Array:
+        """The text of every row; equal texts are one object, so that a million rows take little memory."""
+        return self.texts[self.codes]
+
+
+def encoded_column(table: pa.Table, name: str, of: str = "", among: Sequence[str] = ()) -> Encoded:
+    """Return a column of a table; `of` says what it has, and `among` which columns there are, for messages."""
+    import pyarrow.compute as pc
+
+    found = columns_of(table)
+    if name not in found:
+        raise ConfigError(f"there is no column {name!r}{of}; there are {', '.join(among or found)}")
+    texts = pc.utf8_trim_whitespace(pc.fill_null(text_column(name, found[name]), "")).dictionary_encode()
+    return Encoded(texts.indices.to_numpy(), np.array(texts.dictionary.to_pylist(), dtype=object))
+
+
+def cells_of(table: pa.Table, name: str, of: str = "") -> Array:
+    """Return a column as texts, empty where nothing is known."""
+    return encoded_column(table, name, of).cells
+
+
+def numbers_of(table: pa.Table, name: str) -> Floats | None:
+    """Return a column as numbers, nan where empty; None if some cell is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.utf8_trim_whitespace(text_column(name, columns_of(table)[name]))
+    try:
+        found = pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        return None
+    return None if np.isnan(found).all() or np.isinf(found).any() else found
+
+
+def read_columns(path: Path, wanted: Collection[str]) -> pa.Table:
+    """Return those of the wanted columns that a file has; others are not read."""
+    import pyarrow as pa
+
+    file = local_file(path)
+    schema = pa.schema([field for field in file.contents().schema if field.name in wanted])
+    return gathered(file.batches(schema), schema, file.name, packed=file.packed)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Evidence:
+class LabelEvidence:
     """What is known about the labels of a run."""
 
     labels: tuple[str, ...]  # all labels
@@ -57,13 +109,11 @@ class Evidence:
 
 def evidence_of(
     recorded: Run, probability_column: str | None = None, columns: Collection[str] | None = None
-) -> Evidence:
+) -> LabelEvidence:
     """Return what is known about the labels of a run.
 
-    Args:
-        recorded: The run.
-        probability_column: A column with the probability that a row was drawn for a gold label, if the user drew them.
-        columns: Those of a large table that will be needed; None for all.
+    The probability column has the probability with which the user drew a row for a gold label. `columns` are those of a
+    large table that will be needed; None for all.
     """
     votes, folder = recorded.votes, recorded.folder
     gold = gold_with_copies(recorded)
@@ -84,7 +134,7 @@ def evidence_of(
     else:
         chosen = _designed(recorded, gold, probability_column)
     rows = chosen.sample.rows
-    return Evidence(
+    return LabelEvidence(
         labels=tuple(votes.labels),
         table=whole.table,
         columns=whole.columns,
@@ -287,8 +337,8 @@ def _refuse_few(rows: int, left_out: int) -> None:
         )
 
 
-def study_of(evidence: Evidence, *, larger: bool, cluster: str) -> Study:
-    """Return what to estimate from; see `Question`."""
+def study_of(evidence: LabelEvidence, *, larger: bool, cluster: str) -> Study:
+    """Return what to estimate from; see `EstimateQuestion`."""
     clusters = None
     if cluster:
         clusters = evidence.column(cluster).codes.astype(np.intp)

@@ -11,9 +11,9 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.result_names import probability_name
-from pcs_annotator.judging.promising.targets import Target, Threshold, precision_threshold, recall_threshold
+from pcs_annotator.judging.promising.acceptance import Target, Threshold, precision_threshold, recall_threshold
 from pcs_annotator.runs.run import Run
-from pcs_annotator.studies.estimating.evidence import Evidence, evidence_of
+from pcs_annotator.studies.estimating.evidence import LabelEvidence, evidence_of
 from pcs_annotator.tables.result_columns import SCORE_DECIMALS, with_columns
 from pcs_annotator.tables.tables import write_table
 
@@ -85,7 +85,7 @@ def find(path: Path, search: Search, out: Path | None = None) -> FoundRows:
     return found
 
 
-def _found(evidence: Evidence, search: Search) -> FoundRows:
+def _found(evidence: LabelEvidence, search: Search) -> FoundRows:
     if search.recall is None and search.precision is None:
         raise ConfigError("say what to promise: --recall .9, --precision .9, or both")
     sample, code = evidence.sample, evidence.labels.index(search.label)

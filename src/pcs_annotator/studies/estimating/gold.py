@@ -12,16 +12,13 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
-from pcs_annotator.judging.estimating.planning import Design, Foretold
-from pcs_annotator.judging.estimating.sampling import allocate, by_confidence, draw_with
+from pcs_annotator.judging.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
 from pcs_annotator.runs.drawing import write_to_label
-from pcs_annotator.runs.files.human_files import DrawnRow, read_drawn
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.files.whole_table import read_whole
+from pcs_annotator.runs.files.runs import RunFolder, read_whole
 from pcs_annotator.runs.run import Run
-from pcs_annotator.studies.estimating.cells import cells_of
 from pcs_annotator.studies.estimating.estimate import label_values
-from pcs_annotator.studies.estimating.evidence import gold_with_copies, with_probability
+from pcs_annotator.studies.estimating.evidence import cells_of, gold_with_copies, with_probability
+from pcs_annotator.tables.human_files import DrawnRow, read_drawn
 
 Drawing = Literal["simple", "stratified", "confidence"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
@@ -114,12 +111,8 @@ class ToLabel(NamedTuple):
 def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
     """Draw rows, note their probabilities, and write those for a person to label whose text has no gold label.
 
-    Args:
-        path: The run folder.
-        rows: How many.
-        drawing: `simple`: all rows are equally probable. `stratified`: equally many of every machine label, or of every
-            group of `by`. `confidence`: doubtful rows are more probable.
-        by: A column of groups.
+    `simple`: all rows are equally probable. `stratified`: equally many of every machine label, or of every group of the
+    column `by`. `confidence`: doubtful rows are more probable.
     """
     folder = RunFolder(path)
     recorded = Run.open(path)

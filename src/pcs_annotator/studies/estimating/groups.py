@@ -13,9 +13,8 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Integers
 from pcs_annotator.judging.estimating.corrected import UNSEEN, CoefficientEstimate, Study
-from pcs_annotator.studies.estimating.answers import Missing, Question
-from pcs_annotator.studies.estimating.cells import Encoded
-from pcs_annotator.studies.estimating.evidence import Evidence
+from pcs_annotator.studies.estimating.answers import EstimateQuestion, Missing
+from pcs_annotator.studies.estimating.evidence import Encoded, LabelEvidence
 
 LEAST_IN_GROUP = 10
 MOST_GROUPS = 60
@@ -46,10 +45,8 @@ class Groups(NamedTuple):
     ) -> dict[str, CoefficientEstimate]:
         """Return a weighted sum over groups; errors and degrees of freedom are those of the groups' own rows.
 
-        Args:
-            found: Method → the mean of every group.
-            weights: Place of a group → its weight.
-            middle: The mean of an unseen row, of which there are `UNSEEN` in every group.
+        `found` is method → the mean of every group; `weights`, place of a group → its weight; `middle`, the mean of an
+        unseen row, of which there are `UNSEEN` in every group.
         """
         chosen = np.array([weights.get(place, 0.0) for place in range(len(self.names))])
         result = {}
@@ -79,7 +76,7 @@ class Groups(NamedTuple):
         return (1 - self._unseen) * np.sqrt(own / (own - 1) * (total - 1) / total)
 
 
-def groups_of(evidence: Evidence, study: Study, question: Question) -> Groups:
+def groups_of(evidence: LabelEvidence, study: Study, question: EstimateQuestion) -> Groups:
     """Return the groups that a question asks for."""
     if not question.columns_of_groups:
         return _with_gold(study, [()], np.zeros(len(evidence.expected), dtype=np.intp))
@@ -145,7 +142,7 @@ class _Column(NamedTuple):
     dates: bool
 
 
-def _columns(evidence: Evidence, question: Question) -> list[_Column]:
+def _columns(evidence: LabelEvidence, question: EstimateQuestion) -> list[_Column]:
     columns = {name: evidence.column(name) for name in question.columns_of_groups}
     dated: Sequence[str] = ()
     if question.every:

@@ -12,9 +12,9 @@ from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.runs.expected import expected_labels
+from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
-from pcs_annotator.studies.estimating.answers import Estimated, Line, Question, plain
+from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion, Line, plain
 from pcs_annotator.studies.estimating.estimate import answer
 from pcs_annotator.studies.estimating.evidence import evidence_of
 
@@ -93,7 +93,7 @@ def _side(figure: Figure, reference: float) -> _Side:
     return _Side(figure.value > reference, (low > reference) - (high < reference))
 
 
-def robust(path: Path, question: Question) -> list[Robust]:
+def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
     """Answer a question under every choice that the recorded votes allow; one result per quantity."""
     recorded = Run.open(path)
     if recorded.sampled:

@@ -10,8 +10,7 @@ from pcs_annotator import Weights, score
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, log_loss
 from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.optimisers.logit import HABIT_VOTES
-from pcs_annotator.judging.weighing.optimisers.scaling import Scaling
+from pcs_annotator.judging.weighing.optimisers.logit import HABIT_VOTES, Scaling
 from pcs_annotator.judging.weighing.scoring import read_votes
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes

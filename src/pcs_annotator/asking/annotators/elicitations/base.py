@@ -70,16 +70,15 @@ class Conversation(ABC):
     def first(self, task: Task, text: str) -> Messages:
         """Return the first question about a text."""
 
+    @abstractmethod
+    def read(self, task: Task, question: Messages, said: Sequence[str]) -> Messages | Stated | str:
+        """Return what `next` does from replies without what they only repeat."""
+
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the next question, the stated probabilities, or the reason why there are none."""
         question = self.first(task, text)
-        return (
-            self.read(task, question, [own_words(reply, text, question) for reply in replies]) if replies else question
-        )
-
-    def read(self, task: Task, question: Messages, said: Sequence[str]) -> Messages | Stated | str:
-        """Return the same from replies without what they only repeat."""
-        raise NotImplementedError
+        said = [own_words(reply, text, question) for reply in replies]
+        return self.read(task, question, said) if said else question
 
 
 elicitation = elicitations.register

@@ -10,7 +10,7 @@ from typing import ClassVar
 from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, followed_up
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages
 from pcs_annotator.asking.annotators.quotation import own_words
-from pcs_annotator.asking.annotators.reply import read_answer, read_label, without_reasoning
+from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.asking.annotators.vocabulary import vocabulary
 from pcs_annotator.core.elicitations import P_TRUE
 from pcs_annotator.core.task import Task
@@ -40,15 +40,14 @@ class PTrue:
         question = self.first(task, text)
         if not replies:
             return question
-        said = read_answer(replies[0], task.labels, self.answer, text, question)
+        said = read_label(replies[0], task.labels, text, question)
         label = said.label
         if label is None:
             return said.reason
         if len(replies) > 1:
             verdict = read_verdict(own_words(replies[1], text, question))
             return verdict if isinstance(verdict, str) else Stated({label: float(verdict)})
-        chosen = said.letter or label
-        proposed = f"<label>{chosen}</label>" if self.answer in ("tag", "letter tag") else chosen
+        proposed = f"<label>{label}</label>" if self.answer == "tag" else label
         asked = (
             f"The proposed label is: {label}\nIs it right?\n(A) True\n(B) False\nAnswer with A or B and nothing else."
         )

@@ -24,16 +24,11 @@ FOR_GRADED_VOTES = ("scaling", "logit")
 @optimiser("auto")
 @dataclass(frozen=True, kw_only=True)
 class Auto:
-    """Picks by repeated cross-validated log-loss of the calibrated probability; ties go to the first candidate.
+    """Picks by repeated cross-validated log-loss of the calibrated probability; ties go to the first candidate."""
 
-    Attributes:
-        candidates: Names of optimisers; empty for `lr`, `logit` and `naive-bayes`, or if any vote is graded, `scaling`
-            and `logit`.
-        folds: Folds of the cross-validation.
-    """
-
+    # names of optimisers; empty for `lr`, `logit` and `naive-bayes`, or if any vote is graded, `scaling` and `logit`
     candidates: Sequence[str] = ()
-    folds: int = 5
+    folds: int = 5  # folds of the cross-validation
     needs_gold: ClassVar[bool] = True
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
@@ -63,11 +58,9 @@ class Auto:
         results = []
         for turn, own in enumerate(zip(*fits, strict=True)):
             fold = splits.fold_of(gold, turn)
-            others = [fold != number for number in np.unique(fold)]
-            counts = [splits.counts_of(rows) if splits.counts else None for rows in others]
-            means = [np.average(losses[:, rows], 1, often) for rows, often in zip(others, counts, strict=True)]
+            means = [losses[:, fold != number].mean(axis=1) for number in np.unique(fold)]
             best = np.array([int(mean.argmin()) for mean in means])[fold]
-            results.append(CrossFit(*(_by_row(parts, best) for parts in zip(*own, strict=True))))
+            results.append(CrossFit(*(np.stack(parts)[best, np.arange(len(best))] for parts in zip(*own, strict=True))))
         return results
 
     @staticmethod
@@ -77,8 +70,3 @@ class Auto:
 
 def _row_losses(fit: CrossFit, gold: Codes) -> Floats:
     return -np.log(np.maximum(fit.probabilities[np.arange(len(gold)), gold], MIN_PROBABILITY))
-
-
-def _by_row(candidates: Sequence[Floats], best: Codes) -> Floats:
-    """Return for every row the values of its best candidate, `[item, label]`."""
-    return np.stack(candidates)[best, np.arange(len(best))]

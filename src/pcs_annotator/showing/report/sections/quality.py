@@ -11,7 +11,9 @@ from pcs_annotator.core.weights import Share, Weights
 from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
 from pcs_annotator.judging.metrics.significance import BootstrapTest
-from pcs_annotator.runs.certificate_text import (
+from pcs_annotator.runs.learn import Learned
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.figures_text import (
     SHOWN,
     about_auroc,
     about_ece,
@@ -19,8 +21,6 @@ from pcs_annotator.runs.certificate_text import (
     about_weights,
     what_more_questions_bought,
 )
-from pcs_annotator.runs.learn import Learned
-from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import DASH, interval, number, signed
 
 METRICS = (
@@ -103,7 +103,7 @@ def _table(figures: Sequence[Any], optimiser: str) -> b.Table:
     more = b.numbers("questions", *(["log-probs"] if graded else []), "n")
     rows: list[b.Row] = []
     for one in figures:
-        first, *rest = [b.figure(getattr(one, metric)) for metric, _ in METRICS]
+        first, *rest = [b.figure(one.figures.get(metric)) for metric, _ in METRICS]
         needs = ["yes" if one.graded else "no"] if graded else []
         spot = b.Spot(one.auroc.value, one.auroc.interval, low, high)
         rows.append([_name(one, optimiser), first, spot, *rest, _questions(one), *needs, one.auroc.n])

@@ -12,7 +12,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs.certificate_text import Promised, about_confidence, promised, without_gold
-from pcs_annotator.runs.facts import Facts
+from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings.look_at import what_to_look_at
 from pcs_annotator.showing.formats import count, interval, number, percent, total_cost
@@ -97,7 +97,7 @@ def _quality(view: View) -> Iterator[b.KeyFigure]:
     first = view.result.learned.figures[0]
     measured = (
         (first.auroc, "class AUROC"),
-        (first.auroc_confidence, "confidence AUROC"),
+        (first.figures.get("auroc_confidence"), "confidence AUROC"),
         (first.accuracy, "accuracy"),
     )
     for found, title in measured:

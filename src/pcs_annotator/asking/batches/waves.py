@@ -13,20 +13,19 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
+from pcs_annotator.asking.batches.batches import Batches, BatchSettings
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.batch import Chunk, Collector
 from pcs_annotator.asking.engine.collect import prepare_job, run_job
 from pcs_annotator.asking.engine.job import Job, models_of
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import ConfigError, Interrupted, ModelError
-from pcs_annotator.core.bill import Plan
+from pcs_annotator.core.bill import Plan, WayToAsk
 from pcs_annotator.core.elicitations import calls_of, kind_of
-from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
+from pcs_annotator.core.vote import Strategy
 from pcs_annotator.models.batch_apis import FILE_BATCHES, HOURS, PRICE_SHARE, batch_api
-from pcs_annotator.runs.batch.batches import Batches, BatchSettings
 
 SMALL_SHARE, SMALL_COUNT = 0.05, 50
 """The rest is asked live if it is at most this share of the requests so far, or this many."""
@@ -116,24 +115,6 @@ def _stop_if_useless(batches: Batches, in_vain: int) -> None:
     if in_vain > 1:
         why = batches.troubles.most_common(1)[0][0] if batches.troubles else "no reason was given"
         raise ModelError(f"batches bring no answers ({why}); the same command tries again")
-
-
-class WayToAsk(NamedTuple):
-    """One way to make the calls of a job.
-
-    Attributes:
-        name: What it is called.
-        calls: Number of calls.
-        usd: The most that they can cost; None if a price is unknown.
-        waves: Number of waves of batches; 0 for live calls.
-        hours: How long it takes: about, if live; at most, in batches.
-    """
-
-    name: str
-    calls: int
-    usd: float | None
-    waves: int
-    hours: float
 
 
 def ways_to_run(job: Job, plan: Plan, in_flight: int) -> list[WayToAsk]:

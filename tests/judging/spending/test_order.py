@@ -7,11 +7,11 @@ import pytest
 
 from pcs_annotator import NOT_ASKED, Weights, score
 from pcs_annotator.base.errors import UnknownNameError
-from pcs_annotator.core.arrays import Codes, Grades
+from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.weights import Evidence
+from pcs_annotator.judging.spending.frugal import order_of, simulate
 from pcs_annotator.judging.spending.stopping import ExactStop
-from pcs_annotator.judging.spending.strategy import order_of, simulate
 from pcs_annotator.judging.weighing.scoring import choose
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import LEARNERS, quick, quiet_fit
@@ -56,11 +56,11 @@ class AskTwo:
 
     order = (Cell(0, 2), Cell(0, 0), Cell(0, 1))
 
-    def needed(self, cells: Codes, grades: Grades | None) -> int:
+    def needed(self, cells: Codes) -> int:
         is_open = [cells[cell] == OPEN for cell in self.order]
         return int(sum(is_open) > 1)
 
-    def urgency(self, cells: Codes, grades: Grades | None) -> float:
+    def urgency(self, cells: Codes) -> float:
         return 0.0
 
 
@@ -89,7 +89,7 @@ def test_a_replay_asks_along_the_order_and_skips_what_was_never_asked() -> None:
 def test_learned_weights_of_every_kind_stop_early_with_the_same_labels(name: str) -> None:
     votes, names = simulated_votes([0.9, 0.8, 0.6], items=120)
     weights = quiet_fit(votes, [*names], quick(name))
-    stopped = simulate(votes, ExactStop(weights, votes.labels, 1, order_of(weights)))
+    stopped = simulate(votes, ExactStop(weights, votes.labels, order_of(weights)))
     all_asked, early = (choose(score(one, weights), votes.labels) for one in (votes, stopped.votes))
     np.testing.assert_array_equal(early, all_asked)
     assert stopped.asked.mean() < 10 or name == "scaling"  # which reads log-odds, so that everything is asked
@@ -98,7 +98,7 @@ def test_learned_weights_of_every_kind_stop_early_with_the_same_labels(name: str
 def test_the_rounds_of_a_replay_are_the_steps_of_all_items_together() -> None:
     votes, gold = simulated_votes([0.85, 0.75, 0.4], items=60, relations=2)
     weights = quiet_fit(votes, [*gold], "lr")
-    rule = ExactStop(weights, votes.labels, 1, order_of(weights))
+    rule = ExactStop(weights, votes.labels, order_of(weights))
     stopped = simulate(votes, rule)
     untouched = np.full(votes.codes.shape[1:], OPEN, dtype=np.int8)
     assert stopped.rounds[0] == rule.needed(untouched) * len(votes)

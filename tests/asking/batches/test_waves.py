@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from pcs_annotator.asking.batches import batches
+from pcs_annotator.asking.batches.batches import write_batches
 from pcs_annotator.asking.engine import batch
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
@@ -26,8 +28,6 @@ from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.models.batch_apis import FileBatches
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
-from pcs_annotator.runs.batch import batches
-from pcs_annotator.runs.files.batch_records import write_batches
 from tests.runs.asking_in_batches import MODELS, Desk, MajorityOfThree, at_desk, texts
 from tests.stub import Behaviour
 

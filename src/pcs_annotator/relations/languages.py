@@ -32,14 +32,10 @@ _LANGUAGES_SHOWN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Languages:
-    """The languages of a table.
+    """The languages of a table."""
 
-    Attributes:
-        sample: Texts that were looked at.
-        limits: Relation → number of texts in the sample to which it does not apply, because of language or script.
-    """
-
-    sample: Sequence[str]
+    sample: Sequence[str]  # texts that were looked at
+    # relation → number of texts in the sample to which it does not apply, because of language or script
     limits: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property

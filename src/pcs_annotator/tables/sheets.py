@@ -15,16 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import first_line
-from pcs_annotator.tables.table_files import (
-    MOST_BYTES_UNPACKED,
-    Contents,
-    TableFile,
-    schema_of_texts,
-    too_large,
-)
+from pcs_annotator.tables import table_files
+from pcs_annotator.tables.arrow import pa
+from pcs_annotator.tables.table_files import Contents, TableFile
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from python_calamine import CalamineSheet, CalamineWorkbook
 
 BATCH_ROWS = 10_000
@@ -47,19 +42,12 @@ _REPEATED_COLUMNS = re.compile(rb'number-columns-repeated="(\d+)"')
 
 
 class _Rows(NamedTuple):
-    """The table on a sheet.
+    """The table on a sheet."""
 
-    Attributes:
-        sheet: The name of the sheet.
-        schema: The columns.
-        columns: Where they are on the sheet.
-        cells: The rows below the header, without empty ones.
-    """
-
-    sheet: str
-    schema: pa.Schema
-    columns: Sequence[int]
-    cells: Sequence[Sequence[Any]]
+    sheet: str  # the name of the sheet
+    schema: pa.Schema  # the columns
+    columns: Sequence[int]  # where they are on the sheet
+    cells: Sequence[Sequence[Any]]  # the rows below the header, without empty ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +68,6 @@ class WorkbookFile(TableFile):
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows."""
-        import pyarrow as pa
-
         with self._opened() as (book, data):
             rows = self._rows(book, data)
         wanted = [rows.columns[rows.schema.get_field_index(name)] for name in schema.names]
@@ -142,8 +128,8 @@ class WorkbookFile(TableFile):
 
     def _check_archive(self, archive: zipfile.ZipFile) -> None:
         """Raise if what is unpacked as soon as a workbook is opened is too large, or not what the archive says."""
-        if sum(part.file_size for part in archive.infolist()) > MOST_BYTES_UNPACKED:
-            raise too_large(self.name)
+        if sum(part.file_size for part in archive.infolist()) > table_files.MOST_BYTES_UNPACKED:
+            raise table_files.too_large(self.name)
         for part in {_TEXTS, _SHEETS} & {*archive.namelist()}:
             self._check_cells(archive, part)
 
@@ -194,7 +180,7 @@ class WorkbookFile(TableFile):
             )
         columns = [place for place in range(len(header)) if any(row[place] != "" for row in found)]
         named = [_as_text(header[place]) or f"column_{first + place + 1}" for place in columns]
-        return _Rows(sheet.name, schema_of_texts(named, where), columns, cells)
+        return _Rows(sheet.name, table_files.schema_of_texts(named, where), columns, cells)
 
 
 def _visible_sheets(book: CalamineWorkbook) -> list[int]:

@@ -6,14 +6,11 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.runs.files.human_files import (
-    AuditedLabel,
+from pcs_annotator.tables.human_files import (
     DrawnRow,
     GivenGold,
-    read_audit,
     read_drawn,
     read_gold,
-    write_audit,
     write_drawn,
     write_gold,
     write_to_label,
@@ -74,21 +71,6 @@ def test_rows_written_out_for_people_are_remembered(tmp_path: Path) -> None:
     assert read_drawn(tmp_path / "drawn.csv") == []
 
 
-def test_verdicts_may_be_written_in_several_words(tmp_path: Path) -> None:
-    path = written(tmp_path, "id,text,label,verdict\na,One,good,Right\nb,Two,bad,no\nc,Three,bad,\nd,Four,bad,OK\n")
-    assert read_audit(path) == [
-        AuditedLabel(1, "a", "good", True, "One"),
-        AuditedLabel(2, "b", "bad", False, "Two"),
-        AuditedLabel(4, "d", "bad", True, "Four"),
-    ]
-
-
-def test_an_audit_without_verdicts_is_an_error(tmp_path: Path) -> None:
-    write_audit(tmp_path / "audit.csv", [("a", "One", "good")])
-    with pytest.raises(TableError, match=r"audit\.csv.*verdict is empty"):
-        read_audit(tmp_path / "audit.csv")
-
-
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -100,18 +82,6 @@ def test_an_audit_without_verdicts_is_an_error(tmp_path: Path) -> None:
 def test_unusable_gold_is_an_error(content: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(TableError, match=problem):
         read_gold(written(tmp_path, content))
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        ("id,verdict\na,right\n", "'label'"),
-        ("id,label,verdict\na,good,right\nb,good,perhaps\n", "row 2.*'perhaps'.*right or wrong"),
-    ],
-)
-def test_unusable_verdicts_are_an_error(content: str, problem: str, tmp_path: Path) -> None:
-    with pytest.raises(TableError, match=problem):
-        read_audit(written(tmp_path, content))
 
 
 def test_a_spreadsheet_runs_no_cell_and_every_cell_is_read_back(tmp_path: Path) -> None:
@@ -130,9 +100,7 @@ def test_a_spreadsheet_runs_no_cell_and_every_cell_is_read_back(tmp_path: Path) 
     ]
     assert [(one.id, one.label) for one in read_gold(tmp_path / "gold.csv")] == [(name, name) for name in ids]
     write_to_label(tmp_path / "to_label.csv", [("a", "\t=cmd()", "at random")])
-    write_audit(tmp_path / "audit.csv", [("a", "@SUM(A1)", "-1")])
     assert "\na,'\t=cmd(),,at random\n" in (tmp_path / "to_label.csv").read_text(encoding="utf-8")
-    assert "\na,'@SUM(A1),'-1,\n" in (tmp_path / "audit.csv").read_text(encoding="utf-8")
 
 
 def test_gold_is_read_from_the_columns_of_the_data(tmp_path: Path) -> None:
@@ -143,9 +111,3 @@ def test_gold_is_read_from_the_columns_of_the_data(tmp_path: Path) -> None:
     assert read_gold(path, numbered) == [GivenGold(1, "1", "good", text="One")]
     with pytest.raises(TableError, match="no column 'id'"):
         read_gold(written(tmp_path, "code\ngood\n"), numbered)
-
-
-def test_what_the_machine_says_in_an_audit_is_no_gold(tmp_path: Path) -> None:
-    path = written(tmp_path, "id,text,label,verdict\n1,One,good,right\n")
-    with pytest.raises(TableError, match="no column 'gold'"):
-        read_gold(path, Columns(text="text", id="id", gold="label"))

@@ -12,7 +12,7 @@ from odf.table import Table, TableCell, TableRow
 from odf.text import P
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.tables import workbooks
+from pcs_annotator.tables import sheets, table_files
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.table_formats import local_file
 from pcs_annotator.tables.tabular import as_arrow
@@ -67,7 +67,7 @@ def test_a_workbook_without_rows_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_too_large_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path / "t.xlsx", [["text"], *[["spam " * 100]] * 500])
-    monkeypatch.setattr(workbooks, "MOST_BYTES_UNPACKED", 100_000)
+    monkeypatch.setattr(table_files, "MOST_BYTES_UNPACKED", 100_000)
     with pytest.raises(TableError, match=r"t\.xlsx is larger than"):
         as_arrow(path)
 
@@ -117,8 +117,8 @@ def test_many_cells_that_repeat_in_a_spreadsheet_are_refused(tmp_path: Path) -> 
 
 
 def test_a_large_sheet_comes_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workbooks, "BATCH_ROWS", 40)
-    monkeypatch.setattr(workbooks, "_PIECE", 1_000)
+    monkeypatch.setattr(sheets, "BATCH_ROWS", 40)
+    monkeypatch.setattr(sheets, "_PIECE", 1_000)
     file = local_file(saved(tmp_path / "t.xlsx", [["id", "text"], *([number, "a"] for number in range(100))]))
     contents = file.contents()
     assert contents.rows == 100

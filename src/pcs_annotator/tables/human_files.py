@@ -1,4 +1,4 @@
-"""Tables for people to fill in, safe to open in a spreadsheet: rows to label, and accepted rows to check."""
+"""Tables for people to fill in, safe to open in a spreadsheet: rows to label, and what came back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.coders import PREFIX, coder_columns, coder_of, majority_labels
-from pcs_annotator.core.gold import cell_key
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.tables import Columns, write_table
@@ -19,8 +18,6 @@ SampleKind = Literal["at random", "with probability", "informative", "for review
 """How a row was chosen for labelling; a promise can be based only on rows drawn at random."""
 
 _KINDS: Mapping[str, SampleKind] = {name: name for name in get_args(SampleKind)}
-RIGHT = ("right", "yes", "y", "true", "1", "ok", "correct")
-WRONG = ("wrong", "no", "n", "false", "0", "incorrect")
 
 
 class GivenGold(NamedTuple):
@@ -32,16 +29,6 @@ class GivenGold(NamedTuple):
     kind: SampleKind = "by a person"
     text: str = ""  # what was labelled; empty if the file does not say
     text_hash: str = ""
-
-
-class AuditedLabel(NamedTuple):
-    """An accepted row that a person checked; `label` and `text` are what they saw."""
-
-    row: int
-    id: str
-    label: str
-    right: bool
-    text: str = ""
 
 
 class DrawnRow(NamedTuple):
@@ -108,7 +95,7 @@ def _add_columns_of_data(columns: dict[str, list[str]], used: Columns) -> None:
     text, name, gold = (one and one.strip().casefold() for one in (used.text, used.id, used.gold))
     if text in columns:
         columns["text"] = columns[text]
-    if gold in columns and "verdict" not in columns:  # in an audit, `label` is what the machine says
+    if gold in columns:
         columns.setdefault("gold", columns[gold])
     if name in columns:
         columns.setdefault("id", columns[name])
@@ -170,26 +157,6 @@ def filled_rows(path: Path, column: str) -> list[tuple[str, str]]:
     """Return id and value of the rows of a table in which a person has filled in a column; none without the table."""
     rows = _rows(_columns(path, ("id", column))) if path.exists() else ()
     return [(one["id"], one[column]) for one in rows if one[column]]
-
-
-def write_audit(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
-    """Write accepted rows to check: id, text, label, and an empty column `verdict`."""
-    _write(path, ("id", "text", "label", "verdict"), [(name, text, label, "") for name, text, label in rows])
-
-
-def read_audit(path: Path, reading: Reading = AS_FOUND) -> list[AuditedLabel]:
-    """Return the rows that a person checked, without those that have no verdict."""
-    found = []
-    for row, one in enumerate(_rows(_columns(path, ("id", "label", "verdict"), reading)), 1):
-        word = cell_key(one["verdict"])
-        if word and word not in RIGHT + WRONG:
-            given = one["verdict"]
-            raise TableError(f"{path.name}, row {row}: the verdict is {given!r}, must be right or wrong, or empty")
-        if word:
-            found.append(AuditedLabel(row, one["id"], one["label"], word in RIGHT, one.get("text", "")))
-    if not found:
-        raise TableError(f"{path.name}: the column verdict is empty: write right or wrong into some rows first")
-    return found
 
 
 def _write(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:

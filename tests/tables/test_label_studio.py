@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Task
-from pcs_annotator.runs.files import label_studio
-from pcs_annotator.runs.files.label_studio import (
+from pcs_annotator.tables import label_studio
+from pcs_annotator.tables.label_studio import (
     HOTKEYS,
     Interface,
     RowToAnswer,

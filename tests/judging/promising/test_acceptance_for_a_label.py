@@ -4,7 +4,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.judging.promising.targets import Target, precision_threshold, recall_threshold
+from pcs_annotator.judging.promising.acceptance import Target, precision_threshold, recall_threshold
 
 
 def made(rows: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -15,7 +15,7 @@ from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
-from pcs_annotator.runs.languages import languages_of, usual_text_relation
+from pcs_annotator.relations.languages import languages_of, usual_text_relation
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.showing.findings.look_at import what_to_look_at
