@@ -54,7 +54,7 @@ def gguf(tmp_path: Path) -> Path:
 def fake_engine(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any] | None = None) -> FakeXllamacpp:
     fake = FakeXllamacpp(answer or completion())
     monkeypatch.setitem(sys.modules, "xllamacpp", fake)
-    monkeypatch.setattr("pcs_annotator.models.local.llama.find_spec", lambda name: fake)
+    monkeypatch.setattr("pcs_annotator.models.local.models.find_spec", lambda name: fake)
     return fake
 
 
@@ -106,7 +106,7 @@ def test_a_file_that_cannot_be_loaded_is_named(gguf: Path, monkeypatch: pytest.M
 
 
 def test_without_xllamacpp_the_error_has_the_pip_line(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pcs_annotator.models.local.llama.find_spec", lambda name: None)
+    monkeypatch.setattr("pcs_annotator.models.local.models.find_spec", lambda name: None)
     with pytest.raises(MissingPackage, match=r"pip install 'perceived-confidence\[gguf\]'"):
         resolve_model(f"llama:{gguf}", {})
 

@@ -54,7 +54,7 @@ def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
     results, *others = agreement_tables(found)
     figures = tidy_table(found, learned.among_coders)
     for title, name in MORE.items() if learned.figures else ():  # with many folds, there may be too few gold rows
-        one = getattr(learned.figures[0], name)
+        one = learned.figures[0].figures[name]
         results = replace(results, rows=[*results.rows, [title, cell_of(one), one.n]])
         figures = replace(figures, rows=[*figures.rows, [name, "", "", one.value, *one.interval, one.n]])
     if learned.among_coders is not None:

@@ -276,7 +276,17 @@ def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(cap
     write_texts(Path("new.csv"), range(1000, 1040))
     with stub_process(Behaviour()) as stub:
         models = [part for name in ("m1", "m2", "m3") for part in ("--model", f"{stub.url}#{name}")]
-        options = ["--labels", "good,bad", *models, "--relations", "original,frame", "--optimiser", "lr"]
+        options = [
+            "--labels",
+            "good,bad",
+            *models,
+            "--relations",
+            "original,frame",
+            "--optimiser",
+            "lr",
+            "--answers",
+            "hard",
+        ]
         assert main(["run", "data.csv", *options, "--max-error", "0.2", "-q"]) == 0
         votes = read_csv(Path("runs/data/labels.csv"))  # the stub answers by chance, so the truth is what most say
         write_csv(Path("gold.csv"), [{"id": row["id"], "gold": row["pcs_label"]} for row in votes])

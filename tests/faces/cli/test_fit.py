@@ -208,7 +208,7 @@ def test_outputs_overwrite_only_what_a_fit_of_the_same_table_wrote(
     for inputs in (["--out", "votes.csv"], ["--model-out", "votes.json", "--out", "gold.csv", "--gold", "gold.csv"]):
         Path("gold.csv").write_text("id,gold\n1,yes\n")
         assert main(["fit", "votes.csv", *QUICK, *inputs]) == 2
-        assert "what is read here" in capsys.readouterr().err
+        assert "is read here, and would be overwritten" in capsys.readouterr().err
     assert Path("votes.csv").read_text() == VOTES
 
 
