@@ -263,7 +263,7 @@ def test_markdown_has_all_tables_and_the_paragraph(paper: Paper) -> None:
 
 def test_a_workbook_has_a_sheet_per_table_with_numbers(made: Path, tmp_path: Path) -> None:
     out = tmp_path / "table.xlsx"
-    assert main(["table", str(made), "-o", str(out)]) == 0
+    assert main(["paper", str(made), "-o", str(out)]) == 0
     book = openpyxl.load_workbook(out)
     assert book.sheetnames == [
         "agreement", "labels", "confusion", "coders", "counts", "share of gold", "share of label", "figures", "methods",
@@ -271,7 +271,7 @@ def test_a_workbook_has_a_sheet_per_table_with_numbers(made: Path, tmp_path: Pat
     heading, accuracy, *_ = book["agreement"].iter_rows(values_only=True)
     assert heading == ("Figure", "Value", "Value low", "Value high", "n")
     assert isinstance(accuracy[1], float)
-    assert main(["table", str(made), "-o", str(out)]) == 2  # it exists
+    assert main(["paper", str(made), "-o", str(out)]) == 2  # it exists
 
 
 def test_the_ending_or_the_option_decides_about_the_format(capsys: pytest.CaptureFixture[str], made: Path) -> None:
@@ -279,10 +279,10 @@ def test_the_ending_or_the_option_decides_about_the_format(capsys: pytest.Captur
     assert format_of("csv", Path("a.txt")) == "csv"
     with pytest.raises(ConfigError, match="name it with -o"):
         format_of("xlsx", None)
-    assert main(["table", str(made), "--format", "csv", "--order", "bad,good"]) == 0
+    assert main(["paper", str(made), "--format", "csv", "--order", "bad,good"]) == 0
     assert capsys.readouterr().out.startswith("quantity,")
-    assert main(["table", str(made), "-o", "a.pdf"]) == 2
-    assert main(["table", str(made), "--order", "bad"]) == 2
+    assert main(["paper", str(made), "-o", "a.pdf"]) == 2
+    assert main(["paper", str(made), "--order", "bad"]) == 2
     assert "--order must name every label once" in capsys.readouterr().err
 
 

@@ -19,6 +19,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("option", "--level"): "asking stops when no answer can change the label, however probable it is, so leave it out",
     ("option", "--prune"): "pcs relations value VOTES shows which questions are worth asking",
     ("command", "pcs ledger repair"): "sqlite3 LEDGER .recover | sqlite3 saved.db saves what can be read",
+    ("command", "pcs table"): "pcs paper RUN writes results and methods for a paper",
     ("option", "--table"): "export the table of a database as CSV or Parquet, and name that file",
     ("setting", "data.table"): "export the table of a database as CSV or Parquet, and name that file",
     ("tool", "argilla"): "use label-studio, or pcs review",

@@ -27,7 +27,7 @@ class Promised(NamedTuple):
 
 def promised(certificate: Certificate) -> Promised:
     """Return a certificate as text."""
-    what = _what(certificate)
+    what = what_is_promised(certificate)
     if not certificate.holds:
         why = certificate.why_not if certificate.audit is None else _audited(certificate.audit)
         return Promised(f"no promise that {what}: {why}", ())
@@ -76,12 +76,13 @@ def fallen_away(earlier: Model, now: Model) -> Model:
     flags = [flag for flag in earlier.weights.diagnostics.flags if flag.kind == "promise fell away" and after]
     if before is not None and before.holds:
         why = after.why_not if after else "--max-error requests it"
-        detail = f"an earlier fit promised that {_what(before)}; now nothing is promised: {why}"
+        detail = f"an earlier fit promised that {what_is_promised(before)}; now nothing is promised: {why}"
         flags = [Flag("promise fell away", detail)]
     return now.flagged(*flags)
 
 
-def _what(certificate: Certificate) -> str:
+def what_is_promised(certificate: Certificate) -> str:
+    """Return the promise itself, as a clause."""
     promise = certificate.promise
     each = ", per label" if promise.per_label else ""
     if promise.kind == "accepted-and-wrong":

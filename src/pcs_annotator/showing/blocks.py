@@ -18,7 +18,20 @@ from pcs_annotator.showing.svg_plot import Plot
 
 NUMBER = re.compile(r"(about )?[-+<≤$]? ?\d|(unknown|free|text unchanged|)$")
 Style = Literal[
-    "name", "plain", "strong", "bold", "em", "small", "quiet", "count", "warn", "chip", "listed", "meaning", "quantity"
+    "name",
+    "plain",
+    "strong",
+    "bold",
+    "em",
+    "small",
+    "quiet",
+    "count",
+    "warn",
+    "caution",
+    "chip",
+    "listed",
+    "meaning",
+    "quantity",
 ]
 
 
@@ -148,6 +161,12 @@ class KeyValues(NamedTuple):
 
     pairs: Sequence[tuple[str, Words]]
     kind: str = ""
+
+
+class Answer(NamedTuple):
+    """What a command ends with: few lines, each with the question that it answers."""
+
+    lines: Sequence[tuple[str, Words]]
 
 
 class KeyFigure(NamedTuple):

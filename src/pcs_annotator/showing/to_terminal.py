@@ -23,11 +23,14 @@ STYLES: dict[Style, str] = {
     "bold": "bold",
     "count": "bold",
     "warn": "bold yellow",
+    "caution": "yellow",
     "em": "italic",
     "small": "dim",
     "quiet": "dim",
     "meaning": "dim",
 }
+COPIED = ("labels", "report", "files", "next")
+"""Lines of an answer with paths and commands."""
 PARAGRAPHS = {
     "note": "dim",
     "warning": "yellow",
@@ -119,6 +122,8 @@ class _Printer:
                 self._print(styled(block.words), PARAGRAPHS.get(block.kind, ""), whole=block.kind == "files")
             case blocks.Bullets():
                 self._bullets(block)
+            case blocks.Answer():
+                self._answer(block)
             case Change():
                 self._gap()
                 coloured = self.console.color_system is not None
@@ -142,6 +147,22 @@ class _Printer:
         if not self._fresh:
             self.console.print()
         self._fresh = True
+
+    def _answer(self, block: blocks.Answer) -> None:
+        """Print the lines of an answer in two columns; paths and commands, to be copied, are never broken."""
+        self._gap()
+        margin = max(len(asked) for asked, _ in block.lines) + GAP
+        for asked, words in block.lines:
+            name = Text(asked.ljust(margin), "dim")
+            if asked in COPIED:
+                self.console.print(Text.assemble(name, styled(words)), soft_wrap=True)
+                continue
+            grid = RichTable.grid()
+            grid.add_column(width=margin)
+            grid.add_column()
+            grid.add_row(name, styled(words))
+            self.console.print(grid)
+        self._fresh = False
 
     def _bullets(self, block: blocks.Bullets) -> None:
         for place, item in enumerate(block.items):

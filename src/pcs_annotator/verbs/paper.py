@@ -1,4 +1,4 @@
-"""`pcs table`: results, confusion matrix and a methods paragraph, to paste into a paper."""
+"""`pcs paper`: results, confusion matrix and a methods paragraph, to paste into a paper."""
 
 from __future__ import annotations
 

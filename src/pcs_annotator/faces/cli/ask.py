@@ -73,6 +73,7 @@ def plan_command(
 @options.REPLACE
 @options.FRESH
 @options.NO_WAIT
+@options.DETAILS
 @options.JSON
 @options.QUIET
 def run_command(
@@ -105,5 +106,5 @@ def run_command(
     models.pull_missing(settings.ask.models, shown=request.progress)
     with options.gathered_warnings() as notes:
         result = run.run(request)
-    options.show(run_view.run_json, run_view.run_shown, result, notes, to_json=to_json, quiet=quiet)
+    run_view.show_run(result, notes, to_json=to_json, quiet=quiet)
     return exit_codes.exit_code(result.counts.unanswered, result.tally.failed)

@@ -27,6 +27,7 @@ LONGEST_TEXT = 160
     "-o", "--out", type=options.PATH, default=Path("compare.html"), show_default=True, help="HTML file to write."
 )
 @options.KEEP_EARLIER
+@options.DETAILS
 @options.JSON
 @options.QUIET
 def command(*, first: str, second: str, out: Path, replace: bool, to_json: bool, quiet: bool) -> None:
@@ -43,20 +44,25 @@ def command(*, first: str, second: str, out: Path, replace: bool, to_json: bool,
         path = write_comparison(found, out, replace=replace)
     options.show(
         lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": str(path)},
-        lambda: [*comparison_shown(found, [*found.notes, *notes]), b.Paragraph(f"wrote {path}", "files")],
+        lambda: [*comparison_shown(found, [*found.notes, *notes]), b.Answer([("report", str(path))])],
+        details=lambda: comparison_details(found),
         to_json=to_json,
         quiet=quiet,
     )
 
 
 def comparison_shown(found: Comparison, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield the verdict, the figures of both, and the first rows on which they differ."""
+    """Yield who is compared, and the verdict."""
     for name, side in zip("AB", found.sides, strict=True):
         yield b.text(b.strong(f"{name}  "), side.name)
-    yield b.section("verdict", "Verdict", b.Bullets(verdict(found), "spoken"))
+    yield b.Bullets(verdict(found), "spoken")
+    yield from learned_view.notes_shown(notes)
+
+
+def comparison_details(found: Comparison) -> Iterator[b.Block]:
+    """Yield the figures of both, and the first rows on which they differ."""
     yield from (show(found) for show in (page.quality, page.promises, page.cost, page.settings))
     yield from _examples(found)
-    yield from learned_view.notes_shown(notes)
 
 
 def _examples(found: Comparison) -> Iterator[b.Block]:

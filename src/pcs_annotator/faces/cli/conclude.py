@@ -11,6 +11,7 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
+from pcs_annotator.showing import blocks as b
 from pcs_annotator.studies.estimating import gold, page
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run
@@ -113,6 +114,7 @@ def question_of(given: dict[str, Any]) -> EstimateQuestion:
 @click.argument("folder", type=options.PATH)
 @question_options
 @click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .csv or .json.")
+@options.DETAILS
 @options.JSON
 def estimate_command(*, folder: Path, out: Path | None, to_json: bool, **given: Any) -> None:
     """Estimate shares, means, differences or a regression from the labels of the run in FOLDER.
@@ -124,10 +126,11 @@ def estimate_command(*, folder: Path, out: Path | None, to_json: bool, **given: 
         found = estimate_run(folder, question_of(given))
     if out is not None:
         write_estimates(found, out)
-    said = page.sentences(found)
+    wrote = [] if out is None else [b.Answer([("files", str(out))])]
     options.show(
-        lambda: {**found.to_dict(), "sentences": said, "warnings": notes},
-        lambda: [*page.tables(found), *said, None if out is None else f"wrote {out}"],
+        lambda: {**found.to_dict(), "sentences": page.sentences(found), "warnings": notes},
+        lambda: [*page.most_telling(found), *wrote],
+        details=lambda: page.tables(found),
         to_json=to_json,
     )
 
@@ -169,6 +172,7 @@ def find_command(*, folder: Path, out: Path | None, to_json: bool, **search: Any
 @click.argument("folder", type=options.PATH)
 @question_options
 @click.option("-o", "--out", type=options.PATH, help="HTML file to write: the specification curve.")
+@options.DETAILS
 @options.JSON
 def robust_command(*, folder: Path, out: Path | None, to_json: bool, **given: Any) -> None:
     """Estimate the same for every model, set of relations and way of learning in FOLDER; no model is called.
@@ -182,6 +186,7 @@ def robust_command(*, folder: Path, out: Path | None, to_json: bool, **given: An
         write_robust(found, out)
     options.show(
         lambda: {"quantities": [one.to_dict() for one in found], "warnings": notes},
-        lambda: [*map(page.robust_table, found), None if out is None else f"wrote {out}"],
+        lambda: [*page.robust_verdicts(found), *([] if out is None else [b.Answer([("files", str(out))])])],
+        details=lambda: map(page.robust_table, found),
         to_json=to_json,
     )

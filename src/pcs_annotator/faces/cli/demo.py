@@ -7,24 +7,14 @@ from pathlib import Path
 
 import click
 
-from pcs_annotator.core.result_names import LABEL
-from pcs_annotator.faces.cli import learned_view, models, options, run_view
+from pcs_annotator.faces.cli import models, options, run_view
 from pcs_annotator.faces.demo import tour
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing import to_terminal
+from pcs_annotator.showing.formats import signed
 
-NEXT = (
-    (
-        "pcs run your.csv --labels a,b,c --model embedded:smollm2",
-        "your own texts; weights are learned from a column gold or label, if any",
-    ),
-    ("pcs models list", "larger models: set GROQ_API_KEY and use --model groq:llama-3.1-8b-instant"),
-    (
-        "pcs run your.csv --model groq:llama-3.1-8b-instant --relations original,order,voice",
-        "for models without log-probabilities: ask about rewrites too (pcs relations list)",
-    ),
-)
+NEXT = "pcs run your.csv --labels a,b,c --model embedded:smollm2"
 ASKED = {"original": "as it is", "order": "labels in reverse order"}
 
 
@@ -49,18 +39,10 @@ def command(out: Path, to_json: bool, quiet: bool) -> None:
 
 
 def tour_shown(result: RunResult) -> list[b.Block]:
-    """Explain a run to a newcomer: one text, the weights, the gain, and what to try next."""
-    counts, folds = result.counts, result.config.learn.folds
-    learned = learned_view.learned_shown(result.learned, result.votes, counts, folds=folds, unit="questions")
-    tried = [part for command, about in NEXT for part in (b.text(b.strong(command)), f"    {about}")]
-    files = f"labels  {result.folder.labels} (column {LABEL})\nreport  {result.folder.report}"
-    return [
-        _one_text(result),
-        b.section("weights", "The weight of each prompt and each question", *learned),
-        b.section("gain", "What it gained", *_gain(result)),
-        b.section("next", "What to try next", *tried),
-        b.Paragraph(files, "files"),
-    ]
+    """Explain a run to a newcomer: one text, the gain, the answer, and what to try next."""
+    found = answer.of_run(result)
+    lines = [line for line in found.lines if line[0] not in ("next", "look at", "")]
+    return [_one_text(result), *_gain(result), b.Answer([*lines, ("next", b.strong(NEXT))])]
 
 
 def _one_text(result: RunResult) -> b.Section:
@@ -118,12 +100,8 @@ def _gain(result: RunResult) -> list[b.Block]:
     low, high = test.interval.rounded(2)
     cells = result.votes.codes.shape[1] * result.votes.codes.shape[2]
     return [
-        f"A single question to the better prompt labels {100 * single.accuracy.value:.0f} % of the rows right, with "
-        f"a class AUROC of {single.auroc.value:.2f}. Asking both prompts twice and keeping the probability of every "
-        f"label, with weights from other rows, labels {100 * ours.accuracy.value:.0f} %: "
-        f"{test.difference * 100:+.0f} points ({low * 100:+.0f} to {high * 100:+.0f}, {test.n} rows), with a class "
-        f"AUROC of {ours.auroc.value:.2f}, for {cells} questions instead of one. A higher class AUROC means that texts "
-        "of a label score higher for it than other texts do, more often.",
-        "This model has 135 million weights, a thousandth of a large one: treat this as a tour, not a benchmark. "
-        f"The {test.n} news items are invented, and short ones like these are easy.",
+        f"One question to the better prompt labels {100 * single.accuracy.value:.0f} % of the rows right. {cells} "
+        f"questions, weighed, label {100 * ours.accuracy.value:.0f} %: {signed(test.difference * 100, 0)} "
+        f"points ({signed(low * 100, 0)} to {signed(high * 100, 0)}, {test.n} rows).",
+        b.note("A tour, not a benchmark: the news items are invented, and the model is a thousandth of a large one."),
     ]

@@ -9,11 +9,17 @@ from typing import Any
 
 import click
 
+from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import ResultTable
-from pcs_annotator.faces.cli import learned_view, options
+from pcs_annotator.faces.cli import options
+from pcs_annotator.runs.certificate_text import SHOWN
+from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import number, signed
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate
+
+METHODS_SHOWN = 7
 
 
 def _number(name: str, help: str, least: int, most: int, default: int) -> Callable[[options.F], options.F]:
@@ -63,6 +69,7 @@ def splitting_options(function: options.F) -> options.F:
     show_default=True,
     help="For --alt-test: how much worse than a coder the model may be: .2 for experts, .1 for crowds.",
 )
+@options.DETAILS
 @options.JSON
 @options.QUIET
 def command(*, source: Path, alt_test: bool, epsilon: float, to_json: bool, quiet: bool, **given: Any) -> None:
@@ -80,7 +87,15 @@ def command(*, source: Path, alt_test: bool, epsilon: float, to_json: bool, quie
     request = evaluate.EvaluateRequest(source=source, splitting=splitting, **given)
     with options.gathered_warnings() as notes:
         found = evaluate.evaluate_source(request)
-    options.show(evaluated_json, evaluation_shown, found, notes, to_json=to_json, quiet=quiet)
+    options.show(
+        evaluated_json,
+        evaluation_shown,
+        found,
+        notes,
+        details=evaluation_details,
+        to_json=to_json,
+        quiet=quiet,
+    )
 
 
 def replacing_json(found: evaluate.Replacing) -> dict[str, Any]:
@@ -120,14 +135,57 @@ def evaluated_json(found: evaluate.Evaluated, notes: Sequence[str]) -> dict[str,
 
 
 def evaluation_shown(found: evaluate.Evaluated, notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield the most accurate methods, and whether the first is better or worse than the others."""
+    first, *others = found.evaluation.methods
+    listed = sorted(others, key=lambda one: -one.accuracy.value)[:METHODS_SHOWN]
+    columns = [b.Column("Method"), *b.numbers("calls per text", digits=1), *b.numbers("right, %", "95 % interval")]
+    rows: list[b.Row] = [_accuracy_row(one, first.method) for one in (first, *listed)]
+    yield b.Table(columns=[*columns, *b.numbers(f"{first.method} − it", "p (Holm)", digits=3)], rows=rows)
+    more = len(others) - len(listed)
+    files = [("files", ", ".join(map(str, found.files)))] if found.files else []
+    yield b.Answer(
+        [
+            ("verdict", _verdict(first, others)),
+            ("", b.Styled(f"other figures and tests{f', {more} more methods' if more else ''}: --details", "quiet")),
+            *answer.look_at(notes),
+            *files,
+        ]
+    )
+
+
+def _accuracy_row(one: Any, first: str) -> b.Row:
+    low, high = one.accuracy.interval.rounded(3)
+    test = one.accuracy_behind
+    ahead = "" if test is None else f"{signed(100 * test.difference, 1)} points"
+    return [
+        b.name(one.method),
+        one.calls.total if one.calls else None,
+        number(100 * one.accuracy.value, 1),
+        f"{100 * low:.1f}–{100 * high:.1f}",
+        ahead,
+        "" if test is None else one.holm_accuracy,
+    ]
+
+
+def _verdict(first: Any, others: Sequence[Any]) -> str:
+    """Return which methods the first one is shown to be more or less accurate than."""
+    told = [one for one in others if one.holm_accuracy is not None and one.holm_accuracy < SHOWN]
+    better = [one.method for one in told if one.accuracy_behind.difference > 0]
+    worse = [one.method for one in told if one.accuracy_behind.difference < 0]
+    rest = len(others) - len(told)
+    said = [f"right more often than {series(better)}"] if better else []
+    said += [f"right less often than {series(worse)}"] if worse else []
+    said += [f"no difference from {counted(rest, 'method')} can be shown"] if rest else []
+    return f"{first.method} on {counted(first.accuracy.n, 'gold row')}: {'; '.join(said) or 'nothing to compare'}"
+
+
+def evaluation_details(found: evaluate.Evaluated, _notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield methods side by side, and the tests of the first against the others."""
     *compared, against_gold, _by_label, _confusion = found.tables
     known = len(found.evaluation.methods)  # the others are dashes, explained in the notes
     yield from (replace(table, rows=table.rows[:known]) for table in compared)
     title = f"{found.evaluation.methods[0].method}: {against_gold.title}"
     yield replace(against_gold, title=title, notes=against_gold.notes[2:])
-    yield from learned_view.notes_shown(notes)
-    yield from files_shown(found.files)
 
 
 def files_shown(files: Sequence[object]) -> Iterator[b.Block]:

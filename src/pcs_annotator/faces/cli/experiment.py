@@ -11,9 +11,10 @@ import click
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
-from pcs_annotator.faces.cli import evaluate, exit_codes, learned_view, models, options, run_view
+from pcs_annotator.faces.cli import evaluate, exit_codes, models, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.studies.paper.sources import find_sources
 from pcs_annotator.verbs import experiment
@@ -34,6 +35,7 @@ PAPERS_OPTIMISER = "lr"
 @options.REPLACE
 @options.LIMIT
 @options.NO_WAIT
+@options.DETAILS
 @options.JSON
 @options.QUIET
 def command(
@@ -72,7 +74,15 @@ def command(
     )
     with options.gathered_warnings() as notes:
         done = experiment.experiment(request)
-    options.show(experimented_json, experiments_shown, done, notes, to_json=to_json, quiet=quiet)
+    options.show(
+        experimented_json,
+        experiments_shown,
+        done,
+        notes,
+        details=experiment_details,
+        to_json=to_json,
+        quiet=quiet,
+    )
     return exit_codes.exit_code(0, done.unanswered)
 
 
@@ -87,11 +97,24 @@ def experimented_json(found: experiment.Experimented, notes: Sequence[str]) -> d
 
 
 def experiments_shown(found: experiment.Experimented, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield all tables, then the warnings and the files that were written."""
-    yield from (table for one in found.experiments for table in one.tables)
-    yield from learned_view.notes_shown([*notes, *found.notes])
+    """Yield what every experiment came to, and where its tables are."""
+    lines: list[tuple[str, b.Words]] = []
+    for one in found.experiments:
+        said = "; ".join(f"{title}: {value}" for table in one.tables for title, value in table.summary)
+        lines.append((one.name, said or one.tables[0].title))
+    yield b.Answer(
+        [
+            *lines,
+            *answer.look_at([*notes, *found.notes]),
+            ("files", str(found.files[0].parent) if found.files else "none"),
+        ]
+    )
     yield from run_view.unanswered_shown(found.unanswered)
-    yield from evaluate.files_shown(found.files)
+
+
+def experiment_details(found: experiment.Experimented, _notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield all tables."""
+    yield from (table for one in found.experiments for table in one.tables)
 
 
 def table_json(table: ResultTable) -> dict[str, Any]:

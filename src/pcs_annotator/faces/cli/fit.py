@@ -54,6 +54,7 @@ from pcs_annotator.verbs import fit_table
     metavar="N",
     help="Bootstrap resamples for each interval; default: 200.",
 )
+@options.DETAILS
 @options.JSON
 @options.QUIET
 def command(
@@ -95,7 +96,7 @@ def command(
             say = partial(options.say, shown=not (to_json or quiet))
             how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
             result = fitting.fit_run(source, changes, people, ledger=ledger, say=say, **how)
-        options.show(run_view.run_json, run_view.run_shown, result, notes, to_json=to_json, quiet=quiet)
+        run_view.show_run(result, notes, to_json=to_json, quiet=quiet)
         return exit_codes.exit_code(result.counts.unanswered)
     if spare_looks or ledger:
         raise ConfigError("--spare-looks and --ledger are for a run folder: give one instead of a table")
@@ -111,5 +112,14 @@ def command(
     )
     with options.gathered_warnings() as notes:
         fitted = fit_table.fit_table(files, changes)
-    options.show(learned_view.fit_json, learned_view.fit_shown, fitted, files, notes, to_json=to_json, quiet=quiet)
+    options.show(
+        learned_view.fit_json,
+        learned_view.fit_shown,
+        fitted,
+        files,
+        notes,
+        details=learned_view.fit_details,
+        to_json=to_json,
+        quiet=quiet,
+    )
     return exit_codes.exit_code(fitted.unlabelled)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,15 +12,15 @@ from rich.console import Console
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.result_names import LABEL
+from pcs_annotator.core.result_names import DECISION, LABEL
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Saving
+from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing import to_terminal
 from pcs_annotator.showing.findings.answers import texts_cut
-from pcs_annotator.showing.formats import count, percent
+from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.sections.summary import promise
 from pcs_annotator.tables.table_files import STDIO
 from pcs_annotator.verbs import label
@@ -56,6 +55,7 @@ from pcs_annotator.verbs import label
 @options.REPLACE
 @options.SPREADSHEET_SAFE
 @options.NO_WAIT
+@options.DETAILS
 @options.JSON
 @options.QUIET
 def command(*, data: Path | str, folder: Path, out: Path | str | None, to_json: bool, quiet: bool, **given: Any) -> int:
@@ -83,7 +83,8 @@ def command(*, data: Path | str, folder: Path, out: Path | str | None, to_json: 
         options.echo_json(labelled_json(labelled, notes))
     elif not quiet:
         console = Console(highlight=False, stderr=labelled.out == STDIO)
-        to_terminal.show(*labelled_shown(labelled, notes), console=console)
+        evidence = labelled_details(labelled) if options.details_wanted() else ()
+        to_terminal.show(*evidence, labelled_shown(labelled, notes), console=console)
     return exit_codes.exit_code(labelled.counts.unanswered, labelled.tally.failed)
 
 
@@ -107,23 +108,31 @@ def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, A
     }
 
 
-def labelled_shown(labelled: label.Labelled, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield how many rows got each label, what was asked, and what is promised."""
+def labelled_shown(labelled: label.Labelled, notes: Sequence[str]) -> b.Answer:
+    """Return how many rows got each label, which may be used, what was asked, and what to do next."""
     counts, tally, drift = labelled.counts, labelled.tally, labelled.drift
     differ = [note for note in notes if drift is not None and drift.found and drift.sentence in note]
-    yield from (b.text(note, kind="warning") for note in differ)
-    for name, rows in Counter(counts.labels).most_common():
-        yield f"{rows:>8,}  {name}"
-    yield f"{counted(tally.calls, 'call')}, {counted(tally.from_ledger, 'answer')} from the ledger"
-    if labelled.frugal is not None and tally.spared:
-        spared = f"{count(tally.spared)} questions ({percent(tally.spared, tally.spared + tally.questions)})"
-        why = b.Styled("--ask-all asks them too", "quiet")
-        yield b.text(f"{spared} were not asked, because the label was settled; ", why)
-    yield promise(labelled.model, drift, counts)
     cut = [flag.detail for flag in texts_cut(tally.cut, counts.rows)]
-    yield from learned_view.notes_shown([*(note for note in notes if note not in differ), *cut], counts)
+    asked, calls = answer.cost(tally.calls, tally.from_ledger, ())
+    if labelled.frugal is not None and tally.spared:
+        share = percent(tally.spared, tally.spared + tally.questions)
+        calls = f"{calls}; {share} of the questions were spared, because the label was settled"
+    lines = [
+        answer.labelled(counts),
+        answer.usable(labelled.model, counts),
+        *answer.look_at([*differ, *(note for note in notes if note not in differ), *cut]),
+        (asked, calls),
+    ]
     if labelled.out != STDIO:
-        yield b.Paragraph(f"labels  {labelled.out} (column {LABEL})", "files")
+        lines.append(("labels", f"{labelled.out} (column {LABEL})"))
+    if review := counts.decisions.get("review", 0):
+        lines.append(("next", f"check the {counted(review, 'row')} with {DECISION} = review"))
+    return b.Answer(lines)
+
+
+def labelled_details(labelled: label.Labelled) -> Iterator[b.Block]:
+    """Yield what is promised about these texts, and on what basis."""
+    yield promise(labelled.model, labelled.drift, labelled.counts)
 
 
 def label_plan_json(plan: label.LabelPlan) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.base.text import counted
@@ -12,6 +13,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Share
 from pcs_annotator.runs import learn
 from pcs_annotator.runs.run_result import Facts
+from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings.look_at import what_to_look_at
 from pcs_annotator.showing.formats import count
@@ -83,7 +85,7 @@ def promise_json(judged: learn.Learned | label.Labelled) -> dict[str, Any]:
 def learned_shown(learned: learn.Learned, votes: Votes, counts: Counts, *, folds: int, unit: str) -> list[b.Block]:
     """Return the weight of each model and relation, how good the weights are, and what is promised."""
     gold_rows = learned.model.weights.diagnostics.gold_rows
-    size = f"{count(len(votes))} items × {len(votes.annotators)} annotators × {len(votes.relations)} relations"
+    size = f"{count(len(votes))} items × {len(votes.annotators)} models × {len(votes.relations)} relations"
     return [
         b.text(f"{size}; {count(gold_rows)} items have gold labels"),
         b.text(f"labels: {', '.join(votes.labels)}"),
@@ -109,13 +111,30 @@ def fit_json(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Se
 
 
 def fit_shown(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Sequence[str]) -> list[b.Block]:
-    """Return what was learned from a table of votes, and the files that were written."""
-    counts, labels = Counts.of(fitted.outcomes), f" and {files.labels_out} (column {LABEL})" if files.labels_out else ""
+    """Return what came out of a fit to a table of votes, and the files that were written."""
+    counts = Counts.of(fitted.outcomes)
+    found = [flag.detail for flag in what_to_look_at(fitted.facts)]
+    labels = [("labels", f"{files.labels_out} (column {LABEL})")] if files.labels_out else []
     return [
-        *learned_shown(fitted.learned, fitted.table.votes, counts, folds=fitted.folds, unit="questions"),
-        *look_at_shown(fitted.facts, notes),
-        b.text(f"wrote {files.model}{labels}"),
+        b.Answer(
+            [
+                answer.labelled(counts),
+                answer.quality(fitted.learned),
+                answer.usable(fitted.learned.model, counts),
+                *answer.look_at([*found, *notes]),
+                *labels,
+                ("files", str(files.model)),
+                ("next", b.strong(f"pcs evaluate {quote(str(files.table))}")),
+            ]
+        )
     ]
+
+
+def fit_details(fitted: fit_table.FittedTable, _files: fit_table.FitFiles, notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield what was learned from a table of votes, and what to look at."""
+    counts = Counts.of(fitted.outcomes)
+    yield from learned_shown(fitted.learned, fitted.table.votes, counts, folds=fitted.folds, unit="questions")
+    yield from look_at_shown(fitted.facts, notes)
 
 
 def look_at_shown(facts: Facts, notes: Sequence[str]) -> Iterator[b.Block]:

@@ -21,33 +21,44 @@ from pcs_annotator.base.stopping import stoppable
 from pcs_annotator.faces.cli.exit_codes import ExitCode
 from pcs_annotator.version import __version__
 
-VERBS = {
-    "demo": "a tour with the embedded model, offline",
-    "init": "inspect a data file and write a commented pcs.toml",
-    "plan": "show calls, tokens and cost of a run; no model is called",
-    "run": "rewrite, ask, learn and label; resumes after an interruption",
-    "fit": "learn again from recorded votes; no model is called",
-    "label": "label new texts with a fitted run",
-    "serve": "label texts over HTTP with a fitted run",
-    "gold": "how many gold rows are needed, and draw them",
-    "estimate": "from labels to conclusions: shares, differences, regressions",
-    "find": "the rows that have a label, with promised precision or recall",
-    "robust": "would another model, question or way of learning change the conclusion?",
-    "evaluate": "compare PCS with other methods on the same votes",
-    "compare": "put two runs, prompts, models or panels side by side on the same rows",
-    "experiment": "make the paper's tables and figures from your data",
-    "review": "decide about rows in a browser, and let the machine learn from it",
-    "report": "write the report of a run, one HTML file",
-    "table": "write results and methods of a run for a paper: Markdown, LaTeX, CSV or Excel",
-    "exchange": "hand rows to Label Studio, and read the answers back",
-    "relations": "list relations, try one on a text, or measure them on a file",
-    "models": "list models, download one, or check that they answer",
-    "ledger": "inspect, copy or clean up the record of paid calls",
+PURPOSES: dict[str, dict[str, str]] = {
+    "Start": {
+        "demo": "a tour with the embedded model, offline",
+        "init": "inspect a data file and write a commented pcs.toml",
+        "plan": "show calls, tokens and cost of a run; no model is called",
+        "models": "list models, download one, or check that they answer",
+    },
+    "Label": {
+        "run": "rewrite, ask, learn and label; resumes after an interruption",
+        "fit": "learn again from recorded votes; no model is called",
+        "label": "label new texts with a fitted run",
+        "serve": "label texts over HTTP with a fitted run",
+        "report": "write the report of a run, one HTML file",
+    },
+    "People": {
+        "gold": "how many gold rows are needed, and draw them",
+        "review": "decide about rows in a browser, and let the machine learn from it",
+        "exchange": "hand rows to Label Studio, and read the answers back",
+    },
+    "Conclusions": {
+        "estimate": "which shares, differences or regressions do the labels support?",
+        "find": "which rows have a label, with promised precision or recall?",
+        "robust": "would another model, question or way of learning change the conclusion?",
+        "paper": "write results and methods of a run for a paper: Markdown, LaTeX, CSV or Excel",
+    },
+    "Research": {
+        "evaluate": "is PCS better than simpler methods on these votes?",
+        "compare": "which of two runs, prompts, models or panels is better?",
+        "relations": "list relations, try one on a text, or measure what each is worth",
+        "experiment": "make the tables and figures of the PCS paper from your data",
+    },
+    "Upkeep": {"ledger": "inspect, copy or clean up the record of paid calls"},
 }
+VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
 MODULES = {
     **dict.fromkeys(("init", "plan", "run"), "ask"),
     **dict.fromkeys(("gold", "estimate", "find", "robust"), "conclude"),
-    **dict.fromkeys(("report", "table", "exchange"), "write"),
+    **dict.fromkeys(("report", "paper", "exchange"), "write"),
 }
 """Modules with several commands; each of the others has one."""
 
@@ -69,8 +80,10 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of verbs without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+        longest = max(map(len, VERBS))
+        for purpose, verbs in PURPOSES.items():
+            with formatter.section(purpose):
+                formatter.write_dl([(verb.ljust(longest), about) for verb, about in verbs.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

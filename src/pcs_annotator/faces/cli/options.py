@@ -156,6 +156,25 @@ MOVED_LEDGER = click.option(
     "--ledger", default="", metavar="ADDRESS", help="Where the run's answers are now; default: as in the run."
 )
 JSON = click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
+_DETAILS = "pcs_annotator.details"
+
+
+def _note_details(context: click.Context, _parameter: click.Parameter, given: bool) -> None:
+    context.meta[_DETAILS] = given
+
+
+def details_wanted() -> bool:
+    """Tell whether the command was given `--details`."""
+    return bool(click.get_current_context().meta.get(_DETAILS))
+
+
+DETAILS = click.option(
+    "--details",
+    is_flag=True,
+    expose_value=False,
+    callback=_note_details,
+    help="Print the evidence too: weights, figures, tests, costs.",
+)
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 KEEP_EARLIER = click.option(
     "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
@@ -213,14 +232,19 @@ def show(
     *found: Any,
     to_json: bool,
     quiet: bool = False,
+    details: Callable[..., Iterable[object]] | None = None,
 ) -> None:
-    """Print results as JSON or, by their blocks, as text; nothing if `quiet`."""
+    """Print results as JSON or, by their blocks, as text; nothing if `quiet`.
+
+    With `--details`, the evidence comes first, so that the answer is what a terminal shows last.
+    """
     if to_json:
         echo_json(as_json(*found))
     elif not quiet:
         from pcs_annotator.showing import to_terminal
 
-        to_terminal.show(*as_blocks(*found))
+        evidence = details(*found) if details is not None and details_wanted() else ()
+        to_terminal.show(*evidence, *as_blocks(*found))
 
 
 def echo_json(values: object) -> None:

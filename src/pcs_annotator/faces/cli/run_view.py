@@ -9,11 +9,11 @@ from typing import Any
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill, Plan, WayToAsk
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
-from pcs_annotator.faces.cli import learned_view
+from pcs_annotator.faces.cli import learned_view, options
 from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.run_result import SILENCES, RunResult
+from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing import to_terminal
 from pcs_annotator.showing.findings.look_at import what_to_look_at
 from pcs_annotator.showing.formats import count, dollars, total_cost
 from pcs_annotator.showing.report.sections.answers import reasons
@@ -32,7 +32,7 @@ TO_LABEL = {
 
 
 def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
-    """Return everything that `run_shown` shows as plain values."""
+    """Return everything that `show_run` shows as plain values."""
     tally = result.tally
     return {
         "folder": str(result.folder.path),
@@ -71,8 +71,21 @@ def _most_first(found: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(found.items(), key=lambda pair: -pair[1])
 
 
-def run_shown(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield what was learned, what was asked, what a person should do next, and the files."""
+def show_run(result: RunResult, notes: Sequence[str], *, to_json: bool, quiet: bool) -> None:
+    """Print what came out of a run or a fit: the answer, and with `--details` what it is based on."""
+    options.show(
+        run_json,
+        lambda *found: [answer.of_run(*found)],
+        result,
+        notes,
+        details=run_details,
+        to_json=to_json,
+        quiet=quiet,
+    )
+
+
+def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield what was learned, what was asked, and what a person can do next."""
     counts, settings = result.counts, result.config
     unit = "questions" if settings.relations.rewriter else "calls"
     folds = settings.learn.folds
@@ -85,7 +98,6 @@ def run_shown(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
     yield from _asked(result)
     yield from learned_view.look_at_shown(result.facts, notes)
     yield from _to_label(result)
-    yield b.Paragraph(f"labels  {result.folder.labels} (column {LABEL})\nreport  {result.folder.report}", "files")
 
 
 def _to_label(result: RunResult) -> Iterator[b.Block]:
@@ -185,8 +197,8 @@ def print_panel(panel: DefaultPanel) -> None:
 
 def calls_shown(plan: Plan) -> Iterator[b.Block]:
     """Yield the calls of a plan per model and in total."""
+    yield b.text(b.strong(f"{count(plan.rows)} rows, {_calls_and_cost(plan)}"))
     yield b.Table(columns=bill_columns("max. "), rows=bill_rows(plan.models))
-    yield f"{count(plan.rows)} rows, {_calls_and_cost(plan)}"
     if known := plan.calls - plan.left.calls:
         left = f"{counted(plan.left.calls, 'call is', 'calls are')} left, {_usd(plan.left.usd)}"
         yield f"the ledger already has the answers to {count(known)} of them: {left}"

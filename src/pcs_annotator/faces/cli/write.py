@@ -1,4 +1,4 @@
-"""`pcs report`, `pcs table` and `pcs exchange`: what a run hands to people and papers."""
+"""`pcs report`, `pcs paper` and `pcs exchange`: what a run hands to people and papers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bo
         click.echo(f"wrote {', '.join(chart.name for chart in charts)} in {charts[0].parent}")
 
 
-@click.command("table")
+@click.command("paper")
 @click.argument("folder", type=options.PATH)
 @click.option(
     "--format",
@@ -50,7 +50,7 @@ def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bo
 @click.option("-o", "--out", type=options.PATH, help="File to write; default: print it.")
 @options.list_option("--order", "Labels from the lowest to the highest, for weighted κ and ordinal α.")
 @options.KEEP_EARLIER
-def table_command(*, folder: Path, name: str | None, out: Path | None, order: tuple[str, ...], replace: bool) -> None:
+def paper_command(*, folder: Path, name: str | None, out: Path | None, order: tuple[str, ...], replace: bool) -> None:
     """Write results, confusion matrix and a methods paragraph of the run in FOLDER, to paste into a paper.
 
     CSV has one row per figure. LaTeX needs the packages booktabs and graphicx.

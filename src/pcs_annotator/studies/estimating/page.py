@@ -24,6 +24,8 @@ from pcs_annotator.tables.files import check_ending, write_page
 HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)"}
 _TITLES = {"share": "Share of labels, %", "mean": "Mean", "regression": "Coefficients"}
 _TESTS = ("p", "p (Holm)")
+LINES_SHOWN = 6
+_IN_SHORT = "95 % intervals; naive counts machine labels as if they were true."
 _EXPLAINED = (
     "corrected: machine labels, corrected by the gold rows; gold only: the gold rows alone; naive: machine labels as "
     "if they were true, which is biased and shown for comparison; 95 % intervals"
@@ -51,6 +53,25 @@ def tables(found: Estimated) -> list[ResultTable]:
         return [first]
     title = "Differences, percentage points" if found.kind == "share" else "Differences"
     return [first, _table("differences", title, found.differences, unit, ())]
+
+
+def most_telling(found: Estimated) -> list[ResultTable | str]:
+    """Return the first estimates, the differences whose interval excludes 0, and what they are based on."""
+    first, *differences = tables(found)
+    shown: list[ResultTable | str] = [replace(first, rows=first.rows[:LINES_SHOWN], notes=())]
+    if differences:
+        told = [at for at, line in enumerate(found.differences) if _excludes_zero(line)]
+        rows = [differences[0].rows[at] for at in told[:LINES_SHOWN]]
+        title = f"Differences: {len(told)} of {len(found.differences)} have an interval without 0"
+        shown.append(replace(differences[0], title=title, rows=rows) if rows else f"{title}.")
+    if len(first.rows) > LINES_SHOWN:
+        shown.append(f"{len(first.rows) - LINES_SHOWN} more lines: --details, or a page with -o estimates.html")
+    return [*shown, _IN_SHORT, *(f"{note}." for note in found.notes)]
+
+
+def _excludes_zero(line: Line) -> bool:
+    ends = line.corrected.interval
+    return ends is not None and not ends.low <= 0 <= ends.high
 
 
 def _table(name: str, title: str, lines: Sequence[Line], unit: float, notes: Sequence[str]) -> ResultTable:
@@ -134,6 +155,11 @@ def robust_table(found: Robust) -> ResultTable:
         notes=robust_sentences(found),
         digits={"corrected": 3, "naive (biased)": 3},
     )
+
+
+def robust_verdicts(found: Sequence[Robust]) -> list[str]:
+    """Return for every quantity how often another choice would have changed the conclusion."""
+    return [" ".join([f"{one.name}:", *robust_sentences(one)]) for one in found[:LINES_SHOWN]]
 
 
 def robust_sentences(found: Robust) -> list[str]:

@@ -36,7 +36,7 @@ def agreement(view: View) -> b.Section:
     found, coders = learned.against_gold, learned.among_coders
     why = learned.no_figures or "there are no figures of single labels: pcs fit makes them"
     unknown = b.text(b.strong("Not known yet. "), f"{capital(why.rstrip('.'))}.")
-    paper = b.note("For a paper: pcs table FOLDER writes this with a methods paragraph.")
+    paper = b.note("For a paper: pcs paper FOLDER writes this with a methods paragraph.")
     return b.section(
         "agreement",
         "Agreement",

@@ -1,0 +1,122 @@
+"""The answer that a command ends with: a few lines, in the order in which people ask.
+
+What happened, how good it is, what may be used, what to look at, what it cost, where it is, what to do next.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from pcs_annotator.base.text import counted
+from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.outcome import Counts
+from pcs_annotator.core.result_names import LABEL
+from pcs_annotator.judging.model import Model
+from pcs_annotator.runs.certificate_text import promised, what_is_promised
+from pcs_annotator.runs.learn import Learned
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.diff import clipped
+from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.showing.formats import count, percent, total_cost
+
+if TYPE_CHECKING:  # it imports the code that asks models, which a table of votes does not need
+    from pcs_annotator.runs.run_result import RunResult
+
+LABELS_SHOWN = 6
+FINDINGS_SHOWN = 2
+LONGEST_FINDING = 190
+"""Characters of a finding, about three lines; `--details` and the report have all of it."""
+Line = tuple[str, b.Words]
+
+
+def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
+    """Return what came out of a run or a fit."""
+    counts, learned, folder = result.counts, result.learned, result.folder
+    found = [flag.detail for flag in what_to_look_at(result.facts)]
+    return b.Answer(
+        [
+            labelled(counts),
+            quality(learned),
+            usable(learned.model, counts),
+            *look_at([*found, *notes]),
+            cost(result.tally.calls, result.tally.from_ledger, result.bills),
+            ("labels", f"{folder.labels} (column {LABEL})"),
+            ("report", str(folder.report)),
+            ("next", b.strong(next_step(result))),
+        ]
+    )
+
+
+def labelled(counts: Counts) -> Line:
+    """Return how many rows got which label, and how many got none."""
+    most = Counter(counts.labels).most_common()
+    named = [f"{count(rows)} {_quoted(label)}" for label, rows in most[:LABELS_SHOWN]]
+    if rest := most[LABELS_SHOWN:]:
+        named.append(f"{count(sum(rows for _, rows in rest))} with {counted(len(rest), 'other label')}")
+    said = [f"{counted(counts.rows, 'row')}: {', '.join(named) or 'none has a label'}"]
+    for rows, why in ((counts.unanswered, "no usable answer"), (counts.empty, "the text is empty")):
+        if rows:
+            said.append(f"{counted(rows, 'row has', 'rows have')} no label ({why})")
+    return "labelled", "; ".join(said)
+
+
+def _quoted(label: str) -> str:
+    return f"“{label}”" if "," in label or ";" in label else label
+
+
+def quality(learned: Learned) -> Line:
+    """Return the accuracy with its interval, or why it is unknown."""
+    if not learned.figures:
+        return "quality", f"unknown: {learned.no_figures.rstrip('.') or 'there are too few gold rows'}"
+    found = learned.figures[0].accuracy
+    low, high = (f"{100 * end:.0f}" for end in found.interval.rounded(2))
+    ends = f"95 % interval {low}–{high} %"
+    return "quality", f"{percent(found.value, 1)} of labels are right ({ends}; {counted(found.n, 'gold row')})"
+
+
+def usable(model: Model, counts: Counts) -> Line:
+    """Return how many labels may be used and with which promise, or why none may."""
+    certificate, rows = model.certificate, count(counts.rows)
+    if certificate is not None and not certificate.holds:
+        return "use", promised(certificate).headline
+    if certificate is not None:
+        review = counts.decisions.get("review", 0)
+        rest = f"; {count(review)} to review" if review else ""
+        return "use", f"{count(counts.decisions.get('accept', 0))} of {rows}: {what_is_promised(certificate)}{rest}"
+    if model.by_agreement:
+        agreeing = count(counts.decisions.get("agree", 0))
+        return "use", f"nothing is promised without gold labels; all answers agree on {agreeing} of {rows} rows"
+    return "use", "no promise was requested; --max-error 0.1 asks for at most 10 % wrong"
+
+
+def look_at(found: Sequence[str]) -> Iterator[Line]:
+    """Yield what is or may be wrong, the most important first; the rest is counted."""
+    said = [*dict.fromkeys(found)]
+    for place, one in enumerate(said[:FINDINGS_SHOWN]):
+        yield "" if place else "look at", b.Styled(clipped(one, LONGEST_FINDING), "caution")
+    if said[FINDINGS_SHOWN:]:
+        yield "", b.Styled(f"and {counted(len(said) - FINDINGS_SHOWN, 'more finding')}: see --details", "quiet")
+
+
+def cost(calls: int, known: int, bills: Sequence[Bill]) -> Line:
+    """Return the calls of a command, and what its folder has cost so far."""
+    reused = f", {counted(known, 'answer')} from the ledger" if known else ""
+    spent = f"; {total_cost([bill.usd for bill in bills])} so far" if bills else ""
+    return "cost", f"{counted(calls, 'call')}{reused}{spent}"
+
+
+def next_step(result: RunResult) -> str:
+    """Return the command that helps most now."""
+    folder, model = quote(str(result.folder.path)), result.learned.model
+    if result.tally.failed:
+        return "the same command again: it asks only what is missing"
+    if not result.learned.figures or (model.certificate is not None and not model.certificate.holds):
+        return f"pcs review {folder}"
+    if model.certificate is None:
+        return f"pcs fit {folder} --max-error 0.1"
+    if result.counts.decisions.get("review", 0):
+        return f"pcs review {folder}"
+    return f"pcs label NEW.csv --run {folder}"
