@@ -23,6 +23,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pcs_annotator import PCSClassifier, PcsWarning, Task
 from pcs_annotator.models.function import FunctionModel
 
+pytestmark = pytest.mark.system
+
 ROW = re.compile(r"^[-+.e0-9]+(?: [-+.e0-9]+)*$", re.MULTILINE)
 TASK = Task("Which is it?", ["one", "two"])
 

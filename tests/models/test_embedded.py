@@ -25,6 +25,8 @@ from pcs_annotator.models.pull import WEIGHTS, is_intact, weights_path
 from tests.models.embedded_engine.tiny import write_tiny
 from tests.models.stub import question, run
 
+pytestmark = pytest.mark.system
+
 HERE = is_intact(weights_path("smollm2"), WEIGHTS["smollm2"])
 needs_weights = pytest.mark.skipif(not HERE, reason="needs the weights: `pcs models pull embedded:smollm2`")
 TOPICS = Task(labels=["sports", "business", "science"], instruction="What is the topic of this news item?")

@@ -33,6 +33,8 @@ from tests.simulated import (
     write_texts,
 )
 
+pytestmark = pytest.mark.system
+
 NEW = range(1000, 1100)
 PRICES = {MODELS[0]: [10.0, 10.0], MODELS[1]: [1.0, 1.0], MODELS[2]: [1.0, 1.0]}
 

@@ -31,7 +31,7 @@ from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from tests.runs.asking_in_batches import MODELS, Desk, MajorityOfThree, at_desk, texts
 from tests.stub import Behaviour
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.system, pytest.mark.enable_socket]
 
 
 @pytest.mark.parametrize("provider", MODELS)

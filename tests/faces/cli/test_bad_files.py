@@ -17,6 +17,8 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.tables import table_files
 from tests.simulated import simulated_models, simulated_run
 
+pytestmark = pytest.mark.system
+
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
 DEEP = "[" * 100_000
 SURROGATE = r'{"text": "half \ud83d", "gold": "good", "\udc00": 1}'

@@ -17,6 +17,8 @@ from pcs_annotator.runs.files.runs import RunFolder
 from tests.faces.serve.processes import ServiceProcess, service_process
 from tests.stub import StubProcess
 
+pytestmark = pytest.mark.system
+
 
 async def _classify(url: str, text: str) -> int:
     async with aiohttp.ClientSession(url) as client, client.post("/v1/classify", json={"input": text}) as answer:

@@ -11,6 +11,8 @@ from pcs_annotator.verbs.fit import fit_run
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -7,6 +7,8 @@ from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import shares
 from pcs_annotator.studies.estimating.evidence import LabelEvidence
 
+pytestmark = pytest.mark.system
+
 ROWS, LABELS = 2000, ("a", "b", "c")
 RNG = np.random.default_rng(5)
 GROUP = RNG.integers(0, 2, ROWS)

@@ -29,6 +29,8 @@ from tests.judging.evaluation.graded import graded_votes
 from tests.judging.evaluation.test_methods import FirstVote
 from tests.judging.strategies import coded
 
+pytestmark = pytest.mark.system
+
 SETTINGS = Settings(
     how=EvaluationOptions(repeats=1, resamples=20), optimisers=("lr", "ga", "uniform"), sizes=(10, 20, 40), draws=3
 )
