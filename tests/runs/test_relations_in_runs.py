@@ -72,7 +72,7 @@ def test_new_texts_are_asked_about_with_the_wording_of_the_run(data: Path, reque
 def test_the_wording_is_shown(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--labels", "good,bad", "--model", "scripted:hash", "--rewriter", "scripted:hash:writer"]
     command = ["run", str(data), *options, "--relations", "original,llm:wording", "--optimiser", "uniform"]
-    assert main(command) == 0
+    assert main([*command, "--details"]) == 0
     assert f"the question under llm:wording: {OTHER}" in " ".join(capsys.readouterr().out.split())
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["written_wording"] == OTHER

@@ -260,7 +260,7 @@ def test_the_command_says_how_many_verdicts_were_used(folder: Path, capsys: pyte
     assert main(["fit", str(folder), "--json"]) == 0
     counts = json.loads(capsys.readouterr().out)["verdicts"]
     assert (counts["rows"], counts["learned_from"], counts["at_random"], counts["skipped"]) == (21, 20, 20, 1)
-    assert main(["fit", str(folder)]) == 0
+    assert main(["fit", str(folder), "--details"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "21 rows were reviewed by people: 20 to learn from, 20 of them drawn at random; 1 skipped" in said
 

@@ -6,7 +6,7 @@ What happened, how good it is, what may be used, what to look at, what it cost, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,12 @@ from pcs_annotator.showing.formats import count, percent, total_cost
 if TYPE_CHECKING:  # it imports the code that asks models, which a table of votes does not need
     from pcs_annotator.runs.run_result import RunResult
 
+RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
+TO_LABEL = {
+    "informative": "the {rows} most informative rows to label",
+    "at random": "{rows} random rows to label, which a promise can be based on",
+    "for review": "{rows} rows for review, the least certain first",
+}
 LABELS_SHOWN = 6
 FINDINGS_SHOWN = 2
 LONGEST_FINDING = 190
@@ -41,13 +47,28 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             labelled(counts),
             quality(learned),
             usable(learned.model, counts),
-            *look_at([*found, *notes]),
+            *look_at([*unanswered(result.tally.failed), *found, *notes]),
             cost(result.tally.calls, result.tally.from_ledger, result.bills),
             ("labels", f"{folder.labels} (column {LABEL})"),
             ("report", str(folder.report)),
+            *_to_label(result),
             ("next", b.strong(next_step(result))),
         ]
     )
+
+
+def _to_label(result: RunResult) -> Iterator[Line]:
+    """Yield which rows were written for a person to label."""
+    sample = result.to_label
+    if sample is not None and sample.rows:
+        yield "gold", f"{TO_LABEL[sample.kind].format(rows=count(sample.rows))}: {result.folder.to_label}"
+
+
+def unanswered(failed: Mapping[str, int]) -> Iterator[str]:
+    """Yield how many questions no model answered, why, and what to do."""
+    for reason, times in sorted(failed.items(), key=lambda pair: -pair[1]):
+        again = RAISE_LIMIT if reason == "budget reached" else "the same command asks them again"
+        yield f"{counted(times, 'question')} unanswered: {reason}; {again}"
 
 
 def labelled(counts: Counts) -> Line:

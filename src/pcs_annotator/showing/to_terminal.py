@@ -29,7 +29,7 @@ STYLES: dict[Style, str] = {
     "quiet": "dim",
     "meaning": "dim",
 }
-COPIED = ("labels", "report", "files", "next")
+COPIED = ("labels", "report", "files", "gold", "next")
 """Lines of an answer with paths and commands."""
 PARAGRAPHS = {
     "note": "dim",

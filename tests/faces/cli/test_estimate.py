@@ -26,7 +26,8 @@ def test_shares_are_printed_written_and_returned_alike(
     values = json.loads(capsys.readouterr().out)
     (line,) = estimate(made, of=["good"]).lines
     assert values["estimates"][0]["corrected"]["value"] == line.corrected.value
-    assert f"{100 * line.corrected.value:.1f} % of the 160 texts are good" in " ".join(printed.split())
+    assert f"good {100 * line.corrected.value:.1f} " in " ".join(printed.split())
+    assert values["sentences"][0].startswith(f"{100 * line.corrected.value:.1f} % of the 160 texts are good")
     assert "From labels to conclusions" in (tmp_path / "e.html").read_text(encoding="utf-8")
 
 

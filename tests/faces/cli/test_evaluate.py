@@ -83,7 +83,7 @@ def test_pcs_comes_first_and_every_other_method_is_tested_against_it(capsys: pyt
 def test_the_text_shows_intervals_calls_and_why_hard_and_graded_figures_differ(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["evaluate", write_votes(Path("votes.csv")), *QUICK, "--methods", "lr, zero-shot"]) == 0
+    assert main(["evaluate", write_votes(Path("votes.csv")), *QUICK, "--methods", "lr, zero-shot", "--details"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     for words in ("60 gold rows", "lr against", "p (Holm)", "Calls per item", "hard"):
         assert words in text
@@ -98,11 +98,11 @@ def test_a_figure_that_is_undefined_is_null_and_a_dash(capsys: pytest.CaptureFix
     found = shown(["evaluate", "right.csv", *QUICK, "--methods", "uniform"], capsys)
     assert found["methods"][0]["figures"]["auroc"]["value"] == 1
     assert found["methods"][0]["figures"]["auroc_confidence"] is None
-    assert main(["evaluate", "right.csv", *QUICK, "--methods", "uniform"]) == 0
+    assert main(["evaluate", "right.csv", *QUICK, "--methods", "uniform", "--details"]) == 0
     assert "Confidence AUROC is missing where nearly all labels are right" in " ".join(capsys.readouterr().out.split())
     fit = ["fit", "right.csv", "--optimiser", "uniform", "--resamples", "20"]
     assert shown(fit, capsys)["cross_validation"][0]["auroc_confidence"] is None
-    assert main(fit) == 0
+    assert main([*fit, "--details"]) == 0
     text = capsys.readouterr().out
     assert re.search(r"equal weights +1\.00 +\S+ +– +1\.00", text)
     assert "nan" not in text.split()
@@ -125,7 +125,7 @@ def test_one_graded_question_is_among_the_methods_and_log_probabilities_are_mark
     by_name = {one["method"]: one for one in found["methods"]}
     assert by_name["logprob"]["calls_per_text"]["total"] == 1
     assert by_name["scaled logprob"]["figures"]["auroc"]["value"] > by_name["zero-shot"]["figures"]["auroc"]["value"]
-    assert main([*chosen, "--out", "tables"]) == 0
+    assert main([*chosen, "--out", "tables", "--details"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "Log-probs: whether a method uses" in text
     assert "Log-probs" in Path("tables/evaluation.md").read_text(encoding="utf-8").splitlines()[2]
@@ -153,14 +153,14 @@ def test_a_fit_of_graded_votes_is_compared_with_one_graded_question(capsys: pyte
         ("scaled logprob", 1, True),
         ("first question only", 2, True),
     ]
-    assert main(fit) == 0
+    assert main([*fit, "--details"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert re.search(r"scaled logprob [\d.– ]+ yes 60", text)
     assert re.search(r"majority vote [\d.– ]+ no 60", text)
     assert "Log-probs: methods that use the log-probabilities of answers" in text
     assert text.count("above noise") == 1
     assert re.search(r"Asking twice bought [+−]\d+\.\d points of class AUROC \[", text)
-    assert main(["fit", write_graded(Path("one.csv"), relations=1), *fit[2:]]) == 0
+    assert main(["fit", write_graded(Path("one.csv"), relations=1), *fit[2:], "--details"]) == 0
     assert "bought" not in capsys.readouterr().out
 
 

@@ -34,7 +34,11 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_the_installed_command_learns_labels_and_writes_both_files(tmp_path: Path) -> None:
     pcs = Path(sys.executable).with_name("pcs")
     result = subprocess.run(
-        [pcs, "fit", EXAMPLE, "--out", "labels.csv", *QUICK], capture_output=True, text=True, check=False, cwd=tmp_path
+        [pcs, "fit", EXAMPLE, "--out", "labels.csv", *QUICK, "--details"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
     )
     assert result.returncode == 0, result.stderr
     words = (
@@ -47,7 +51,7 @@ def test_the_installed_command_learns_labels_and_writes_both_files(tmp_path: Pat
         "stability",
         "adjusted for the number of methods compared (Holm)",
     )
-    for word in (*words, "wrote model.json and labels.csv"):
+    for word in (*words, "labels labels.csv (column pcs_label) files model.json"):
         assert word in " ".join(result.stdout.split())
     written = rows_of(tmp_path / "labels.csv")
     given = rows_of(EXAMPLE)
@@ -124,7 +128,7 @@ def test_with_little_gold_the_text_says_how_much_is_needed(capsys: pytest.Captur
         writer.writerow(table)
         writer.writerows(zip(*table.values(), strict=True))
     assert main(["fit", "votes.csv", *QUICK, "--folds", "5"]) == 0
-    assert re.search(r"Not known yet. 5-fold .* 10 gold rows", _flat(capsys))
+    assert re.search(r"quality unknown: 5-fold .* 10 gold rows", _flat(capsys))
 
 
 def _flat(capsys: pytest.CaptureFixture[str]) -> str:

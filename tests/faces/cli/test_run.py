@@ -75,13 +75,13 @@ def test_rows_with_an_empty_text_get_no_label_a_note_and_exit_code_0(capsys: pyt
     Path("data.csv").write_text('text\nThe bus is new.\n  \n"\u200b"\nThe bus is old.\n', encoding="utf-8")
     run_it = ["run", "data.csv", *SCRIPTED, "--relations", "original"]
     assert main(run_it) == 0
-    assert "2 rows have no label, because the text is empty" in " ".join(capsys.readouterr().out.split())
+    assert "2 rows have no label (the text is empty)" in " ".join(capsys.readouterr().out.split())
     assert main([*run_it, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows_without_label"] == 2
     assert main(["fit", "runs/data"]) == 0
     capsys.readouterr()
     assert main(["label", "data.csv", "--run", "runs/data"]) == 0
-    assert "2 rows have no label, because the text is empty" in capsys.readouterr().out
+    assert "2 rows have no label (the text is empty)" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_same_run_again_calls_no_model(data: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -295,7 +295,9 @@ def test_a_spent_budget_is_code_3_and_what_was_paid_for_is_kept(data: str, capsy
     assert main(["run", data, *SCRIPTED, "--budget-per-day", "0.3"]) == 3
     assert "0 calls" in (text := capsys.readouterr().out)
     labelled = len(ROWS) - found["rows_without_label"]
-    assert f"{labelled} of {len(ROWS)} rows have a label, {found['rows_without_label']} have none" in text
+    assert f"{len(ROWS)} rows: {labelled} good; {found['rows_without_label']} rows have no label" in " ".join(
+        text.split()
+    )
     assert "run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens" in " ".join(text.split())
     assert main(["run", data, *SCRIPTED, "--budget", "100", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["known_already"] == found["calls"]

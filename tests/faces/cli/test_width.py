@@ -26,11 +26,21 @@ WIDTHS = (60, 80, 120)
 RUN = ["data.csv", "--labels", LABELS, *(part for model in MODELS for part in ("--model", model))]
 FOLDER = "runs/data"
 COMMANDS = {
-    "run": ["run", *RUN, "--relations", "original,order", "--optimiser", "scaling"],
+    "run": ["run", *RUN, "--relations", "original,order", "--optimiser", "scaling", "--details"],
     "plan": ["plan", *RUN],
     "plan of labelling": ["plan", "data.csv", "--run", FOLDER],
     "label": ["label", "data.csv", "--run", FOLDER, "--replace"],
-    "evaluate": ["evaluate", FOLDER, "--methods", "uniform,majority,zero-shot", "--resamples", "20", "--repeats", "1"],
+    "evaluate": [
+        "evaluate",
+        FOLDER,
+        "--methods",
+        "uniform,majority,zero-shot",
+        "--resamples",
+        "20",
+        "--repeats",
+        "1",
+        "--details",
+    ],
     "ledger": ["ledger", "size", f"{FOLDER}/ledger.db"],
     "models": ["models", "check", *MODELS],
     "all models": ["models", "list"],

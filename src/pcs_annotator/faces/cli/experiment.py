@@ -11,7 +11,7 @@ import click
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
-from pcs_annotator.faces.cli import evaluate, exit_codes, models, options, run_view
+from pcs_annotator.faces.cli import evaluate, exit_codes, models, options
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.showing import answer
@@ -105,11 +105,10 @@ def experiments_shown(found: experiment.Experimented, notes: Sequence[str]) -> I
     yield b.Answer(
         [
             *lines,
-            *answer.look_at([*notes, *found.notes]),
+            *answer.look_at([*answer.unanswered(found.unanswered), *notes, *found.notes]),
             ("files", str(found.files[0].parent) if found.files else "none"),
         ]
     )
-    yield from run_view.unanswered_shown(found.unanswered)
 
 
 def experiment_details(found: experiment.Experimented, _notes: Sequence[str]) -> Iterator[b.Block]:

@@ -117,10 +117,11 @@ def labelled_shown(labelled: label.Labelled, notes: Sequence[str]) -> b.Answer:
     if labelled.frugal is not None and tally.spared:
         share = percent(tally.spared, tally.spared + tally.questions)
         calls = f"{calls}; {share} of the questions were spared, because the label was settled"
-    lines = [
+    lines: list[answer.Line] = [
+        *(("warning", b.Styled(note, "caution")) for note in differ),
         answer.labelled(counts),
         answer.usable(labelled.model, counts),
-        *answer.look_at([*differ, *(note for note in notes if note not in differ), *cut]),
+        *answer.look_at([*(note for note in notes if note not in differ), *cut]),
         (asked, calls),
     ]
     if labelled.out != STDIO:

@@ -23,12 +23,6 @@ from pcs_annotator.verbs.plan import RunPlan
 REASONS_SHOWN = 3
 NOT_CALLED = "No model was called. Answers in the ledger are reused; rejected rewrites are tried once more."
 PRICE_MISSING = "The cost is unknown: give the missing price with --price MODEL=IN,OUT or in [ask.prices]."
-RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
-TO_LABEL = {
-    "informative": "the {rows} most informative rows to label",
-    "at random": "{rows} random rows to label, which a promise can be based on",
-    "for review": "{rows} rows for review, the least certain first",
-}
 
 
 def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
@@ -97,19 +91,10 @@ def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
         yield f"{result.verdicts.sentence}; labels.csv has them in {VERDICT} and {FINAL_LABEL}"
     yield from _asked(result)
     yield from learned_view.look_at_shown(result.facts, notes)
-    yield from _to_label(result)
-
-
-def _to_label(result: RunResult) -> Iterator[b.Block]:
-    """Yield which rows a person should look at, and what to do with the results."""
-    folder, sample = result.folder, result.to_label
-    if sample is not None and sample.rows:
-        yield b.text(f"{TO_LABEL[sample.kind].format(rows=count(sample.rows))}: ", b.strong(str(folder.to_label)))
-        yield b.note(f"fill in the column gold, then run: pcs fit {folder.path} --gold {folder.to_label}")
 
 
 def _asked(result: RunResult) -> Iterator[b.Block]:
-    tally, counts = result.tally, result.counts
+    tally = result.tally
     reused = f", {counted(tally.from_ledger, 'answer')} from the ledger" if tally.from_ledger else ""
     yield f"{counted(tally.calls, 'call')}{reused}; cost of this folder so far: {_cost(result.bills)}"
     if elsewhere := result.paid_elsewhere:
@@ -119,21 +104,10 @@ def _asked(result: RunResult) -> Iterator[b.Block]:
         yield f"the question under llm:wording: {result.config.task.written_wording}"
     for kind, what in SILENCES.items():
         yield reasons(f"{count(sum(result.silences[kind].values()))} {what}:", result.silences[kind], REASONS_SHOWN)
-    if tally.failed:
-        labelled = counts.rows - counts.unlabelled
-        yield f"{count(labelled)} of {count(counts.rows)} rows have a label, {count(counts.unlabelled)} have none"
-    yield from unanswered_shown(dict(tally.failed.most_common()))
 
 
 def _cost(bills: Sequence[Bill]) -> str:
     return total_cost([bill.usd for bill in bills])
-
-
-def unanswered_shown(unanswered: Mapping[str, int]) -> Iterator[b.Block]:
-    """Yield how many questions no model answered, and why."""
-    for reason, times in unanswered.items():
-        again = RAISE_LIMIT if reason == "budget reached" else "the same command asks them again"
-        yield b.text(f"{counted(times, 'question')} unanswered: {reason}; {again}", kind="warning")
 
 
 def plan_json(planned: RunPlan) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def most_telling(found: Estimated) -> list[ResultTable | str]:
         shown.append(replace(differences[0], title=title, rows=rows) if rows else f"{title}.")
     if len(first.rows) > LINES_SHOWN:
         shown.append(f"{len(first.rows) - LINES_SHOWN} more lines: --details, or a page with -o estimates.html")
-    return [*shown, _IN_SHORT, *(f"{note}." for note in found.notes)]
+    return [*shown, _IN_SHORT, *(f"{note}." for note in found.notes), *_about_missing(found)]
 
 
 def _excludes_zero(line: Line) -> bool:
