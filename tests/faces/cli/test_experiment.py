@@ -33,7 +33,7 @@ def test_all_experiments_leave_tables_in_three_formats_plots_and_how_they_were_m
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     first, second = write_votes(Path("sentiment.csv"), keep=40), write_votes(Path("other.csv"), keep=30)
-    assert main(["experiment", "all", first, f"gossip={second}", *QUICK, "--folds", "2"]) == 0
+    assert main(["experiment", "all", first, f"gossip={second}", *QUICK, "--folds", "2", "--details"]) == 0
     found = {path.name for path in Path("out").iterdir()}
     second_tables = [f"{name}-confidence" for name in ("rq1", "rq3", "rq4", "temperature")]
     names = [*NAMES, "rq4-tests", *second_tables]
@@ -80,7 +80,7 @@ def test_one_experiment_as_json_has_all_rows(capsys: pytest.CaptureFixture[str])
 def test_odd_names_survive_in_markdown_csv_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
     votes = write_votes(Path("votes.csv"), names=ODD)
     dataset = "R&D_50% שלום <script>"
-    assert main(["experiment", "rq3", f"{dataset}={votes}", *QUICK]) == 0
+    assert main(["experiment", "rq3", f"{dataset}={votes}", *QUICK, "--details"]) == 0
     both = f"{ODD['model-0']} + {ODD['model-1']}"
     with open("out/rq3.csv", newline="", encoding="utf-8") as file:
         row = next(csv.DictReader(file))

@@ -168,7 +168,7 @@ def test_a_password_reaches_no_file_and_no_message(
     # without it, what needs no answers goes on, and the rest says what to do
     capsys.readouterr()
     assert main(["fit", "runs/data"]) == 0
-    assert "cost of this folder so far" in " ".join(capsys.readouterr().out.split())
+    assert " so far labels runs/data/labels.csv" in " ".join(capsys.readouterr().out.split())
     assert main(["label", "data.csv", "--run", "runs/data"]) == 2
     assert "set PGPASSWORD" in " ".join(capsys.readouterr().err.split())
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
