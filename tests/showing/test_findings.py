@@ -341,14 +341,16 @@ def test_terminal_json_and_report_name_the_same_troubles(
     assert main(["label", "data.csv", "--run", "runs/data", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["look_at"] == shown["look_at"][-1:]
     page = section((tmp_path / "runs/data/report.html").read_text(encoding="utf-8"), "look-at")
-    assert main(["fit", "runs/data"]) == 0  # what to look at is kept after a run
+    assert main(["fit", "runs/data", "--details"]) == 0  # what to look at is kept after a run
     text = re.sub(r"\s+", " ", capsys.readouterr().out)
     assert "rule:contraction – cast no votes" in text
     assert "12 rewrites did not apply: • 12 rule:contraction" in text
     assert "12 answers were unreadable: • 12 no label in reply" in text
+    evidence, _, answer = text.partition(f"labelled {len(texts)} rows")
+    assert shown["look_at"][0]["detail"][:100] in answer  # which names the most important ones once more
     for flag in shown["look_at"]:
         assert flag["detail"] in page
-        assert text.count(flag["detail"]) == 1
+        assert evidence.count(flag["detail"]) == 1
 
 
 def test_gold_rows_chosen_for_review_are_no_measure_of_how_common_labels_are() -> None:

@@ -203,7 +203,7 @@ def test_the_command_writes_a_page_and_prints_everything(
     assert main(["compare", runs.a, runs.b]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "B is less accurate than A by" in printed
-    assert "wrote compare.html" in printed
+    assert "report compare.html" in printed
     assert main(["compare", runs.a, runs.b, "--json"]) == 0  # a page about the same two is written again
     found = json.loads(capsys.readouterr().out)
     assert found["rows"] == ROWS
