@@ -139,7 +139,7 @@ def evaluation_shown(found: evaluate.Evaluated, notes: Sequence[str]) -> Iterato
     first, *others = found.evaluation.methods
     listed = sorted(others, key=lambda one: -one.accuracy.value)[:METHODS_SHOWN]
     columns = [b.Column("Method"), *b.numbers("calls per text", digits=1), *b.numbers("right, %", "95 % interval")]
-    rows: list[b.Row] = [_accuracy_row(one, first.method) for one in (first, *listed)]
+    rows: list[b.Row] = [_accuracy_row(one) for one in (first, *listed)]
     yield b.Table(columns=[*columns, *b.numbers(f"{first.method} − it", "p (Holm)", digits=3)], rows=rows)
     more = len(others) - len(listed)
     files = [("files", ", ".join(map(str, found.files)))] if found.files else []
@@ -153,7 +153,7 @@ def evaluation_shown(found: evaluate.Evaluated, notes: Sequence[str]) -> Iterato
     )
 
 
-def _accuracy_row(one: Any, first: str) -> b.Row:
+def _accuracy_row(one: Any) -> b.Row:
     low, high = one.accuracy.interval.rounded(3)
     test = one.accuracy_behind
     ahead = "" if test is None else f"{signed(100 * test.difference, 1)} points"
@@ -186,9 +186,3 @@ def evaluation_details(found: evaluate.Evaluated, _notes: Sequence[str]) -> Iter
     yield from (replace(table, rows=table.rows[:known]) for table in compared)
     title = f"{found.evaluation.methods[0].method}: {against_gold.title}"
     yield replace(against_gold, title=title, notes=against_gold.notes[2:])
-
-
-def files_shown(files: Sequence[object]) -> Iterator[b.Block]:
-    """Yield the files that were written."""
-    if files:
-        yield b.Paragraph(f"wrote {', '.join(map(str, files))}", "files")

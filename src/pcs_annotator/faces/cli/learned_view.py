@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from pcs_annotator.base.text import counted
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.core.votes import Votes
@@ -145,11 +144,6 @@ def look_at_shown(facts: Facts, notes: Sequence[str]) -> Iterator[b.Block]:
         yield look_at(facts)
 
 
-def notes_shown(notes: Sequence[str], counts: Counts | None = None) -> Iterator[b.Block]:
-    """Yield warnings, and how many rows have no label."""
+def notes_shown(notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield warnings."""
     yield from (b.text(f"note: {one}", kind="warning") for one in notes)
-    if counts is None:
-        return
-    for rows, why in ((counts.unanswered, "no model gave a usable answer"), (counts.empty, "the text is empty")):
-        if rows:
-            yield b.text(f"{counted(rows, 'row has', 'rows have')} no label, because {why}", kind="warning")
