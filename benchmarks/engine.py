@@ -30,7 +30,7 @@ from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import Answers
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.vote import OPEN, Cell
@@ -188,13 +188,17 @@ class StopHalfway:
     at_a_time: int
     order = tuple(Cell(annotator, relation) for relation in range(4) for annotator in range(3))
 
-    def needed(self, cells: Codes) -> int:
+    def said_of(self, text: str) -> Floats | None:
+        """Say nothing: this strategy does not read texts."""
+        return None
+
+    def needed(self, cells: Codes, said: Floats | None = None) -> int:
         """Return how many of the next cells to ask; 0 or less to stop."""
         first = int(cells[self.order[0]])
         stop_after = 5 + first if first >= 0 else 5
         return min(self.at_a_time, stop_after - int((cells != OPEN).sum()))
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
         """Return the number of open cells."""
         return float((cells == OPEN).sum())
 

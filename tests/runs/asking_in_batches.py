@@ -12,7 +12,7 @@ from pcs_annotator.asking.batches.batches import BatchRecord, BatchSettings, rea
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.vote import OPEN, Cell, Strategy
@@ -50,14 +50,17 @@ class MajorityOfThree:
 
     order = tuple(Cell(annotator, 0, 0) for annotator in range(3))
 
-    def needed(self, cells: Codes) -> int:
+    def said_of(self, text: str) -> Floats | None:
+        return None
+
+    def needed(self, cells: Codes, said: Floats | None = None) -> int:
         """Return how many cells must be asked."""
         first, second, third = cells[:, 0, 0].tolist()
         if first == OPEN:
             return 2
         return int(third == OPEN and first != second)
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
         """Return the same for all."""
         return 0.5
 

@@ -94,7 +94,10 @@ def test_with_a_promise_all_rows_left_for_review_are_written_the_least_certain_f
 
 def test_nothing_left_for_review_leaves_no_file_behind(tmp_path: Path) -> None:
     simulated_run(
-        tmp_path, rows=60, gold_rows=30, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.05)
+        tmp_path,
+        rows=60,
+        gold_rows=30,
+        learn=LearnSettings(optimiser="lr", text=False, folds=3, resamples=5, max_error=0.05),
     )
     folder = tmp_path / "run"
     assert (folder / "to_label.csv").exists()
@@ -106,7 +109,9 @@ def test_nothing_left_for_review_leaves_no_file_behind(tmp_path: Path) -> None:
 
 
 def test_as_many_random_rows_are_drawn_as_the_promise_probably_needs_up_to_a_limit(tmp_path: Path) -> None:
-    result = simulated_run(tmp_path, rows=400, gold_rows=80, learn=LearnSettings(optimiser="lr", folds=3, resamples=5))
+    result = simulated_run(
+        tmp_path, rows=400, gold_rows=80, learn=LearnSettings(optimiser="lr", text=False, folds=3, resamples=5)
+    )
     certificate = result.learned.model.certificate
     assert certificate is not None
     assert result.to_label is not None
@@ -116,10 +121,15 @@ def test_as_many_random_rows_are_drawn_as_the_promise_probably_needs_up_to_a_lim
 
 
 def test_without_a_requested_promise_random_rows_are_written(tmp_path: Path) -> None:
-    result = simulated_run(tmp_path, rows=60, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=None))
+    result = simulated_run(
+        tmp_path, rows=60, learn=LearnSettings(optimiser="lr", text=False, folds=3, resamples=5, max_error=None)
+    )
     assert result.to_label is not None
     result = simulated_run(
-        tmp_path, rows=60, gold_rows=20, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=None)
+        tmp_path,
+        rows=60,
+        gold_rows=20,
+        learn=LearnSettings(optimiser="lr", text=False, folds=3, resamples=5, max_error=None),
     )
     assert result.to_label is not None
     assert (result.to_label.rows, result.to_label.kind) == (30, "at random")

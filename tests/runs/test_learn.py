@@ -200,13 +200,13 @@ def test_gold_that_all_contradicts_itself_is_an_error() -> None:
 
 def test_copies_count_once_for_the_classifier_too() -> None:
     votes, gold, texts = repeated(3)
-    model = fit_for_classifier(votes, gold, "lr", seed=0, max_error=0.1, texts=texts)
+    model = fit_for_classifier(replace(votes, texts=texts), gold, "lr", seed=0, max_error=0.1)
     assert model.certificate is not None
     assert model.certificate.gold_rows == 60
     gold[:120] = [next(one for one in votes.labels if one != gold[120])] * 60 + gold[60:120]
     gold[60] = next(one for one in votes.labels if one not in (gold[0], gold[120]))
     with pytest.warns(PcsWarning, match="these 3 rows are not learned from: '0', '60', '120'"):
-        fit_for_classifier(votes, gold, "lr", seed=0, texts=texts)
+        fit_for_classifier(replace(votes, texts=texts), gold, "lr", seed=0)
 
 
 def test_the_model_file_has_the_settings_of_learning() -> None:

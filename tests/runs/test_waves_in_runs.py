@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.system, pytest.mark.enable_socket]
 
 LABELS = ("good", "bad")
 ASKED = ("openai:gpt-4o-mini", "openai:gpt-4o", MODELS["mistral"])
-QUICK = LearnSettings(optimiser="lr", folds=3, resamples=0, max_error=0.1)
+QUICK = LearnSettings(optimiser="lr", text=False, folds=3, resamples=0, max_error=0.1)
 
 
 @pytest.fixture(scope="module")

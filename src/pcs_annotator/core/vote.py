@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Floats
 
 ABSTAINED = -1
 """Asked, but no usable label came back."""
@@ -46,8 +46,8 @@ class Vote:
 class Strategy(Protocol):
     """The order in which to ask about an item, and when to stop: the interface between asking and judging.
 
-    Both methods take the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` for a cell
-    that may still be asked, `NOT_ASKED` for one that cannot be. They must not modify them.
+    Two methods take the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` for a cell
+    that may still be asked, `NOT_ASKED` for one that cannot be; and what its text says. They must not modify them.
     """
 
     @property
@@ -55,10 +55,14 @@ class Strategy(Protocol):
         """The cells of a job in the order to ask them; a cell that is not listed is never asked."""
         ...
 
-    def needed(self, cells: Codes) -> int:
+    def said_of(self, text: str) -> Floats | None:
+        """Return what a text says about each label before anything is asked; None if nothing."""
+        ...
+
+    def needed(self, cells: Codes, said: Floats | None = None) -> int:
         """Return how many of the next open cells must be asked in any case; 0 when the label is settled."""
         ...
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
         """Return how likely further votes are to change the label, on any scale; the highest goes first."""
         ...

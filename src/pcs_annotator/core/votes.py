@@ -39,6 +39,8 @@ class Votes:
         annotators: Name of every annotator.
         relations: Name of every relation; the unchanged text is called `original`.
         labels: The closed set of labels.
+        texts: The text of every item; None if that is not known.
+        read: What a model of the texts says, `[item, label]`, as logarithms of probabilities; None if none read them.
         stated: Probability that an annotator itself gave to each label, `[item, annotator, relation, draw, label]`,
             nan where it gave none; None when none were requested.
         grades: Probability with which a model would have answered each label, float32, same axes; nan in cells with a
@@ -52,6 +54,8 @@ class Votes:
     labels: Sequence[str]
     stated: Floats | None = None
     grades: Grades | None = None
+    texts: Sequence[str] | None = None
+    read: Floats | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", check_labels(self.labels))
@@ -123,7 +127,9 @@ class Votes:
                 )
                 probabilities[name] = np.concatenate(list(filled))
         codes = np.concatenate([part.codes for part in parts])
-        return replace(parts[0], codes=codes, ids=[name for part in parts for name in part.ids], **probabilities)
+        ids = [name for part in parts for name in part.ids]
+        texts = [text for part in parts for text in part.texts or ()]
+        return replace(parts[0], codes=codes, ids=ids, texts=texts if len(texts) == len(ids) else None, **probabilities)
 
     @property
     def original(self) -> str:
@@ -154,11 +160,16 @@ class Votes:
         positions = np.arange(len(self.ids))[rows]
         if np.array_equal(positions, np.arange(len(self.ids))):
             return self
-        return self._each(lambda values: values[positions], ids=[self.ids[position] for position in positions])
+        return self._rows(positions, [self.ids[position] for position in positions])
+
+    def _rows(self, positions: Integers, ids: Sequence[str]) -> Votes:
+        texts = self.texts and [self.texts[position] for position in positions]
+        read = None if self.read is None else self.read[positions]
+        return self._each(lambda values: values[positions], ids=ids, texts=texts, read=read)
 
     def resampled(self, rows: Integers) -> Votes:
         """Return the votes on rows drawn with replacement; items are named by position, because ids would repeat."""
-        return self._each(lambda values: values[rows], ids=[str(row) for row in range(len(rows))])
+        return self._rows(rows, [str(row) for row in range(len(rows))])
 
     def select(
         self,

@@ -121,14 +121,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 "(uniform, majority, dawid-skene)"
             )
         self.panel_ = self._usual_panel(task, texts[rows[0]]) if self.relations is None else None
-        asked = [texts[row] for row in rows]
+        votes = self._ask(task, [texts[row] for row in rows])
         self.model_ = fit_for_classifier(
-            self._ask(task, asked),
-            [gold[row] for row in rows],
-            self.optimiser,
-            self.seed,
-            max_error=self.max_error,
-            texts=asked,
+            votes, [gold[row] for row in rows], self.optimiser, self.seed, max_error=self.max_error
         )
         self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrated
         self.certificate_ = self.model_.certificate

@@ -18,6 +18,7 @@ from pcs_annotator.judging.promising.acceptance import Judged, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, certify, fingerprint, no_promise
 from pcs_annotator.judging.promising.drift import profile
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
+from pcs_annotator.judging.texts.text_model import TextModel, fit_text_model
 from pcs_annotator.judging.weighing.calibration import (
     ROWS_TO_CALL_CALIBRATED,
     fit_calibrator,
@@ -46,6 +47,7 @@ class Learning:
     sets: bool = False  # whether outcomes list the labels that cannot be ruled out
     version: str = ""  # version of the code, for the certificate's fingerprint
     spent: float = 0.0  # how much of the promise's δ earlier looks at the gold labels have used
+    text: bool = False  # whether to learn from the texts too, if they are known
     refused: str = ""  # why no promise may be made, whatever the gold rows show; empty when one may
 
 
@@ -111,6 +113,9 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     if distinct is not None:
         votes, gold = votes.take(distinct), gold[distinct]
         random_sample = None if random_sample is None else random_sample[distinct]
+    text = _text_model(votes, gold, how)
+    if text is not None and votes.texts is not None:
+        votes = replace(votes, read=text.read(votes.texts, votes.labels))
     if weights is None:
         weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     rows, truth = labelled_rows(votes, gold)
@@ -119,13 +124,13 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     calibrator = None
     if trial is not None and splits.calibration != "none":  # raw scores must not be shown as probabilities
         method = method_for(weights, splits.calibration)
-        calibrator = fit_calibrator(trial.scores, trial.gold, trial.labels, method)
+        calibrator = fit_calibrator(trial.scores, trial.gold, trial.labels, method, read=rows.read)
     shown = votes
     if ask_policy is not None:
         shown = ask_policy(votes, weights, calibrator)
         whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy)
         if whole is not None and trial is not None and calibrator is not None:
-            calibrator = tempered(calibrator, whole.scores, trial.scores, trial.gold, trial.labels)
+            calibrator = tempered(calibrator, whole.scores, trial.scores, trial.gold, trial.labels, rows.read)
     certificate = None
     if how.promise is not None:
         at_random = np.ones(len(votes), dtype=np.bool_) if random_sample is None else np.asarray(random_sample)
@@ -136,10 +141,19 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         calibrator=calibrator,
         margin=None if trial is None or calibrator is None else trial.margin,
         certificate=certificate,
+        text=text if calibrator is not None and calibrator.reading else None,
         sets=fit_prediction_sets(trial.probabilities, trial.gold) if how.sets and trial is not None else None,
     )
     judged = model.judged(shown)
     return FitResult(replace(model, profile=profile(shown, judged.scores, judged.best)), trial)
+
+
+def _text_model(votes: Votes, gold: Codes, how: Learning) -> TextModel | None:
+    """Return a model of the texts with gold; None if it is not wanted, or if there are no texts or too few."""
+    if not how.text or votes.texts is None or how.splits.calibration == "none":
+        return None
+    rows = np.flatnonzero(gold != UNLABELLED)
+    return fit_text_model([votes.texts[row] for row in rows.tolist()], gold[rows], votes.labels, how.splits.seed)
 
 
 def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.outcome import UNLIKE_GOLD, Decision, Outcome
 from pcs_annotator.core.votes import Votes
@@ -16,6 +17,7 @@ from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Drift, Profile
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets
 from pcs_annotator.judging.promising.reasons import reasons
+from pcs_annotator.judging.texts.text_model import TextModel
 from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED, Calibrator, calibrator_from_dict
 from pcs_annotator.judging.weighing.scoring import choose, score
 
@@ -35,6 +37,7 @@ class Model:
     # what is promised about accepted labels, or why nothing is; None when no promise was requested
     certificate: Certificate | None = None
     sets: PredictionSets | None = None  # finds the labels that cannot be ruled out; None when they were not requested
+    text: TextModel | None = None  # reads the texts themselves; None when that adds nothing to the votes
     profile: Profile | None = None  # statistics of all votes at the time of learning, to detect new texts that differ
     # whether there is no gold, so that nothing is accepted and decisions only tell where answers agree
     by_agreement: bool = False
@@ -88,10 +91,24 @@ class Model:
 
     def judged(self, votes: Votes) -> Verdicts:
         """Return scores, labels, probabilities and which rows are accepted, as arrays."""
-        scores = score(votes, self.weights)
-        probabilities = None if self.calibrator is None else self.calibrator.apply(scores, votes.labels)
+        scores, read = score(votes, self.weights), self.read(votes)
+        probabilities = None if self.calibrator is None else self.calibrator.apply(scores, votes.labels, read)
         best = choose(scores if probabilities is None else probabilities, votes.labels)
         return Verdicts(scores, best, probabilities, self._accepted(votes, best, probabilities))
+
+    def read(self, votes: Votes) -> Floats | None:
+        """Return what the texts of the votes say, `[item, label]`; None if the model does not read texts.
+
+        Raises:
+            MismatchError: It does, and the texts are not known.
+        """
+        if self.text is None or votes.read is not None:
+            return votes.read
+        if votes.texts is None:
+            raise MismatchError(
+                "the model also reads texts, and these votes come without: give the texts, or fit again"
+            )
+        return self.text.read(votes.texts, votes.labels)
 
     def _accepted(self, votes: Votes, best: Codes, probabilities: Floats | None) -> Mask | None:
         if not self.decided_by:
@@ -130,12 +147,12 @@ class Model:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        parts = {name: getattr(self, name) for name in ("calibrator", "certificate", "sets", "profile")}
+        parts = {name: getattr(self, name) for name in ("calibrator", "certificate", "sets", "profile", "text")}
         return {
             "weights": self.weights.to_dict(),
-            **{name: part and part.to_dict() for name, part in parts.items()},
             "margin": self.margin,
             "by_agreement": self.by_agreement,
+            **{name: part and part.to_dict() for name, part in parts.items()},
         }
 
     @classmethod
@@ -146,6 +163,7 @@ class Model:
             "certificate": Certificate.from_dict,
             "sets": PredictionSets.from_dict,
             "profile": Profile.from_dict,
+            "text": TextModel.from_dict,
         }
         parts: dict[str, Any] = {
             name: read(values[name]) if values.get(name) else None for name, read in readers.items()

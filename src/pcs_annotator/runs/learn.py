@@ -101,6 +101,7 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked) 
         promise=promise,
         sets=settings.sets,
         version=__version__,
+        text=settings.text,
         spent=looked.spent,
         refused=looked.refused,
     )
@@ -139,6 +140,8 @@ def learn(
     labelled = (codes != UNLABELLED) & once.distinct
     with one_thread():
         model, trial = fit_model(votes, codes, how, random_sample=random_sample, distinct=once.distinct)
+        if model.text is not None:
+            votes = replace(votes, read=model.read(votes))
         model = model.with_coverage(votes).flagged(*about_copies(once, votes))
         at_random = labelled if random_sample is None else labelled & random_sample
         if model.certificate is not None:
@@ -329,16 +332,16 @@ def fit_for_classifier(
     seed: int,
     *,
     max_error: float | None = None,
-    texts: Sequence[str] | None = None,
+    text: bool = True,
 ) -> Model:
     """Learn weights from the rows that have gold, and a calibrator and a promise if there are enough of them.
 
     Copies of a text count once, as in `learn`.
     """
     promise = None if max_error is None else Promise(max_error=max_error)
-    how = Learning(optimiser=optimiser, splits=Splits(seed=seed), promise=promise, version=__version__)
+    how = Learning(optimiser=optimiser, splits=Splits(seed=seed), promise=promise, version=__version__, text=text)
     codes = gold_codes(votes, gold)
-    once = counted_once(votes, codes, texts)
+    once = counted_once(votes, codes, votes.texts)
     _refuse_if_all_contradictory(once, votes, codes)
     flags = list(about_copies(once, votes))
     for flag in flags:

@@ -108,7 +108,7 @@ class Run:
     @cached_property
     def votes(self) -> Votes:
         """The votes that scores are computed from: those of annotators that were asked for a label only."""
-        return self.answers.plain()
+        return replace(self.answers.plain(), texts=self.texts)
 
     @cached_property
     def gold(self) -> Gold:

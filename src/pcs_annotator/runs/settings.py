@@ -155,6 +155,7 @@ class LearnSettings(Section):
     Attributes:
         optimiser: How weights are learned: lr, logit, scaling, naive-bayes, ga, uniform, majority, …; auto chooses one
             by cross-validation.
+        text: Learn from the texts too, from 50 gold rows on: a model of their words joins the votes as far as it helps.
         folds: Number of folds in every cross-validation.
         seed: Seed for everything random.
         resamples: Number of bootstrap resamples behind every interval; 0 for no intervals.
@@ -168,6 +169,7 @@ class LearnSettings(Section):
     """
 
     optimiser: str = setting("auto", "--optimiser NAME")
+    text: bool = setting(True, "--no-text")
     folds: int = setting(5, least=2)
     seed: int = setting(0, "--seed N", least=0)
     resamples: int = setting(200, least=0)
@@ -269,6 +271,7 @@ class RunSettings(SpendingSettings, total=False):
     draws: int | None
     concurrency: int | None
     optimiser: str | None
+    text: bool | None
     seed: int | None
     calibration: str | None
     max_error: float | None

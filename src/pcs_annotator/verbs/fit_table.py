@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     gold = _with_gold(table, texts, files.people, files.table.name)
     if not files.people.gold_wins:
         refuse_contradictions([texts.get(name, "") for name in table.votes.ids], gold, table_name(files.table))
-    votes = table.votes.plain()
+    votes = replace(table.votes.plain(), texts=list(texts.values()) or None)
     # what a person chose to label may be easier or harder than the rest
     from_table = np.array([label is not None for label in table.gold], dtype=np.bool_)
     known = KnownRows(from_table, texts=list(texts.values()) or None)

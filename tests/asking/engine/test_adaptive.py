@@ -22,7 +22,7 @@ from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.base.errors import AccessDenied, ConfigError, ServerTrouble
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
 from pcs_annotator.core.vote import OPEN, Cell, Strategy
 from pcs_annotator.models.resolve import resolve_model
@@ -49,12 +49,15 @@ class Majority:
     order: Sequence[Cell]
     seen: list[Codes] = field(default_factory=list)
 
-    def needed(self, cells: Codes) -> int:
+    def said_of(self, text: str) -> Floats | None:
+        return None
+
+    def needed(self, cells: Codes, said: Floats | None = None) -> int:
         self.seen.append(cells.copy())
         behind = self._open(cells) - self._lead(cells)
         return 0 if behind < 0 else behind // 2 + 1
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
         return self._open(cells) - self._lead(cells)
 
     def _open(self, cells: Codes) -> int:
@@ -72,10 +75,13 @@ class Needs:
     order: Sequence[Cell]
     always: int
 
-    def needed(self, cells: Codes) -> int:
+    def said_of(self, text: str) -> Floats | None:
+        return None
+
+    def needed(self, cells: Codes, said: Floats | None = None) -> int:
         return self.always
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
         return 0.0
 
 
@@ -326,10 +332,13 @@ def divided_panel(undecided: set[str]) -> list[ChatModel]:
 class ByVotes(Majority):
     """Asks two cells at a time and never stops; items with divided votes are the most urgent."""
 
-    def needed(self, cells: Codes) -> int:
+    def said_of(self, text: str) -> Floats | None:
+        return None
+
+    def needed(self, cells: Codes, said: Floats | None = None) -> int:
         return 2
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
         return -self._lead(cells)
 
 
@@ -422,7 +431,10 @@ def test_a_denied_access_stops_the_run(budget: Budget, tmp_path: Path) -> None:
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_bug_in_a_strategy_is_raised_unchanged(budget: Budget, tmp_path: Path) -> None:
     class Broken(Needs):
-        def needed(self, cells: Codes) -> int:
+        def said_of(self, text: str) -> Floats | None:
+            return None
+
+        def needed(self, cells: Codes, said: Floats | None = None) -> int:
             if (cells >= 0).any():
                 raise ZeroDivisionError("a bug")
             return 1

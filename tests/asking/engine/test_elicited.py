@@ -211,7 +211,7 @@ def test_a_second_question_is_retried_like_any_other(tmp_path: Path) -> None:
 def test_a_growing_buffer_keeps_the_stated_probabilities() -> None:
     buffer = VoteBuffer(["m", "m/1s-top-2"], ["original"], ["x", "y"], 1)
     for row in range(FIRST_ROWS + 1):
-        buffer.add_row(str(row))
+        buffer.add_row(Item(id=str(row), text=""))
         buffer.put(row, 1, 0, 0, Vote(label="x", stated=(0.75, 0.25)))
     votes = buffer.votes()
     assert votes.stated is not None

@@ -7,7 +7,7 @@ import pytest
 
 from pcs_annotator import NOT_ASKED, Weights, score
 from pcs_annotator.base.errors import UnknownNameError
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.weights import Evidence
 from pcs_annotator.judging.spending.frugal import order_of, simulate
@@ -56,11 +56,14 @@ class AskTwo:
 
     order = (Cell(0, 2), Cell(0, 0), Cell(0, 1))
 
-    def needed(self, cells: Codes) -> int:
+    def said_of(self, text: str) -> Floats | None:
+        return None
+
+    def needed(self, cells: Codes, said: Floats | None = None) -> int:
         is_open = [cells[cell] == OPEN for cell in self.order]
         return int(sum(is_open) > 1)
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
         return 0.0
 
 

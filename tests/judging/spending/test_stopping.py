@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.vote import OPEN, Cell, Strategy
 from pcs_annotator.core.weights import Evidence, VoteScale
 from pcs_annotator.judging.spending import stopping
@@ -72,10 +72,13 @@ class OneByOne:
         self.order = rule.order
         self.rule = rule
 
-    def needed(self, cells: Codes) -> int:
+    def said_of(self, text: str) -> Floats | None:
+        return None
+
+    def needed(self, cells: Codes, said: Floats | None = None) -> int:
         return min(self.rule.needed(cells), 1)
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
         return self.rule.urgency(cells)
 
 

@@ -49,7 +49,7 @@ async def _adaptive_items(
         if cell.annotator in asked[cell.relation]:
             untouched[cell] = OPEN
     async for item in items:
-        yield AdaptiveItem(item_asker, strategy, item, item_asker.buffer.add_row(item.id), untouched.copy())
+        yield AdaptiveItem(item_asker, strategy, item, item_asker.buffer.add_row(item), untouched.copy())
 
 
 async def _one_by_one(adaptive_items: AsyncIterable[AdaptiveItem]) -> AsyncIterator[Work]:
@@ -60,18 +60,19 @@ async def _one_by_one(adaptive_items: AsyncIterable[AdaptiveItem]) -> AsyncItera
 class AdaptiveItem:
     """One item, asked about until its label is settled or no cell is open."""
 
-    __slots__ = ("_cells", "_item", "_item_asker", "_next", "_strategy", "_texts", "row")
+    __slots__ = ("_cells", "_item", "_item_asker", "_next", "_said", "_strategy", "_texts", "row")
 
     def __init__(self, item_asker: ItemAsker, strategy: Strategy, item: Item, row: int, cells: Codes) -> None:
         self.row = row
         self._item_asker, self._strategy, self._item, self._cells = item_asker, strategy, item, cells
+        self._said = strategy.said_of(item.text)
         self._texts: dict[int, str | None] = {}
         self._next: list[Cell] | None = None
 
     @property
     def urgency(self) -> float:
         """How likely further votes are to change the label."""
-        return self._strategy.urgency(self._cells)
+        return self._strategy.urgency(self._cells, self._said)
 
     async def settle(self) -> None:
         """Take steps until none is left."""
@@ -94,7 +95,7 @@ class AdaptiveItem:
         return bool(batch)
 
     def _choose(self) -> list[Cell]:
-        needed = self._strategy.needed(self._cells)
+        needed = self._strategy.needed(self._cells, self._said)
         return list(islice((cell for cell in self._strategy.order if self._cells[cell] == OPEN), max(0, needed)))
 
     async def _ask(self, batch: Sequence[Cell]) -> None:

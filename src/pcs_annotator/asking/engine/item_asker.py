@@ -50,6 +50,7 @@ class VoteBuffer:
         self._annotators, self._relations, self._labels = annotators, relations, labels
         self._lookup = label_lookup(labels)
         self._ids: dict[str, int] = {}
+        self._texts: list[str] = []
         self._shape = (len(annotators), len(relations), draws)
         self._codes = np.full((FIRST_ROWS, *self._shape), NOT_ASKED, dtype=np.int8)
         self._stated: Floats | None = None
@@ -57,13 +58,14 @@ class VoteBuffer:
         if any(map(kind_of, annotators)):
             self._stated = np.full((FIRST_ROWS, *self._shape, len(labels)), np.nan)
 
-    def add_row(self, name: str) -> int:
+    def add_row(self, item: Item) -> int:
         """Add an item and return its row."""
         row = len(self._ids)
-        if self._ids.setdefault(name, row) != row:
+        if self._ids.setdefault(item.id, row) != row:
             raise TableError(
-                f"items {self._ids[name] + 1} and {row + 1} have the same ID, {name!r}: IDs must be unique"
+                f"items {self._ids[item.id] + 1} and {row + 1} have the same ID, {item.id!r}: IDs must be unique"
             )
+        self._texts.append(item.text)
         if row == len(self._codes):
             self._codes = np.concatenate([self._codes, np.full_like(self._codes, NOT_ASKED)])
             self._stated, self._grades = (
@@ -96,6 +98,7 @@ class VoteBuffer:
         return Votes(
             codes=self._codes[: len(self._ids)],
             ids=list(self._ids),
+            texts=self._texts,
             annotators=self._annotators,
             relations=self._relations,
             labels=self._labels,
@@ -167,7 +170,7 @@ class ItemAsker:
         Only questions about texts as they are can be looked up here: rewriting may take a while.
         """
         asked: list[list[tuple[int, list[_PendingQuestion]]]] = []
-        rows = [self.buffer.add_row(item.id) for item in items]
+        rows = [self.buffer.add_row(item) for item in items]
         for row, item in zip(rows, items, strict=True):
             asked.append([])
             for relation in self._as_is:

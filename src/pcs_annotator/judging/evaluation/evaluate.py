@@ -50,6 +50,7 @@ from pcs_annotator.judging.weighing.scoring import choose
 REFERENCES = ("uniform", MAJORITY, ZERO_SHOT)
 LOGPROB = LogProb.name
 FIRST_QUESTION = "first question only"
+VOTES_ALONE = "votes alone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,16 +189,18 @@ def cross_validate(
     """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
 
     The method `zero-shot` is one question to one annotator: for every fold, the most accurate one on the others.
-    `first question only` is the first method on the votes about the unchanged text.
+    `first question only` is the first method on the votes about the unchanged text. If texts were read, only the first
+    method knows what they say, and `votes alone` is the same method without it.
     """
     splits = splits or Splits()
     check_rows(gold, splits.folds)
     how = EvaluationOptions(folds=splits.folds, seed=splits.seed, resamples=resamples)
     found = []
-    for place, name in enumerate(methods):
-        entrant = _entrant(name, methods[0], votes, gold)
+    alone = replace(votes, read=None)
+    for place, name in enumerate((methods[0], *([] if votes.read is None else [VOTES_ALONE]), *methods[1:])):
+        entrant = _entrant(name, methods[0], alone if place else votes, gold)
         # the first method labels the run, so its label is the most probable one even if its weights are not learned
-        learns = entrant.learns or not place or name == FIRST_QUESTION
+        learns = entrant.learns or not place or name in (VOTES_ALONE, FIRST_QUESTION)
         fits = entrant.cross_fits(gold, splits)
         found.append(Scored(entrant=entrant, splits=fits, gold=gold, how=how, learns=learns))
     return side_by_side(found, of_a_run=True)
@@ -211,6 +214,8 @@ def _entrant(name: str, first: str, votes: Votes, gold: Codes) -> Entrant:
         return replace(entrant, name=f"{ZERO_SHOT} {max(weights, key=weights.__getitem__)}")
     if name == first:
         return _labelling(name, votes)
+    if name == VOTES_ALONE:
+        return replace(_labelling(first, votes), name=VOTES_ALONE)
     method: Method = LogProb() if name == LOGPROB else name
     if name == FIRST_QUESTION:
         method = OnCells(name=name, optimiser=first, relations=[ORIGINAL], draws=1)

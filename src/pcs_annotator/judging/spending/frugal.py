@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Integers, Mask
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 from pcs_annotator.core.votes import Votes, check_known, positions_of
 from pcs_annotator.core.weights import Weights
@@ -24,6 +24,9 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.stopping import ExactStop, places_of
 from pcs_annotator.judging.weighing.calibration import Calibrator
 from pcs_annotator.judging.weighing.fitting import fit_coded
+
+MOST_REPLAYED = 2_000
+"""So many rows say well enough what share of the questions is asked."""
 
 
 class Spending(NamedTuple):
@@ -77,14 +80,15 @@ def learn_frugal(
         ask_policy=None if graded else ask_policy,
     )
     # the power that probabilities were raised to changes no label
-    strategy = ExactStop(weights, votes.labels, order, model.calibrator, graded=graded)
+    strategy = ExactStop(weights, votes.labels, order, model.calibrator, graded=graded, text=model.text)
     return Frugal(model, strategy, spending_of(votes, strategy), trial)
 
 
 def exact_stop(votes: Votes, model: Model) -> ExactStop:
     """Return the strategy that asks the heaviest cells first and stops when no open vote can change the label."""
     order = order_of(model.weights, votes.codes.shape[3])
-    return ExactStop(model.weights, votes.labels, order, model.calibrator, graded=bool(graded_annotators(votes)))
+    graded = bool(graded_annotators(votes))
+    return ExactStop(model.weights, votes.labels, order, model.calibrator, graded=graded, text=model.text)
 
 
 def graded_annotators(votes: Votes) -> list[str]:
@@ -97,6 +101,7 @@ def graded_annotators(votes: Votes) -> list[str]:
 
 def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
     """Return the share of the recorded questions that a strategy would have asked."""
+    votes = votes.take(slice(MOST_REPLAYED))
     could, did = votes.codes != NOT_ASKED, simulate(votes, strategy).votes.codes != NOT_ASKED
     share = did.sum() / max(could.sum(), 1)
     by_annotator = did.sum(axis=(0, 2, 3)) / np.maximum(could.sum(axis=(0, 2, 3)), 1)
@@ -131,6 +136,14 @@ def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | Non
     return sorted(cells, key=lambda cell: (cost[cell[0]], -worth[cell[:2]], cell.draw, cell))
 
 
+def _said(votes: Votes, strategy: Strategy) -> Floats | None:
+    """Return what texts say before anything is asked, `[item, label]`; None if the strategy does not read them."""
+    if votes.read is not None or votes.texts is None:
+        return votes.read
+    said = [strategy.said_of(text) for text in votes.texts]
+    return np.array(said) if said and said[0] is not None else None
+
+
 class Stopped(NamedTuple):
     """What a strategy would have asked."""
 
@@ -143,8 +156,11 @@ class Stopped(NamedTuple):
 def simulate(votes: Votes, strategy: Strategy) -> Stopped:
     """Replay a strategy on recorded votes; a cell without a recorded answer cannot be asked."""
     shape = votes.codes.shape[1:]
-    patterns, inverse = np.unique(votes.codes.reshape(len(votes), -1), axis=0, return_inverse=True)
-    inverse = inverse.ravel()
+    said = _said(votes, strategy)
+    patterns, inverse = votes.codes.reshape(len(votes), -1), np.arange(len(votes))
+    if said is None:  # texts that say the same are rare, but many have the same votes
+        patterns, inverse = np.unique(patterns, axis=0, return_inverse=True)
+        inverse = inverse.ravel()
     codes, asked = np.empty_like(patterns), np.empty(len(patterns), dtype=np.intp)
     where = places_of(strategy.order, shape)
     alike, rounds = np.bincount(inverse, minlength=len(patterns)), Counter[int]()
@@ -152,7 +168,7 @@ def simulate(votes: Votes, strategy: Strategy) -> Stopped:
         cells = np.where(pattern == NOT_ASKED, NOT_ASKED, OPEN).astype(np.int8)
         askable = where[pattern[where] != NOT_ASKED]
         count = step = 0
-        while further := strategy.needed(cells.reshape(shape)):
+        while further := strategy.needed(cells.reshape(shape), None if said is None else said[row]):
             now = askable[count : count + further]
             cells[now] = pattern[now]
             rounds[step] += len(now) * int(alike[row])

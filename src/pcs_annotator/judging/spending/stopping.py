@@ -12,6 +12,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Evidence, Weights
+from pcs_annotator.judging.texts.text_model import TextModel
 from pcs_annotator.judging.weighing.calibration import UNCALIBRATED, Calibrator
 from pcs_annotator.judging.weighing.scoring import softmax
 
@@ -30,9 +31,9 @@ MOST_KNOWN = 1 << 15
 class _Prospect(Protocol):
     """The score of one item so far, and how far open votes can still change it."""
 
-    def needed(self, cells: Codes) -> int: ...
+    def needed(self, cells: Codes, said: Floats | None) -> int: ...
 
-    def urgency(self, cells: Codes) -> float: ...
+    def urgency(self, cells: Codes, said: Floats | None) -> float: ...
 
 
 class ExactStop:
@@ -51,8 +52,10 @@ class ExactStop:
         calibrator: Calibrator | None = None,
         *,
         graded: bool = False,
+        text: TextModel | None = None,
     ) -> None:
         """Make the rule; `order` has all cells, first to last, at positions along the axes of the weights."""
+        self._text, self._labels = text, labels
         self.order: Sequence[Cell] = tuple(order)
         self.shape = (len(weights.annotators), len(weights.relations), 1 + max(cell.draw for cell in order))
         rivals, places = _Rivals(calibrator or UNCALIBRATED, labels), places_of(self.order, self.shape)
@@ -64,25 +67,32 @@ class ExactStop:
             self._prospect = _EvidenceProspect(evidence, rivals, self.shape[2], places)
         self._known: dict[bytes, int] = {}
 
-    def needed(self, cells: Codes) -> int:
+    def said_of(self, text: str) -> Floats | None:
+        """Return what a text says about each label before anything is asked; None if the model does not read texts."""
+        return None if self._text is None else self._text.read((text,), self._labels)[0]
+
+    def needed(self, cells: Codes, said: Floats | None = None) -> int:
         """Return how many of the next open cells must be asked before a stop is possible; 0 to stop now.
 
-        `cells` are the codes of one item, `[annotator, relation, draw]`, `OPEN` where it may still be asked.
+        `cells` are the codes of one item, `[annotator, relation, draw]`, `OPEN` where it may still be asked; `said` is
+        what its text says about each label.
         """
         if self._prospect is None:
             return int((cells == OPEN).sum())
+        if said is not None:  # texts that say the same are rare
+            return self._prospect.needed(cells, said)
         pattern = cells.tobytes()
         if pattern not in self._known:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            self._known[pattern] = self._prospect.needed(cells)
+            self._known[pattern] = self._prospect.needed(cells, None)
         return self._known[pattern]
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
         """Return how likely random further votes are to change the label: 1 for a tie, 0 when nothing can."""
-        if not self.needed(cells):
+        if not self.needed(cells, said):
             return 0.0
-        return 1.0 if self._prospect is None else self._prospect.urgency(cells)
+        return 1.0 if self._prospect is None else self._prospect.urgency(cells, said)
 
 
 def places_of(cells: Sequence[Cell], shape: Sequence[int]) -> Integers:
@@ -97,17 +107,17 @@ class _Rivals:
         self.calibrator, self.labels = calibrator, labels
         self._same = np.eye(len(labels), dtype=np.bool_)
 
-    def strengths(self, scores: Floats) -> Floats:
+    def strengths(self, scores: Floats, said: Floats | None) -> Floats:
         """Return the strength of every label; if strengths fall as scores rise, all are equal and none ever wins."""
-        return self.calibrator.strengths(scores, self.labels) if self.calibrator.rising else np.zeros_like(scores)
+        return self.calibrator.strengths(scores, self.labels, said) if self.calibrator.rising else np.zeros_like(scores)
 
-    def won(self, least: Floats, most: Floats) -> Mask:
+    def won(self, least: Floats, most: Floats, said: Floats | None) -> Mask:
         """Return for every `[case]` whether some label beats all others, from the bounds of each `[case, label]`."""
         slack = _slack(len(least))
-        ours, theirs = self.strengths(least - slack[..., 0]), self.strengths(most + slack[..., 0])
+        ours, theirs = self.strengths(least - slack[..., 0], said), self.strengths(most + slack[..., 0], said)
         return self._beaten(ours[:, :, np.newaxis], theirs[:, np.newaxis])
 
-    def won_by_odds(self, odds: Floats) -> Mask:
+    def won_by_odds(self, odds: Floats, said: Floats | None) -> Mask:
         """Return the same from the least log-odds of every pair, `[case, label, rival]`.
 
         A label's score is at least 1 / (1 + Σ exp(−odds)). If it leads, a·log((s + c) / (s·exp(−odds) + c)) grows with
@@ -116,8 +126,8 @@ class _Rivals:
         odds = np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)
         raised, slack = np.exp(-odds), _slack(len(odds))
         score = np.where(odds >= 0, 1 / (1 + raised.sum(axis=2, keepdims=True)), 1 / (1 + raised))
-        ours = self.strengths((score - slack).swapaxes(1, 2)).swapaxes(1, 2)
-        return self._beaten(ours, self.strengths(raised * score + slack))
+        ours = self.strengths((score - slack).swapaxes(1, 2), said).swapaxes(1, 2)
+        return self._beaten(ours, self.strengths(raised * score + slack, said))
 
     def _beaten(self, ours: Floats, theirs: Floats) -> Mask:
         beaten: Mask = (ours > theirs + TIE) | self._same
@@ -160,14 +170,15 @@ class _LinearProspect:
         self.voices, self.by_relation = weights.annotator_weights, weights.relation_weights
         self.rivals, self.places, self.labels = rivals, places, np.arange(len(rivals.labels))
 
-    def needed(self, cells: Codes) -> int:
+    def needed(self, cells: Codes, said: Floats | None) -> int:
         scores, gains = self._outlook(cells)
         asked = np.append(0.0, np.cumsum(gains))[:, np.newaxis]
-        return _needed(self.rivals.won(scores + asked, scores + (asked[-1] - asked)), gains, bool(cells.max() >= 0))
+        won = self.rivals.won(scores + asked, scores + (asked[-1] - asked), said)
+        return _needed(won, gains, bool(cells.max() >= 0))
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, said: Floats | None) -> float:
         scores, gains = self._outlook(cells)
-        now, best = self.rivals.strengths(np.stack([scores, scores + gains.sum()]))
+        now, best = self.rivals.strengths(np.stack([scores, scores + gains.sum()]), said)
         leader = int(now.argmax())
         # the share of its reach that a rival gains if every open vote is given at random
         at_random = math.sqrt(float(gains @ gains)) / max(float(gains.sum()), MARGIN)
@@ -205,15 +216,15 @@ class _EvidenceProspect:
         self.rivals, self.places, self.draws = rivals, places, draws
         self.own = np.diag(np.full(len(labels), np.inf))
 
-    def needed(self, cells: Codes) -> int:
+    def needed(self, cells: Codes, said: Floats | None) -> int:
         worst, gains = self._outlook(cells)
         reach = worst + np.concatenate([np.zeros((1, *worst.shape)), np.cumsum(gains, axis=0)])
-        return _needed(self.rivals.won_by_odds(reach), np.abs(gains).max(axis=(1, 2)), bool(cells.max() >= 0))
+        return _needed(self.rivals.won_by_odds(reach, said), np.abs(gains).max(axis=(1, 2)), bool(cells.max() >= 0))
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, said: Floats | None) -> float:
         _, gains = self._outlook(cells)
         logits = self._logits(np.where(cells == OPEN, NOT_ASKED, cells).reshape(-1, self.draws))
-        chances = self.rivals.calibrator.apply(softmax(logits[np.newaxis]), self.rivals.labels)[0]
+        chances = self.rivals.calibrator.apply(softmax(logits[np.newaxis]), self.rivals.labels, said)[0]
         leader = int(chances.argmax())
         lead = -np.log(np.maximum(chances / chances[leader], np.finfo(np.float64).tiny))
         spread = np.sqrt(np.sum((gains[:, leader] / 2) ** 2, axis=0))

@@ -21,6 +21,9 @@ FLOOR = 0.02
 SLOPE_SD = 0.5
 # Models have favourite labels. With 0.5, `lr` on graded votes and 100 gold rows was 5 points too unsure.
 OFFSET_SD = 1.0
+# With 50 gold rows a model of the texts is mostly noise; with 300, even a narrow prior lets it have its say.
+READING_SD = 0.3
+LEAST_READING = 0.02
 ROWS_TO_CALL_CALIBRATED = 50
 PSEUDO_ROWS_PER_MISSING_ROW = 1 / 6
 NEWTON_STEPS = 50
@@ -31,14 +34,16 @@ HALVINGS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Calibrator:
-    r"""Turns scores into probabilities: $\mathrm{softmax}_k(a\log\frac{S_k+.02}{1+.02K}+b_k)$.
+    r"""Turns scores into probabilities: $\mathrm{softmax}_k(a\log\frac{S_k+.02}{1+.02K}+c\log T_k+b_k)$.
 
+    $T_k$ is what a model of the texts says about the label, if there is one.
     With the method `none` it leaves scores as they are, so the result must not be called calibrated.
     """
 
     labels: Sequence[str] = ()  # the labels that the offsets belong to
     slope: float = 1.0  # a; below 1 when scores are overconfident
     offsets: Floats = field(default_factory=lambda: np.zeros(0))  # b, one per label; 0 for the method `temperature`
+    reading: float = 0.0  # c; 0 if texts say nothing that votes do not
     shrunk: float = 0.0  # how far probabilities are moved towards 1/K; above 0 when there were few gold rows
     method: str = "softmax"  # what was learned, a `CalibrationMethod`
 
@@ -51,15 +56,16 @@ class Calibrator:
         """Whether a label's strength never falls when its score rises; not if high scores were mostly wrong."""
         return self.slope >= 0
 
-    def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
+    def apply(self, scores: Floats, labels: Sequence[str], read: Floats | None = None) -> Floats:
         """Return the probability of every label, `[item, label]`; `labels` names the columns."""
         if self.method == "none":
             return scores
-        return (1 - self.shrunk) * softmax(self.strengths(scores, labels)) + self.shrunk / len(labels)
+        return (1 - self.shrunk) * softmax(self.strengths(scores, labels, read)) + self.shrunk / len(labels)
 
-    def strengths(self, scores: Floats, labels: Sequence[str]) -> Floats:
+    def strengths(self, scores: Floats, labels: Sequence[str], read: Floats | None = None) -> Floats:
         """Return a number per label, `[…, label]`, that depends on its own score alone; the strongest is most probable.
 
+        `read` is what a model of the texts says about the same labels.
         It is the logarithm of the probability before it is shrunk, up to what all labels share.
         """
         if self.method == "none":
@@ -68,31 +74,39 @@ class Calibrator:
             order = positions_of(labels, self.labels, "calibrated label")
         except UnknownNameError as error:
             raise MismatchError(f"{error}; fit again on these votes") from error
-        return np.asarray(self.slope * _log_scores(scores) + self.offsets[order])
+        strengths = np.asarray(self.slope * _log_scores(scores) + self.offsets[order])
+        return strengths if read is None or not self.reading else strengths + self.reading * read
 
     def raised_to(self, power: float) -> Calibrator:
         """Return the calibrator whose probabilities are these to a power, divided by their sum, and shrunk alike."""
-        return replace(self, slope=power * self.slope, offsets=power * self.offsets)
+        return replace(self, slope=power * self.slope, offsets=power * self.offsets, reading=power * self.reading)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         if self.method == "none":
             return {"method": self.method}
         known = {"labels": list(self.labels), "slope": self.slope, "offsets": self.offsets.tolist()}
-        return {"method": self.method, **known, "shrunk": self.shrunk}
+        texts = {"reading": self.reading} if self.reading else {}
+        return {"method": self.method, **known, **texts, "shrunk": self.shrunk}
 
 
 UNCALIBRATED = Calibrator(method="none")
 """Leaves scores as they are."""
 
 
-def fit_calibrator(
-    scores: Floats, gold: Codes, labels: Sequence[str], method: str = "softmax", gold_rows: int = 0
+def fit_calibrator(  # what is known about the rows, one argument each
+    scores: Floats,
+    gold: Codes,
+    labels: Sequence[str],
+    method: str = "softmax",
+    gold_rows: int = 0,
+    read: Floats | None = None,
 ) -> Calibrator:
     """Return a calibrator learned from the scores of gold rows, `[item, label]`, by weights fitted without these rows.
 
     The method is `softmax` (one slope and an offset per label, kept near 1 and 0 by a prior), `temperature` (the slope
     only) or `none` (the scores themselves). `gold_rows` is how many there are, if these are only a part of them.
+    `read` is what a model of the texts that was learned without these rows says about them.
     """
     if method not in get_args(CalibrationMethod):
         known = ", ".join(get_args(CalibrationMethod))
@@ -101,9 +115,14 @@ def fit_calibrator(
         raise UnknownNameError(f"calibration {method!r} {gone}" if gone else unknown)
     if method == "none":
         return UNCALIBRATED
-    slope, *offsets = _most_probable(scores, gold, learned=1 if method == "temperature" else 1 + len(labels)).tolist()
+    inputs = [_log_scores(scores), *([] if read is None else [read])]
+    found = _most_probable(inputs, gold, with_offsets=method != "temperature")
+    if read is not None and found[1] < LEAST_READING:
+        found = np.insert(_most_probable(inputs[:1], gold, with_offsets=method != "temperature"), 1, 0.0)
+    slopes, offsets = found[: len(inputs)].tolist(), found[len(inputs) :]
     shrunk = shrinkage(gold_rows or len(gold))
-    return Calibrator(labels=labels, slope=slope, offsets=np.array(offsets), shrunk=shrunk, method=method)
+    texts = {} if read is None else {"reading": slopes[1]}
+    return Calibrator(labels=labels, slope=slopes[0], offsets=offsets, shrunk=shrunk, method=method, **texts)
 
 
 def shrinkage(gold_rows: int) -> float:
@@ -116,7 +135,14 @@ def shrinkage(gold_rows: int) -> float:
     return pseudo_rows / (gold_rows + pseudo_rows) if pseudo_rows else 0.0
 
 
-def tempered(calibrator: Calibrator, whole: Floats, part: Floats, gold: Codes, labels: Sequence[str]) -> Calibrator:
+def tempered(  # what is known about the rows, one argument each
+    calibrator: Calibrator,
+    whole: Floats,
+    part: Floats,
+    gold: Codes,
+    labels: Sequence[str],
+    read: Floats | None = None,
+) -> Calibrator:
     """Return the calibrator for scores from a part of the votes: with its probabilities to a power.
 
     It chooses the same label for the same scores. The power is the one that fits the scores of gold rows from a part of
@@ -124,7 +150,7 @@ def tempered(calibrator: Calibrator, whole: Floats, part: Floats, gold: Codes, l
     """
     if calibrator.method == "none":
         return calibrator
-    before, after = (_best_power(calibrator.apply(scores, labels), gold) for scores in (whole, part))
+    before, after = (_best_power(calibrator.apply(scores, labels, read), gold) for scores in (whole, part))
     return calibrator.raised_to(after / before)
 
 
@@ -160,13 +186,15 @@ def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
     return Calibrator(**{"shrunk": 0.0, **values, "method": method, "offsets": np.array(values["offsets"])})
 
 
-def _most_probable(scores: Floats, gold: Codes, learned: int) -> Floats:
-    """Return slope and offsets; the first `learned` of them are fitted, with priors a ~ N(1, .5²) and b ~ N(0, 1).
+def _most_probable(inputs: Sequence[Floats], gold: Codes, *, with_offsets: bool) -> Floats:
+    """Return a slope for each input `[item, label]`, the scores first, and the offsets, 0 if they are not learned.
 
-    The posterior is log-concave, so Newton's method with step halving ends at its only maximum.
+    The priors are a ~ N(1, .5²) for scores, c ~ N(0, .3²) for texts, and b ~ N(0, 1) for offsets. The posterior is
+    log-concave, so Newton's method with step halving ends at its only maximum.
     """
-    inputs, target = _log_scores(scores), np.eye(scores.shape[1])[gold]
-    prior = _Prior(scores.shape[1])
+    labels = inputs[0].shape[1]
+    target, prior = np.eye(labels)[gold], _Prior(len(inputs), labels)
+    learned = len(inputs) + (labels if with_offsets else 0)
     point = prior.centre
     value, chances = _loss(point, inputs, target, prior)
     for _ in range(NEWTON_STEPS):
@@ -185,11 +213,13 @@ def _most_probable(scores: Floats, gold: Codes, learned: int) -> Floats:
 
 
 class _Prior:
-    """The prior of slope and offsets."""
+    """The prior of slopes and offsets."""
 
-    def __init__(self, labels: int) -> None:
-        self.centre = np.concatenate([[1.0], np.zeros(labels)])
-        self.precision = np.concatenate([[SLOPE_SD**-2], np.full(labels, OFFSET_SD**-2)])
+    def __init__(self, slopes: int, labels: int) -> None:
+        self.centre = np.zeros(slopes + labels)
+        self.centre[0] = 1.0
+        spread = [SLOPE_SD, READING_SD][:slopes]
+        self.precision = np.concatenate([np.array(spread) ** -2.0, np.full(labels, OFFSET_SD**-2)])
 
 
 def _log_scores(scores: Floats) -> Floats:
@@ -197,9 +227,11 @@ def _log_scores(scores: Floats) -> Floats:
 
 
 # These two take most of the time of a fit, so what both need is computed once, and reductions are methods of arrays.
-def _loss(point: Floats, inputs: Floats, target: Floats, prior: _Prior) -> tuple[float, Floats]:
+def _loss(point: Floats, inputs: Sequence[Floats], target: Floats, prior: _Prior) -> tuple[float, Floats]:
     """Return the loss and the probability of every label."""
-    logits = point[0] * inputs + point[1:]
+    logits = point[0] * inputs[0] + point[len(inputs) :]
+    for slope, one in zip(point[1:], inputs[1:], strict=False):
+        logits += slope * one
     top = logits.max(axis=1, keepdims=True)
     raised = np.exp(logits - top)
     total = raised.sum(axis=1, keepdims=True)
@@ -207,15 +239,18 @@ def _loss(point: Floats, inputs: Floats, target: Floats, prior: _Prior) -> tuple
     return float((top + np.log(total)).sum() - (logits * target).sum() + away), raised / total
 
 
-def _derivatives(chances: Floats, inputs: Floats, target: Floats) -> tuple[Floats, Floats]:
+def _derivatives(chances: Floats, inputs: Sequence[Floats], target: Floats) -> tuple[Floats, Floats]:
     """Return gradient and Hessian of the loss, without the prior."""
-    error, size = chances - target, 1 + chances.shape[1]
-    apart = inputs - (chances * inputs).sum(axis=1, keepdims=True)
-    weighed = chances * apart
-    gradient = np.empty(size)
-    gradient[0], gradient[1:] = (error * inputs).sum(), error.sum(axis=0)
-    hessian = np.empty((size, size))
-    hessian[0, 0] = (chances * apart**2).sum()
-    hessian[0, 1:] = hessian[1:, 0] = weighed.sum(axis=0)
-    hessian[1:, 1:] = np.diag(chances.sum(axis=0)) - chances.T @ chances
+    error, slopes = chances - target, len(inputs)
+    size = slopes + chances.shape[1]
+    apart = [one - (chances * one).sum(axis=1, keepdims=True) for one in inputs]
+    gradient, hessian = np.empty(size), np.empty((size, size))
+    gradient[slopes:] = error.sum(axis=0)
+    hessian[slopes:, slopes:] = np.diag(chances.sum(axis=0)) - chances.T @ chances
+    for place, (one, from_mean) in enumerate(zip(inputs, apart, strict=True)):
+        weighed = chances * from_mean
+        gradient[place] = (error * one).sum()
+        hessian[place, slopes:] = hessian[slopes:, place] = weighed.sum(axis=0)
+        for other in range(place + 1):
+            hessian[place, other] = hessian[other, place] = (weighed * apart[other]).sum()
     return gradient, hessian

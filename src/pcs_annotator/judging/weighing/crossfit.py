@@ -107,13 +107,17 @@ def cross_fit(
     parts = [votes.take(rows) for rows in outside]
     scores = whole = _scored(parts, folds)
     method = method_for(folds[0].weights, splits.calibration)
-    calibrators = _calibrators(scores, gold, outside, labels, method)
+    read = votes.read
+    calibrators = _calibrators(scores, gold, outside, labels, method, read)
     if ask_policy is not None:
         known = zip(parts, folds, calibrators, strict=True)
         scores = _scored([ask_policy(part, fold.weights, one) for part, fold, one in known], folds)
         usual = zip(outside, calibrators, strict=True)
-        calibrators = [tempered(one, whole[~rows], scores[~rows], gold[~rows], labels) for rows, one in usual]
-    return CrossFit(scores, _probabilities(calibrators, scores, outside, labels), _ranks(votes, folds))
+        calibrators = [
+            tempered(one, whole[~rows], scores[~rows], gold[~rows], labels, None if read is None else read[~rows])
+            for rows, one in usual
+        ]
+    return CrossFit(scores, _probabilities(calibrators, scores, outside, labels, read), _ranks(votes, folds))
 
 
 def _scored(parts: Sequence[Votes], folds: Sequence[HeldOut]) -> Floats:
@@ -179,16 +183,29 @@ def calibrated_out_of_fold(
 
 
 def _calibrators(
-    scores: Floats, gold: Codes, outside: Sequence[Mask], labels: Sequence[str], method: str
+    scores: Floats,
+    gold: Codes,
+    outside: Sequence[Mask],
+    labels: Sequence[str],
+    method: str,
+    read: Floats | None = None,
 ) -> list[Calibrator]:
     """Return for every fold, given by its rows, the calibrator fitted on the others."""
-    return [fit_calibrator(scores[~rows], gold[~rows], labels, method, len(gold)) for rows in outside]
+    return [
+        fit_calibrator(scores[~rows], gold[~rows], labels, method, len(gold), None if read is None else read[~rows])
+        for rows in outside
+    ]
 
 
 def _probabilities(
-    calibrators: Sequence[Calibrator], scores: Floats, outside: Sequence[Mask], labels: Sequence[str]
+    calibrators: Sequence[Calibrator],
+    scores: Floats,
+    outside: Sequence[Mask],
+    labels: Sequence[str],
+    read: Floats | None = None,
 ) -> Floats:
     probabilities = np.empty_like(scores)
     for calibrator, rows in zip(calibrators, outside, strict=True):
-        probabilities[rows] = calibrator.apply(scores[rows], labels).round(DIGITS)
+        own = None if read is None else read[rows]
+        probabilities[rows] = calibrator.apply(scores[rows], labels, own).round(DIGITS)
     return probabilities

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -83,11 +84,16 @@ def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     relations = sorted(votes.relations, key=lambda name: (name != first, name))
     ordered = votes.select(annotators=sorted(votes.annotators), relations=relations)
     ids = [votes.ids[row] for row in rows]
-    grades = None
-    if ordered.grades is not None:
-        grades = ordered.grades[rows][..., positions_of(labels, votes.labels, "label")]
+    columns = positions_of(labels, votes.labels, "label")
+    grades = None if ordered.grades is None else ordered.grades[rows][..., columns]
+    read = None if ordered.read is None else ordered.read[rows][:, columns]
+    parts: dict[str, Any] = {
+        "texts": votes.texts and [votes.texts[row] for row in rows.tolist()],
+        "read": read,
+        "grades": grades,
+    }
     codes = recode[ordered.codes[rows]]
-    return replace(ordered, codes=codes, ids=ids, labels=labels, stated=None, grades=grades), recode[gold[rows]]
+    return replace(ordered, codes=codes, ids=ids, labels=labels, stated=None, **parts), recode[gold[rows]]
 
 
 def _refitted(chosen: Optimiser, weights: Weights) -> Optimiser:

@@ -40,6 +40,7 @@ from pcs_annotator.tables.result_columns import Results, people_columns, with_co
 from pcs_annotator.tables.table_stream import CHUNK_ROWS, TableStream
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, TableWriter, writing_table
 from pcs_annotator.tables.tables import Dataset, gold_in
+from pcs_annotator.tables.tabular import text_column
 from pcs_annotator.tables.vote_files import VoteAxes
 from pcs_annotator.tables.workbook import original_cell
 
@@ -241,10 +242,16 @@ def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) ->
         for votes in vote_files.read_parts(folder.all_votes, axes):
             items = tuple(Item(id=name, text="") for name in votes.ids)
             chunk = replace(recorded.dataset, table=rows.take(len(votes)), items=items, gold=())
-            writer.write(chunk, votes)
+            writer.write(chunk, replace(votes, texts=_texts(chunk)))
         rows.refuse_more()
     made_from = _made_from(recorded, learned.model, start.get("data_hash", ""), spreadsheet_safe=spreadsheet_safe)
     return _kept(recorded, learned, writer, whole.columns, made_from=made_from, tally=whole.tally, ledger=whole.ledger)
+
+
+def _texts(chunk: Dataset) -> list[str]:
+    name = chunk.columns.text
+    assert name is not None, "a table that was read has texts"
+    return [text or "" for text in text_column(name, chunk.table[name]).to_pylist()]
 
 
 def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collection[str], **more: Any) -> Learned:
