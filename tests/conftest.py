@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -43,6 +44,16 @@ def pytest_sessionstart() -> None:
         _load_spacy()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None]:
+    """Collect thousands of tests without looking for garbage among them; nor later, since all of them stay."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    return found
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs a server or a browser as `system`, so that no such test slips into the quick run."""
@@ -58,6 +69,16 @@ def _load_spacy() -> None:
         if "torch" not in sys.modules:
             patch.setitem(sys.modules, "torch", None)
         import spacy  # noqa: F401
+
+
+@pytest.fixture(autouse=True, scope="session")
+def short_reports() -> Iterator[None]:
+    """List at most 20 rows in reports, which most tests that make one do not read; those of reports list all again."""
+    from pcs_annotator.showing.report import view
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(view, "MOST_ROWS", 20)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_review, read_verdicts
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.tables import Columns, Dataset
 from pcs_annotator.verbs.fit import fit_run
@@ -202,7 +203,10 @@ def test_the_final_label_of_a_row_on_which_coders_agree_is_theirs(tmp_path: Path
     assert rows[0]["pcs_final_label"] == rows[0]["pcs_label"]
 
 
-def test_a_fit_learns_from_verdicts_and_labels_tell_people_and_models_apart(folder: Path) -> None:
+def test_a_fit_learns_from_verdicts_and_labels_tell_people_and_models_apart(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "MOST_ROWS", 300)
     review = reviewing(folder)
     review_at_random(review, 100)
     review.judge(review.order[150], other_label(review.order[150]), "chosen", "ben")
