@@ -114,8 +114,14 @@ def new_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], L
 @pytest.fixture(scope="session")
 def promising_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 260 rows, 150 with gold, whose promise holds: made once, and copied by every test."""
-    from tests.simulated import simulated_run
+    from tests.simulated import simulated_once
 
-    folder = tmp_path_factory.mktemp("promising")
-    simulated_run(folder, rows=260, gold_rows=150)
-    return folder / "run"
+    return simulated_once(tmp_path_factory, 260, 150)
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 60 rows, 20 with gold."""
+    from tests.simulated import simulated_once
+
+    return simulated_once(tmp_path_factory, 60, 20)

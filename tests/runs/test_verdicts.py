@@ -28,7 +28,7 @@ from pcs_annotator.verbs.fit import fit_run
 from tests.runs.review.reviewing import judge
 from tests.runs.reviewing import Reviewing
 from tests.showing.report.reading import Page, section
-from tests.simulated import copy_run, read_csv, simulated_run, truth_of
+from tests.simulated import copy_run, read_csv, simulated_once, simulated_run, truth_of
 
 ITEMS = tuple(Item(id=name, text=f"text {name}") for name in "abcdefgh")
 
@@ -155,17 +155,10 @@ def test_verdicts_until_an_event_are_those_that_a_fit_has_seen(tmp_path: Path) -
     assert read_verdicts(RunFolder(tmp_path), dataset(), 0) == ReviewVerdicts()
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("verdicts")
-    simulated_run(folder, rows=300, gold_rows=0)
-    return folder / "run"
-
-
 @pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
     """A run of 300 rows without gold."""
-    return copy_run(made, tmp_path / "run")
+    return copy_run(simulated_once(tmp_path_factory, 300, 0), tmp_path / "run")
 
 
 def truth(name: str) -> str:

@@ -41,7 +41,7 @@ class Page:
     def _read(self, part: re.Match[str]) -> None:
         kind = part.lastgroup
         if kind == "text":
-            self.words.append(unescape(part["text"]))
+            self.handle_data(unescape(part["text"]))
         elif kind == "closed":
             assert self.open, f"</{part['closed']}> closes nothing"
             assert self.open.pop() == part["closed"]
@@ -51,6 +51,10 @@ class Page:
             self.tags.append((part["opened"], _attributes(part["attributes"])))
             if not part["empty"] and part["opened"] not in VOID:
                 self.open.append(part["opened"])
+
+    def handle_data(self, data: str) -> None:
+        """Note text outside of tags."""
+        self.words.append(data)
 
     @property
     def text(self) -> str:
