@@ -72,12 +72,17 @@ def _load_spacy() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def short_reports() -> Iterator[None]:
-    """List at most 20 rows in reports, which most tests that make one do not read; those of reports list all again."""
+def less_work() -> Iterator[None]:
+    """List at most 20 rows in reports, which most tests that make one do not read; those of reports list all again.
+
+    Fits of the same votes and gold are remembered for as long as tests run.
+    """
+    from pcs_annotator.judging.weighing import crossfit
     from pcs_annotator.showing.report import view
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(view, "MOST_ROWS", 20)
+        patch.setattr(crossfit, "MAX_REMEMBERED", 1000)
         yield
 
 
