@@ -26,7 +26,8 @@ from tests.postgres import PostgresServer, postgres_server, programs
 settings.register_profile("fast", deadline=None, max_examples=10)
 settings.register_profile("ci", deadline=None, max_examples=100)
 settings.load_profile("ci" if os.environ.get("CI") else "fast")
-SYSTEM_FIXTURES = {"postgres", "browser"}
+SYSTEM_FIXTURES = {"postgres", "browser", "shared_stub"}
+PROCESSES = {"subprocess", "Popen", "stub_process", "in_a_fresh_interpreter", "service_process"}
 # thinc, a part of spaCy, would also seed torch before and after every test, and load it in every process where it is
 # installed; random and numpy are seeded in any case.
 pytest_randomly.entrypoint_reseeds = []
@@ -56,10 +57,11 @@ def pytest_collection(session: pytest.Session) -> Generator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a server or a browser as `system`, so that no such test slips into the quick run."""
+    """Mark what needs a server, a browser or another process as `system`, so that none slips into the quick run."""
     for item in items:
         needed = set(getattr(item, "fixturenames", ()))
-        if needed & SYSTEM_FIXTURES or "postgresql" in item.name:
+        used = {*item.function.__code__.co_names} if isinstance(item, pytest.Function) else set()
+        if needed & SYSTEM_FIXTURES or used & PROCESSES or "postgresql" in item.name:
             item.add_marker(pytest.mark.system)
 
 
