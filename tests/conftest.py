@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -25,7 +26,8 @@ from tests.postgres import PostgresServer, postgres_server, programs
 settings.register_profile("fast", deadline=None, max_examples=10)
 settings.register_profile("ci", deadline=None, max_examples=100)
 settings.load_profile("ci" if os.environ.get("CI") else "fast")
-SYSTEM_FIXTURES = {"postgres", "browser"}
+SYSTEM_FIXTURES = {"postgres", "browser", "shared_stub"}
+PROCESSES = {"subprocess", "Popen", "stub_process", "in_a_fresh_interpreter", "service_process"}
 # thinc, a part of spaCy, would also seed torch before and after every test, and load it in every process where it is
 # installed; random and numpy are seeded in any case.
 pytest_randomly.entrypoint_reseeds = []
@@ -43,12 +45,23 @@ def pytest_sessionstart() -> None:
         _load_spacy()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None]:
+    """Collect thousands of tests without looking for garbage among them; nor later, since all of them stay."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    return found
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a server or a browser as `system`, so that no such test slips into the quick run."""
+    """Mark what needs a server, a browser or another process as `system`, so that none slips into the quick run."""
     for item in items:
         needed = set(getattr(item, "fixturenames", ()))
-        if needed & SYSTEM_FIXTURES or "postgresql" in item.name:
+        used = {*item.function.__code__.co_names} if isinstance(item, pytest.Function) else set()
+        if needed & SYSTEM_FIXTURES or used & PROCESSES or "postgresql" in item.name:
             item.add_marker(pytest.mark.system)
 
 
@@ -58,6 +71,21 @@ def _load_spacy() -> None:
         if "torch" not in sys.modules:
             patch.setitem(sys.modules, "torch", None)
         import spacy  # noqa: F401
+
+
+@pytest.fixture(autouse=True, scope="session")
+def less_work() -> Iterator[None]:
+    """List at most 20 rows in reports, which most tests that make one do not read; those of reports list all again.
+
+    Fits of the same votes and gold are remembered for as long as tests run.
+    """
+    from pcs_annotator.judging.weighing import crossfit
+    from pcs_annotator.showing.report import view
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(view, "MOST_ROWS", 20)
+        patch.setattr(crossfit, "MAX_REMEMBERED", 1000)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -93,8 +121,14 @@ def new_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], L
 @pytest.fixture(scope="session")
 def promising_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 260 rows, 150 with gold, whose promise holds: made once, and copied by every test."""
-    from tests.simulated import simulated_run
+    from tests.simulated import simulated_once
 
-    folder = tmp_path_factory.mktemp("promising")
-    simulated_run(folder, rows=260, gold_rows=150)
-    return folder / "run"
+    return simulated_once(tmp_path_factory, 260, 150)
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 60 rows, 20 with gold."""
+    from tests.simulated import simulated_once
+
+    return simulated_once(tmp_path_factory, 60, 20)

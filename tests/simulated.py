@@ -7,8 +7,10 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import log
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 
@@ -20,7 +22,9 @@ from pcs_annotator.runs.review.values import Given, ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
+from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.run import run
+from tests.made_once import made_once
 from tests.stub.behaviour import pick
 
 MODELS = ("simulated:large@85", "simulated:middle@75", "simulated:small@65")
@@ -103,6 +107,12 @@ def simulated_run(
         return run(RunRequest(data=data, folder=folder / "run", config=simulated_config(learn, models)))
 
 
+def simulated_once(factory: pytest.TempPathFactory, rows: int, gold_rows: int) -> Path:
+    """Return the folder of such a run that is made once for all tests, which copy it or only read it."""
+    make = partial(simulated_run, rows=rows, gold_rows=gold_rows)
+    return made_once(factory, f"simulated-{rows}-{gold_rows}", make) / "run"
+
+
 def simulated_config(learn: LearnSettings = QUICK, models: Sequence[str] = MODELS) -> Config:
     """Return the settings of a simulated run."""
     return Config(
@@ -117,6 +127,14 @@ def copy_run(made: Path, to: Path) -> Path:
     """Copy a run folder as if it had been made there, so that it may look for new promises."""
     shutil.copytree(made, to)
     (to / "looks.json").unlink(missing_ok=True)
+    return to
+
+
+def move_run(made: Path, to: Path) -> Path:
+    """Copy a run folder as if it had been moved, with its looks."""
+    shutil.copytree(made, to)
+    looks = read_json(to / "looks.json")
+    write_json(to / "looks.json", looks | {"run": token_hex(8), "place": str(to.resolve())})
     return to
 
 

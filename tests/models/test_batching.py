@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from pcs_annotator.core.chat import Message, Reply, Request
-from pcs_annotator.models.local.batching import Job, Manner, Runner
+from pcs_annotator.models.local.batching import Manner, Runner, WaitingQuestion
 
-Jobs = Sequence[Job]
+Jobs = Sequence[WaitingQuestion]
 
 
 class Batcher(Runner[None]):
@@ -27,7 +27,7 @@ class Batcher(Runner[None]):
         return int(reply.text)
 
 
-def number_in(job: Job) -> int:
+def number_in(job: WaitingQuestion) -> int:
     return int(job.question.request.messages[0].content)
 
 

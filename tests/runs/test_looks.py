@@ -13,12 +13,13 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.looks import Look, Looks, read_looks
 from pcs_annotator.verbs.fit import fit_run
-from tests.simulated import simulated_run, truth_of, write_csv
+from tests.simulated import move_run, simulated_once, simulated_run, truth_of, write_csv
 
 
-def made(folder: Path) -> Path:
-    simulated_run(folder, rows=300, gold_rows=200)
-    return folder / "run"
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    """A run of 300 rows, 200 with gold, that has looked once."""
+    return move_run(simulated_once(tmp_path_factory, 300, 200), tmp_path / "run")
 
 
 def certificate_of(folder: Path, **people: Path) -> Certificate:
@@ -42,8 +43,7 @@ def more_gold(folder: Path, rows: range) -> Path:
     return write_csv(folder / "more.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in rows])
 
 
-def test_a_look_without_a_promise_makes_the_next_one_harder(tmp_path: Path) -> None:
-    folder = made(tmp_path)
+def test_a_look_without_a_promise_makes_the_next_one_harder(folder: Path, tmp_path: Path) -> None:
     (first,) = looks_of(folder)
     assert (first["rows"], first["level"], first["promised"]) == (200, pytest.approx(0.05), True)
     again = certificate_of(folder)
@@ -71,8 +71,7 @@ def test_a_fit_that_tests_nothing_is_no_look(tmp_path: Path) -> None:
     assert looks.with_look("k", nothing, ["t1"]) is looks
 
 
-def test_gold_that_was_removed_after_a_look_allows_no_promise(tmp_path: Path) -> None:
-    folder = made(tmp_path)
+def test_gold_that_was_removed_after_a_look_allows_no_promise(folder: Path, tmp_path: Path) -> None:
     certificate_of(folder, gold=more_gold(tmp_path, range(200, 240)))
     RunFolder(folder).gold.unlink()
     found = certificate_of(folder)
@@ -81,8 +80,7 @@ def test_gold_that_was_removed_after_a_look_allows_no_promise(tmp_path: Path) ->
     assert len(looks_of(folder)) == 2
 
 
-def test_a_copy_of_a_folder_promises_nothing_and_the_folder_itself_goes_on(tmp_path: Path) -> None:
-    folder = made(tmp_path)
+def test_a_copy_of_a_folder_promises_nothing_and_the_folder_itself_goes_on(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     gold = more_gold(tmp_path, range(200, 240))
@@ -93,8 +91,8 @@ def test_a_copy_of_a_folder_promises_nothing_and_the_folder_itself_goes_on(tmp_p
     assert len(looks_of(folder)) == 2
 
 
-def test_a_folder_that_was_moved_goes_on(tmp_path: Path) -> None:
-    moved = made(tmp_path).rename(tmp_path / "moved")
+def test_a_folder_that_was_moved_goes_on(folder: Path, tmp_path: Path) -> None:
+    moved = folder.rename(tmp_path / "moved")
     assert "copy" not in certificate_of(moved, gold=more_gold(tmp_path, range(200, 240))).why_not
     assert json.loads((moved / "looks.json").read_text())["place"] == str(moved.resolve())
 
@@ -113,8 +111,7 @@ def test_levels_must_be_numbers(tmp_path: Path) -> None:
     assert "looks.json" in read_looks(folder, [], "key").refused
 
 
-def test_looks_are_spared_until_they_are_likely_to_succeed(tmp_path: Path) -> None:
-    folder = made(tmp_path)
+def test_looks_are_spared_until_they_are_likely_to_succeed(folder: Path, tmp_path: Path) -> None:
     without_promise(folder)
     more = FromPeople(gold=more_gold(tmp_path, range(200, 240)))
     spared = fit_run(folder, None, more, spare_looks=True).learned.model

@@ -32,6 +32,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "posts.csv"
     rows = [f"{row},It's post number {row}.,{('good', 'bad')[row % 2]}" for row in range(24)]
     path.write_text("\n".join(["id,text,gold", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "pcs.toml").write_text("[learn]\nresamples = 5\nfolds = 2\n", encoding="utf-8")
     return path
 
 

@@ -21,13 +21,14 @@ from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_review, read_verdicts
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.tables import Columns, Dataset
 from pcs_annotator.verbs.fit import fit_run
 from tests.runs.review.reviewing import judge
 from tests.runs.reviewing import Reviewing
 from tests.showing.report.reading import Page, section
-from tests.simulated import copy_run, read_csv, simulated_run, truth_of
+from tests.simulated import copy_run, read_csv, simulated_once, simulated_run, truth_of
 
 ITEMS = tuple(Item(id=name, text=f"text {name}") for name in "abcdefgh")
 
@@ -154,17 +155,10 @@ def test_verdicts_until_an_event_are_those_that_a_fit_has_seen(tmp_path: Path) -
     assert read_verdicts(RunFolder(tmp_path), dataset(), 0) == ReviewVerdicts()
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("verdicts")
-    simulated_run(folder, rows=300, gold_rows=0)
-    return folder / "run"
-
-
 @pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
     """A run of 300 rows without gold."""
-    return copy_run(made, tmp_path / "run")
+    return copy_run(simulated_once(tmp_path_factory, 300, 0), tmp_path / "run")
 
 
 def truth(name: str) -> str:
@@ -202,7 +196,10 @@ def test_the_final_label_of_a_row_on_which_coders_agree_is_theirs(tmp_path: Path
     assert rows[0]["pcs_final_label"] == rows[0]["pcs_label"]
 
 
-def test_a_fit_learns_from_verdicts_and_labels_tell_people_and_models_apart(folder: Path) -> None:
+def test_a_fit_learns_from_verdicts_and_labels_tell_people_and_models_apart(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "MOST_ROWS", 300)
     review = reviewing(folder)
     review_at_random(review, 100)
     review.judge(review.order[150], other_label(review.order[150]), "chosen", "ben")

@@ -114,7 +114,7 @@ def settings_in(section: type) -> tuple[Setting, ...]:
     return tuple(found)
 
 
-class Section:
+class SettingsSection:
     """A dataclass of settings: its values are checked, and lists become tuples, however they were given."""
 
     __slots__ = ()

@@ -40,22 +40,22 @@ _HARMLESS_FIELDS = frozenset(
 )  # fmt: skip
 
 
-class Fingerprint(NamedTuple):
+class CodeFingerprint(NamedTuple):
     """A digest that is the same in every process, and the classes of the parts whose changes it does not show."""
 
     digest: str
     unseen: tuple[str, ...]
 
 
-def fingerprint(thing: object) -> Fingerprint:
+def fingerprint(thing: object) -> CodeFingerprint:
     """Return the digest of a function, a callable object or a LangChain object."""
     try:
         told = _told(thing, [])
     except Exception:  # nested too deeply, changed by a thread meanwhile, or an attribute that raises
-        return Fingerprint("", (_name(type(thing)),))
+        return CodeFingerprint("", (_name(type(thing)),))
     unseen = set(_UNSEEN.findall(told)) if _used(thing) else {_name(thing if callable(thing) else type(thing))}
     seen = CERTAIN_KEY.sub("[key]", _ADDRESS.sub("", told)).encode("utf-8", "surrogatepass")
-    return Fingerprint(blake2b(seen, digest_size=DIGEST_BYTES).hexdigest(), tuple(sorted(unseen)))
+    return CodeFingerprint(blake2b(seen, digest_size=DIGEST_BYTES).hexdigest(), tuple(sorted(unseen)))
 
 
 class OwnModel:

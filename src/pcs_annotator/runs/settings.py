@@ -13,7 +13,7 @@ from functools import cache
 from inspect import signature
 from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
 
-from pcs_annotator.base.fields import TABLES, Section, Setting, setting, settings_in
+from pcs_annotator.base.fields import TABLES, Setting, SettingsSection, setting, settings_in
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.variant import Expectation
 
@@ -25,7 +25,7 @@ SPENDING = (*LIMITS, *EXECUTION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSettings(Section):
+class TaskSettings(SettingsSection):
     """The section `[task]`: what the models decide.
 
     Attributes:
@@ -48,7 +48,7 @@ class TaskSettings(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataSettings(Section):
+class DataSettings(SettingsSection):
     """The section `[data]`: the columns of the data file, and how it is read.
 
     Attributes:
@@ -69,7 +69,7 @@ class DataSettings(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskSettings(Section):
+class AskSettings(SettingsSection):
     """The section `[ask]`: which models are asked, how, and at what cost.
 
     Attributes:
@@ -132,7 +132,7 @@ class OwnRelation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RelationSettings(Section):
+class RelationSettings(SettingsSection):
     """The section `[relations]`: how texts are rewritten.
 
     Attributes:
@@ -149,7 +149,7 @@ class RelationSettings(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnSettings(Section):
+class LearnSettings(SettingsSection):
     """The section `[learn]`: how weights, confidence and decisions are learned from gold labels.
 
     Attributes:
@@ -216,7 +216,7 @@ class CommandSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saving(Section):
+class Saving(SettingsSection):
     """How to spend less on new texts; limits, prices and executor are those of the run where they are not given.
 
     Attributes:

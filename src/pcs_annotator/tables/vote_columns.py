@@ -28,7 +28,7 @@ MIN_MASS = 1e-6
 MAX_LISTED = 5
 
 
-class Column(NamedTuple):
+class TextColumn(NamedTuple):
     """A column of texts: `distinct[position]` for every row; the position is −1 where the cell is empty."""
 
     name: str
@@ -50,7 +50,7 @@ class Column(NamedTuple):
         return [self.distinct[position] for position in order], rank[self.positions]
 
 
-class Kind(NamedTuple):
+class NumberColumns(NamedTuple):
     """Columns with one prefix: which numbers they may hold, and what to tell the user about others."""
 
     prefix: str
@@ -59,21 +59,21 @@ class Kind(NamedTuple):
     problem: str
 
 
-STATED = Kind("stated_", 0.0, 1.0, "is not a probability: write a number from 0 to 1, or leave the cell empty")
-GRADE = Kind(
+STATED = NumberColumns("stated_", 0.0, 1.0, "is not a probability: write a number from 0 to 1, or leave the cell empty")
+GRADE = NumberColumns(
     "p_",
     -ROUNDING,
     1 + GRADE_TOLERANCE,
     "is not a probability: write a number from 0 to 1, or leave all grades of the row empty for a hard vote",
 )
-LOG_GRADE = Kind(
+LOG_GRADE = NumberColumns(
     "logp_",
     -np.inf,
     ROUNDING,
     "is not a log-probability: write a natural logarithm, which is at most 0, or leave all grades of the row empty for "
     "a hard vote",
 )
-MASS = Kind(
+MASS = NumberColumns(
     "mass",
     0.0,
     1 + MASS_TOLERANCE,
@@ -94,7 +94,7 @@ class VoteColumns:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
-    def texts(self, name: str) -> Column:
+    def texts(self, name: str) -> TextColumn:
         """Return a column of any type as texts; empty texts and nulls are both empty."""
         column = self.columns[name]
         try:
@@ -113,9 +113,9 @@ class VoteColumns:
                 f"column {name!r}, row {row}: {distinct[broken]!r:.60} contains a line break: is a quote left open "
                 "there?"
             )
-        return Column(name, distinct, positions)
+        return TextColumn(name, distinct, positions)
 
-    def numbers(self, kind: Kind, name: str) -> Floats:
+    def numbers(self, kind: NumberColumns, name: str) -> Floats:
         """Return the numbers of a column, which may be texts; nan where it is empty."""
         column = self.columns[name]
         if pa.types.is_floating(column.type) or pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
@@ -133,7 +133,7 @@ class VoteColumns:
             raise TableError(f"{self.table}, row {row + 1}, column {name!r}: {cells[row].as_py()!s:.60} {kind.problem}")
         return values
 
-    def named(self, kind: Kind) -> dict[str, str]:
+    def named(self, kind: NumberColumns) -> dict[str, str]:
         """Return the columns of a kind by the label that they name, case-folded."""
         named: dict[str, str] = {}
         for column in self.columns:
@@ -147,7 +147,7 @@ class VoteColumns:
             named[label] = column
         return named
 
-    def probabilities(self, kind: Kind, names: Mapping[int, str], labels: int) -> Floats:
+    def probabilities(self, kind: NumberColumns, names: Mapping[int, str], labels: int) -> Floats:
         """Return `[row, label]`: the numbers of the columns of some labels, nan where empty and for other labels."""
         values = np.full((len(self), labels), np.nan)
         for code, name in names.items():
@@ -170,7 +170,7 @@ def _parsed(texts: pa.Array) -> Floats:
         return np.array([number(text) for text in texts.to_pylist()])
 
 
-def seen_labels(votes: Sequence[Column], gold: Column | None) -> tuple[str, ...]:
+def seen_labels(votes: Sequence[TextColumn], gold: TextColumn | None) -> tuple[str, ...]:
     """Return the labels found, sorted; of several spellings, gold's is kept, else the most frequent."""
     counts: dict[str, float] = {}
     for column in (*votes, *([gold] if gold else [])):
@@ -184,7 +184,7 @@ def seen_labels(votes: Sequence[Column], gold: Column | None) -> tuple[str, ...]
     return tuple(sorted(best.values()))
 
 
-def label_codes(column: Column, labels: Sequence[str], unknown: Unknown, ids: Column | Sequence[str]) -> Codes:
+def label_codes(column: TextColumn, labels: Sequence[str], unknown: Unknown, ids: TextColumn | Sequence[str]) -> Codes:
     """Return the label of every row as a code; an empty cell is an abstention.
 
     A label outside of `labels` is an error, which names the id of the row, or an abstention, depending on `unknown`.
@@ -195,7 +195,7 @@ def label_codes(column: Column, labels: Sequence[str], unknown: Unknown, ids: Co
     outside = np.flatnonzero(codes == NOT_ASKED)
     if len(outside) and unknown == "error":
         row = outside[0]
-        name = ids.distinct[ids.positions[row]] if isinstance(ids, Column) else ids[row]
+        name = ids.distinct[ids.positions[row]] if isinstance(ids, TextColumn) else ids[row]
         where = f"column {column.name!r}, row {row + 1} (id {name!r})"
         error = unknown_label(column.distinct[column.positions[row]], labels, where)
         raise type(error)(f"{error}; unknown='abstain' counts such votes as abstentions")
@@ -269,9 +269,11 @@ def _by_code(named: Mapping[str, str], labels: Sequence[str]) -> dict[int, str]:
     return {lookup[label]: column for label, column in named.items() if label in lookup}
 
 
-def _grade_columns(columns: VoteColumns, labels: Sequence[str], unknown: Unknown) -> tuple[Kind, Mapping[int, str]]:
+def _grade_columns(
+    columns: VoteColumns, labels: Sequence[str], unknown: Unknown
+) -> tuple[NumberColumns, Mapping[int, str]]:
     """Return the columns of grades by code; all of a kind are, as soon as one of them names a label."""
-    found: list[tuple[Kind, dict[int, str]]] = []
+    found: list[tuple[NumberColumns, dict[int, str]]] = []
     for kind in (GRADE, LOG_GRADE):
         named = columns.named(kind)
         names = _by_code(named, labels)

@@ -18,7 +18,7 @@ from pcs_annotator.core.votes import Form, Unknown, Votes
 from pcs_annotator.tables import vote_columns
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import as_arrow, columns_of, table_name, text_column
-from pcs_annotator.tables.vote_columns import Column, VoteColumns
+from pcs_annotator.tables.vote_columns import TextColumn, VoteColumns
 
 MAX_DRAWS = 1000
 
@@ -119,7 +119,7 @@ def in_cells(values: Array, place: tuple[Array, ...], shape: Sequence[int]) -> A
     return cells
 
 
-def _row_ids(columns: VoteColumns) -> Column:
+def _row_ids(columns: VoteColumns) -> TextColumn:
     if "id" not in columns.columns:
         raise TableError(f"{columns.table}: the long form needs an 'id' in every row, but there is no such column")
     found = columns.texts("id")
@@ -129,13 +129,13 @@ def _row_ids(columns: VoteColumns) -> Column:
     return found
 
 
-def _labels_given(columns: VoteColumns) -> Column:
+def _labels_given(columns: VoteColumns) -> TextColumn:
     if "label" in columns.columns:
         return columns.texts("label")
-    return Column("label", [], np.full(len(columns), -1, dtype=np.intp))
+    return TextColumn("label", [], np.full(len(columns), -1, dtype=np.intp))
 
 
-def _seen(votes: Sequence[Column], gold: Column | None, columns: VoteColumns) -> tuple[str, ...]:
+def _seen(votes: Sequence[TextColumn], gold: TextColumn | None, columns: VoteColumns) -> tuple[str, ...]:
     """Return the labels found in votes, gold and the names of columns with probabilities."""
     labels = vote_columns.with_named_labels(vote_columns.seen_labels(votes, gold), columns)
     if gold is not None:
@@ -245,7 +245,7 @@ def _draws(columns: VoteColumns) -> Integers:
     return np.array([*draws, 0], dtype=np.intp)[texts.positions]
 
 
-def _gold_by_item(column: Column, ids: Sequence[str], item: Integers, table: str) -> Column:
+def _gold_by_item(column: TextColumn, ids: Sequence[str], item: Integers, table: str) -> TextColumn:
     """Return one gold entry per item from one per vote; two different ones for an item are an error."""
     result = np.full(len(ids), -1, dtype=np.intp)
     given = np.flatnonzero(column.positions >= 0)
@@ -254,10 +254,10 @@ def _gold_by_item(column: Column, ids: Sequence[str], item: Integers, table: str
     clash = given[folded[result[item[given]]] != folded[column.positions[given]]]
     if len(clash):
         raise TableError(f"{table}: id {ids[item[clash[0]]]!r} has two gold labels: keep one")
-    return Column("gold", column.distinct, result)
+    return TextColumn("gold", column.distinct, result)
 
 
-def _repeated(cells: Integers, rows: Integers, ids: Column, table: str) -> TableError:
+def _repeated(cells: Integers, rows: Integers, ids: TextColumn, table: str) -> TableError:
     order = np.argsort(cells, kind="stable")
     twin = np.flatnonzero(np.diff(cells[order]) == 0)[0]
     first, second = rows[order[twin]], rows[order[twin + 1]]

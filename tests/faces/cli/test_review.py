@@ -32,16 +32,9 @@ Captured = pytest.CaptureFixture[str]
 FIELDS = ("id", "held", "version", "shown_by", "queue")
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("review")
-    simulated_run(folder, rows=60, gold_rows=20)
-    return folder / "run"
-
-
 @pytest.fixture
-def run(made: Path, tmp_path: Path) -> Path:
-    return copy_run(made, tmp_path / "run")
+def run(small_run: Path, tmp_path: Path) -> Path:
+    return copy_run(small_run, tmp_path / "run")
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.showing import to_terminal
 from tests.stub import Behaviour, stub_process
 
+pytestmark = pytest.mark.system
+
 MODELS = (
     "openrouter:meta-llama/llama-3.3-70b-instruct:free",
     "openrouter:meta-llama/llama-3.1-405b-instruct:free",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.chromium import CHROMIUM, MISSING, QUIET
 from tests.faces.review.made import make_run
+from tests.made_once import made_once
 from tests.simulated import copy_run
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
@@ -17,7 +19,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touc
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("page"), 100)
+    return made_once(tmp_path_factory, "page", partial(make_run, rows=100)) / "run"
 
 
 @pytest.fixture

@@ -151,6 +151,7 @@ def test_a_label_that_explains_is_corrected() -> None:
     assert naive.value[1] < 1.9
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("larger", [False, True])
 def test_intervals_hold_the_truth_as_often_as_they_say(larger: bool) -> None:
     """Against all rows, or against the source that they are a sample of."""

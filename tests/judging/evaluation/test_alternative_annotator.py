@@ -70,6 +70,7 @@ def test_false_discoveries_are_limited_as_published() -> None:
     assert benjamini_yekutieli(np.array([0.027, 0.02, 0.026]), 0.05).tolist() == [1, 1, 1]
 
 
+@pytest.mark.system
 def test_a_model_that_is_too_bad_rarely_may_replace() -> None:
     """The model is as much worse than the coders as ε allows, or a little more."""
     studies, replaced = 200, 0

@@ -50,6 +50,7 @@ def compared(before: Votes, now: Votes) -> Drift:
     return drift(profiled(before), profiled(now))
 
 
+@pytest.mark.system
 def test_samples_of_the_same_texts_rarely_raise_an_alarm() -> None:
     rng = np.random.default_rng(0)
     sizes = rng.choice([50, 100, 200, 500], size=(200, 2)).tolist()
@@ -158,6 +159,7 @@ def test_too_few_texts_are_not_compared() -> None:
     assert not compared(sample(rng, 0, 0.5), sample(rng, 0, 0.5)).found
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("before", "now"), [(150, 80), (400, 400)])
 def test_a_shift_as_large_as_the_smallest_that_is_said_to_be_seen_is_seen_in_four_of_five_cases(
     before: int, now: int
@@ -244,6 +246,7 @@ def test_homogeneity_is_the_larger_p_value_of_two_tests() -> None:
     assert homogeneity(table[0], table[1]) == pytest.approx(chi_square(table))
 
 
+@pytest.mark.system
 def test_few_new_texts_against_many_raise_no_more_alarms_than_they_should() -> None:
     rng = np.random.default_rng(16)
     old, new = (rng.multinomial(rows, [0.8, 0.1, 0.1], size=20_000) for rows in (2000, 60))

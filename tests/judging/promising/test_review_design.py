@@ -162,6 +162,7 @@ def test_when_all_rows_were_drawn_or_all_at_random_they_weigh_the_same() -> None
     assert sample_of(draws, np.zeros(50, dtype=np.int8)).weights == pytest.approx([1 / 30] * 30)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("learn", "at_random"), [(0, 50), (100, 0), (80, 40)])
 def test_shares_from_a_review_are_unbiased_and_their_intervals_hold(learn: int, at_random: int) -> None:
     """The queue that learns prefers doubtful rows, of which more are wrong; 120 reviews of 400 rows."""

@@ -6,16 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulated import copy_run, simulated_run
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("review")
-    simulated_run(folder, rows=60, gold_rows=20)
-    return folder / "run"
+from tests.simulated import copy_run
 
 
 @pytest.fixture
-def run(made: Path, tmp_path: Path) -> Path:
-    return copy_run(made, tmp_path / "run")
+def run(small_run: Path, tmp_path: Path) -> Path:
+    return copy_run(small_run, tmp_path / "run")

@@ -14,7 +14,12 @@ from pcs_annotator.showing.report.view import certainty, select, view_of
 from tests.showing.report.reading import Page
 from tests.showing.report.results import QUICKER, Made, made_run
 
-MANY = Made(rows=520, learn=replace(QUICKER, max_error=None))
+MANY = Made(rows=120, learn=replace(QUICKER, max_error=None))
+
+
+@pytest.fixture
+def at_most_100_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "MOST_ROWS", 100)
 
 
 def test_all_rows_are_listed_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -24,29 +29,31 @@ def test_all_rows_are_listed_in_the_order_of_the_file(tmp_path: Path) -> None:
     assert "All 40 rows." in Page(render(result)).text
 
 
+@pytest.mark.usefixtures("at_most_100_rows")
 def test_of_too_many_rows_the_least_certain_are_listed_and_counted(tmp_path: Path) -> None:
     result = made_run(tmp_path, MANY)
     listed = select(view_of(result)).rows
     shown = {row.item.id for row in listed}
     hidden = [certainty(outcome) for outcome in result.outcomes if outcome.id not in shown]
-    assert len(listed) == 500
+    assert len(listed) == 100
     assert max(row.certainty for row in listed) <= min(hidden)
     text = Page(render(result)).text
-    assert "The 500 least certain of 520 rows;" in text
+    assert "The 100 least certain of 120 rows;" in text
 
 
+@pytest.mark.usefixtures("at_most_100_rows")
 @pytest.mark.parametrize(("decision", "named"), [("accept", "accepted ones"), ("agree", "on which all answers agree")])
 def test_of_too_many_rows_some_certain_ones_are_listed(decision: Decision, named: str, tmp_path: Path) -> None:
     result = made_run(tmp_path, MANY)
-    surest = sorted(result.outcomes, key=certainty)[-170:]
+    surest = sorted(result.outcomes, key=certainty)[-40:]
     kept = {outcome.id for outcome in surest}
     outcomes = [replace(one, decision=decision if one.id in kept else "review") for one in result.outcomes]
     shown = replace(result, outcomes=outcomes)
     listed = select(view_of(shown))
-    assert listed.marked(decision) == 150
-    assert len(listed.rows) == 500
+    assert listed.marked(decision) == 30
+    assert len(listed.rows) == 100
     assert min(row.certainty for row in listed.rows) == min(map(certainty, outcomes))
-    assert f"The 500 least certain of 520 rows, including 150 {named};" in Page(render(shown)).text
+    assert f"The 100 least certain of 120 rows, including 30 {named};" in Page(render(shown)).text
 
 
 def test_many_models_and_relations_leave_room_for_fewer_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.made_once import made_once
 from tests.studies.compare.runs import Runs, two_runs
 
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return two_runs(tmp_path_factory.mktemp("compare"))
+    return Runs(made_once(tmp_path_factory, "compare", two_runs))

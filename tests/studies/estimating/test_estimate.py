@@ -15,11 +15,6 @@ from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("estimate"))
-
-
 def share(group: str = "") -> float:
     rows = [row for row in rows_with_groups() if not group or row["party"] == group]
     return sum(truth(row) == "good" for row in rows) / len(rows)
@@ -178,12 +173,12 @@ def test_rows_that_a_person_chose_are_left_out(made: Path, tmp_path: Path) -> No
     )
 
 
-def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(tmp_path: Path) -> None:
+def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(bare: Path, tmp_path: Path) -> None:
     from pcs_annotator.runs.review.session import Review
     from pcs_annotator.runs.review.values import ReviewOptions, Shown
     from tests.runs.review.reviewing import judge
 
-    folder = make_run(tmp_path, gold_rows=0)
+    folder = copy_run(bare, tmp_path / "run")
     labels = {row["id"]: truth(row) for row in rows_with_groups(0)}
 
     def decide(shown: Shown) -> str | None:

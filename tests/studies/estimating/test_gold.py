@@ -14,16 +14,6 @@ from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_gro
 pytestmark = pytest.mark.system
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("gold"))
-
-
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("bare"), gold_rows=0)
-
-
 def label(folder: Path, leave_empty: int = 0) -> None:
     """Fill in what was drawn, as a person would, and learn from it."""
     rows = read_csv(folder / "to_label.csv")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from pcs_annotator.judging.metrics.metrics import (
 from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test
 from pcs_annotator.judging.weighing.crossfit import CrossFit, Splits
 from pcs_annotator.judging.weighing.scoring import choose
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 K = TypeVar("K", bound=Hashable)
 
@@ -52,10 +56,16 @@ MOST_CELLS = 1 << 21
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit linear algebra to one thread: the matrices are tiny, and threads would only wait for each other."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
+    with _libraries("scipy.linalg" in sys.modules).limit(limits=1):
         yield
+
+
+@cache
+def _libraries(_scipy_is_loaded: bool) -> ThreadpoolController:
+    """Return the libraries of linear algebra, which take longer to find than most fits; SciPy brings another one."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

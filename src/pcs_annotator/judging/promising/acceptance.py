@@ -142,23 +142,34 @@ class Steps(NamedTuple):
 def steps_of(judged: Judged) -> Steps:
     """Return the rows that each threshold would accept."""
     order = np.argsort(-judged.confidence, kind="stable")
-    confidence = judged.confidence[order]
-    ends = ends_of_runs(confidence)
-    rows = ends + 1
-    expected = np.cumsum(1 - confidence)[ends] / rows
-    return Steps(confidence[ends], rows, np.cumsum(~judged.right[order], dtype=np.intp)[ends], expected)
+    return counted_steps(judged.confidence[order], np.ones(len(order), dtype=np.intp), ~judged.right[order])
+
+
+def counted_steps(confidence: Floats, rows: Integers, wrong: Integers | Mask) -> Steps:
+    """Return the same for numbers of rows, and of wrong ones among them, with confidences in descending order."""
+    ends = ends_of_runs(confidence)[: len(confidence)]
+    total = np.cumsum(rows)[ends]
+    some = total > 0
+    ends, total = ends[some], total[some]
+    expected = np.cumsum(rows * (1 - confidence))[ends] / total
+    return Steps(confidence[ends], total, np.cumsum(wrong, dtype=np.intp)[ends], expected)
 
 
 def _threshold(judged: Judged, promise: Promise, delta: float) -> float | None:
-    if not len(judged.right):
-        return None
-    if promise.kind == "error-among-accepted":
-        return tested_threshold(judged, promise.max_error, delta)
     steps = steps_of(judged)
-    # loosening never helps, so the search stops at the first failure
-    passes = (steps.wrong + 1) / (len(judged.right) + 1) <= promise.max_error
-    last = int(np.argmin(np.append(passes, False))) - 1
+    last = last_passing(steps, promise, delta)
     return float(steps.threshold[last]) if last >= 0 else None
+
+
+def last_passing(steps: Steps, promise: Promise, delta: float) -> int:
+    """Return the loosest step that keeps the promise, tested at level δ; −1 when none does."""
+    if not len(steps.rows):
+        return -1
+    if promise.kind == "error-among-accepted":
+        return _learn_then_test(steps, promise.max_error, delta)
+    # loosening never helps, so the search stops at the first failure
+    passes = (steps.wrong + 1) / (steps.rows[-1] + 1) <= promise.max_error
+    return int(np.argmin(np.append(passes, False))) - 1
 
 
 def tested_threshold(judged: Judged, alpha: float, delta: float) -> float | None:

@@ -15,7 +15,15 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.special import betaln, xlog1py, xlogy
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, find_thresholds
+from pcs_annotator.judging.promising.acceptance import (
+    EVERY_LABEL,
+    Judged,
+    Promise,
+    accepted,
+    counted_steps,
+    find_thresholds,
+    last_passing,
+)
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 
 DIGITS = 16
@@ -309,14 +317,20 @@ def rows_needed(
     is not taken for quality. A sample succeeds if it accepts a useful share of its rows.
     """
     rng = np.random.default_rng(seed)
-    wrong, right, group = _by_confidence(judged, promise.max_error)
+    order = np.argsort(-judged.confidence, kind="stable")
+    wrong, right, group = _by_confidence(judged.take(order), promise.max_error)
+    confidence, best = judged.confidence[order], judged.best[order]
+    parts = [best == code for code in range(len(labels))] if promise.per_label else [best >= 0]
 
     def succeeds(size: int) -> bool:
-        rows = rng.integers(len(group), size=size)
-        rate = rng.beta(wrong, right)[group[rows]]
-        drawn = Judged(judged.confidence[rows], judged.best[rows], rng.random(size) >= rate)
-        thresholds = find_thresholds(drawn, labels, promise, spent)
-        return bool(thresholds and accepted(drawn.confidence, drawn.best, labels, thresholds).mean() >= WORTHWHILE)
+        rows = rng.multinomial(size, np.full(len(group), 1 / len(group)))  # how often each row is drawn
+        errors = rng.binomial(rows, rng.beta(wrong, right)[group])
+        level, taken = promise.level(size, spent) / len(parts), 0
+        for part in parts:
+            steps = counted_steps(confidence[part], rows[part], errors[part])
+            last = last_passing(steps, promise, level)
+            taken += int(steps.rows[last]) if last >= 0 else 0
+        return taken >= max(WORTHWHILE * size, 1)
 
     sizes, odds = [], list[float]()
     size = max(promise.least_rows(spent), len(group) + 1)

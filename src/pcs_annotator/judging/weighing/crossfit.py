@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from pcs_annotator.judging.weighing.scoring import score
 MAX_SPLITS = 3
 ROWS_FOR_ONE_SPLIT = 400
 MIN_ROWS_TO_CALIBRATE = 10
-MAX_REMEMBERED = 12
+MAX_REMEMBERED = 24
 # Rows with the same votes tie. Processors round differently in the last digits, and that must not break ties.
 DIGITS = 12
 
+T = TypeVar("T")
 AskPolicy = Callable[[Votes, Weights, Calibrator | None], Votes]
 """Returns the votes that would have been collected on held-out rows, given the weights and the calibrator."""
 
@@ -102,12 +103,22 @@ def cross_fit(
     the other folds, and probabilities are its own to the power that their chosen votes need, so that a row keeps the
     label which that calibrator gives it.
     """
-    folds, labels = held_out(chosen, votes, gold, splits, turn), votes.labels
-    outside = [rows for rows, _ in folds]
+    if ask_policy is not None:
+        return _cross_fit(held_out(chosen, votes, gold, splits, turn), votes, gold, splits.calibration, ask_policy)
+    key = _key(chosen, votes, gold, splits, turn)
+    return _remembered(
+        key and (*key, splits.calibration, b"" if votes.read is None else votes.read.tobytes()),
+        lambda: _cross_fit(held_out(chosen, votes, gold, splits, turn), votes, gold, splits.calibration),
+    )
+
+
+def _cross_fit(
+    folds: Sequence[HeldOut], votes: Votes, gold: Codes, calibration: str, ask_policy: AskPolicy | None = None
+) -> CrossFit:
+    labels, outside = votes.labels, [rows for rows, _ in folds]
     parts = [votes.take(rows) for rows in outside]
     scores = whole = _scored(parts, folds)
-    method = method_for(folds[0].weights, splits.calibration)
-    read = votes.read
+    method, read = method_for(folds[0].weights, calibration), votes.read
     calibrators = _calibrators(scores, gold, outside, labels, method, read)
     if ask_policy is not None:
         known = zip(parts, folds, calibrators, strict=True)
@@ -143,20 +154,31 @@ def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn:
     """Return every fold of one random split of fully labelled rows, with the weights learned from the others.
 
     The same fits are needed several times: by `auto` to choose, and for figures, curves and certificate. So fits of
-    built-in optimisers, which are deterministic, are cached by the content of votes and gold.
+    built-in optimisers, which are deterministic, are remembered by the content of votes and gold.
     """
-    if not type(chosen).__module__.startswith(__name__.partition(".")[0] + "."):
-        return _fit_folds(chosen, votes, gold, splits, turn)
-    key = (repr(chosen), splits.folds, splits.seed + turn, _digest(votes, gold))
-    found = _REMEMBERED.get(key)
+    key = _key(chosen, votes, gold, splits, turn)
+    return _remembered(key, lambda: _fit_folds(chosen, votes, gold, splits, turn))
+
+
+_REMEMBERED: OrderedDict[Hashable, Any] = OrderedDict()
+
+
+def _remembered(key: Hashable | None, make: Callable[[], T]) -> T:
+    found: T | None = None if key is None else _REMEMBERED.get(key)
     if found is None:
-        found = _REMEMBERED[key] = _fit_folds(chosen, votes, gold, splits, turn)
+        found = make()
+        if key is not None:
+            _REMEMBERED[key] = found
         while len(_REMEMBERED) > MAX_REMEMBERED:
             _REMEMBERED.popitem(last=False)
     return found
 
 
-_REMEMBERED: OrderedDict[Hashable, tuple[HeldOut, ...]] = OrderedDict()
+def _key(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int) -> tuple[Hashable, ...] | None:
+    """Return what a fit depends on; None for optimisers of users, which may be random."""
+    if not type(chosen).__module__.startswith(__name__.partition(".")[0] + "."):
+        return None
+    return (repr(chosen), splits.folds, splits.seed + turn, _digest(votes, gold))
 
 
 def _digest(votes: Votes, gold: Codes) -> bytes:

@@ -33,7 +33,7 @@ class Ask(NamedTuple):
 
 
 @dataclass(slots=True)
-class Job:
+class WaitingQuestion:
     """A question, the future of its answer, and whether nobody waits for it any more: it may then stay unanswered."""
 
     question: Ask
@@ -57,7 +57,7 @@ class Runner(Generic[Engine]):
         self._engine: Engine | None = None
         self._loading = threading.Lock()
         self._size = size
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[WaitingQuestion] = deque()
         self._changed = threading.Condition()
         self._closing = False
         self._threads = [threading.Thread(target=self._run, name="local model", daemon=True) for _ in range(threads)]
@@ -66,7 +66,7 @@ class Runner(Generic[Engine]):
 
     async def ask(self, request: Request, manner: Manner) -> Reply:
         """Return the answer; a question whose caller is cancelled is dropped, or marked if it is being worked on."""
-        job = Job(Ask(request, manner))
+        job = WaitingQuestion(Ask(request, manner))
         with self._changed:
             if self._closing:
                 raise RuntimeError("the runner is closed")
@@ -94,7 +94,7 @@ class Runner(Generic[Engine]):
                 self._engine = self._load()
             return self._engine
 
-    def _work(self, jobs: Sequence[Job]) -> None:
+    def _work(self, jobs: Sequence[WaitingQuestion]) -> None:
         """Answer a batch by setting the result or exception of each job; what it raises is set on all the others."""
         raise NotImplementedError
 
@@ -102,7 +102,7 @@ class Runner(Generic[Engine]):
         while self._has_work():
             self._answer([job for job in self._take() if job.answer.set_running_or_notify_cancel()])
 
-    def _answer(self, jobs: Sequence[Job]) -> None:
+    def _answer(self, jobs: Sequence[WaitingQuestion]) -> None:
         problem: BaseException = RuntimeError("the question was left unanswered")
         try:
             if jobs:
@@ -124,7 +124,7 @@ class Runner(Generic[Engine]):
                 self._changed.wait(GATHERING)
             return True
 
-    def _take(self) -> list[Job]:
+    def _take(self) -> list[WaitingQuestion]:
         """Return this thread's share of the waiting questions; none if other threads took them all."""
         with self._changed:
             share = -(-len(self._waiting) // len(self._threads))

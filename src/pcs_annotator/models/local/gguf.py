@@ -47,16 +47,16 @@ class GgufFile:
         """Return a tensor's bytes, one row of blocks per row of the tensor; valid while the file is open."""
         shape, kind, start = self.tensors[name]
         rows, columns = shape if len(shape) > 1 else (1, shape[0])
-        width = columns // KINDS[kind].block * KINDS[kind].block_bytes
+        width = columns // FORMATS[kind].block * FORMATS[kind].block_bytes
         return np.frombuffer(self.data, np.uint8, count=rows * width, offset=start).reshape(rows, width)
 
     def floats(self, name: str) -> Floats:
         """Return a tensor in float32."""
         tensor = self.tensors[name]
-        return KINDS[tensor.kind].to_floats(self.raw(name)).reshape(tensor.shape)
+        return FORMATS[tensor.kind].to_floats(self.raw(name)).reshape(tensor.shape)
 
 
-class Kind(NamedTuple):
+class NumberFormat(NamedTuple):
     """A number format: weights and bytes per block, and the way from rows of bytes to rows of float32."""
 
     block: int
@@ -88,7 +88,11 @@ def from_q8_0(raw: Bytes) -> Floats:
     return (weights * scale).reshape(len(raw), -1)
 
 
-KINDS = {0: Kind(1, 4, from_f32), 3: Kind(BLOCK, 20, from_q4_1), 8: Kind(BLOCK, 34, from_q8_0)}
+FORMATS = {
+    0: NumberFormat(1, 4, from_f32),
+    3: NumberFormat(BLOCK, 20, from_q4_1),
+    8: NumberFormat(BLOCK, 34, from_q8_0),
+}
 """The number formats that can be read, by GGML's codes."""
 
 
@@ -112,7 +116,7 @@ def read_gguf(path: Path) -> GgufFile:
 
 
 def _read(path: Path, data: mmap.mmap) -> GgufFile:
-    reader = _Reader(data, 4)
+    reader = _GgufReader(data, 4)
     _version, tensor_count, setting_count = reader.scalar(4), reader.scalar(10), reader.scalar(10)
     settings: dict[str, Any] = {}
     for _ in range(setting_count):
@@ -126,14 +130,14 @@ def _read(path: Path, data: mmap.mmap) -> GgufFile:
     alignment = settings.get("general.alignment", DEFAULT_ALIGNMENT)
     start = -(-reader.position // alignment) * alignment
     tensors = {name: tensor._replace(start=start + tensor.start) for name, tensor in tensors.items()}
-    unknown = {tensor.kind for tensor in tensors.values()} - KINDS.keys()
+    unknown = {tensor.kind for tensor in tensors.values()} - FORMATS.keys()
     if unknown:
         raise ConfigError(f"{path} has weights in unsupported formats: {sorted(unknown)}")
     return GgufFile(path, settings, tensors, data)
 
 
 @dataclass(slots=True)
-class _Reader:
+class _GgufReader:
     data: mmap.mmap
     position: int
 

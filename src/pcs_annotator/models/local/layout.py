@@ -15,7 +15,7 @@ Ints = npt.NDArray[np.int64]
 ALIGNED = 8
 
 
-class Layout(NamedTuple):
+class TokenLayout(NamedTuple):
     """Tails of prompts below each other, ending in the same column, then the appended tokens."""
 
     tokens: Ints  # the tokens: (question, column)
@@ -28,7 +28,7 @@ class Layout(NamedTuple):
     head_of_row: list[int]  # for each question, which of them is its own
 
 
-def lay_out(batch: Sequence[LabelQuestion]) -> Layout:
+def lay_out(batch: Sequence[LabelQuestion]) -> TokenLayout:
     """Return a batch for a model that has read the starts of its prompts."""
     heads = {head: number for number, head in enumerate(dict.fromkeys(question.prompt.head for question in batch))}
     extra = max(len(question.tree.appended) for question in batch)
@@ -54,7 +54,7 @@ def lay_out(batch: Sequence[LabelQuestion]) -> Layout:
     columns = np.arange(width)
     visible[:, columns, most + columns] = True
     own = [heads[question.prompt.head] for question in batch]
-    return Layout(tokens, places, visible, extra, most, list(heads), own)
+    return TokenLayout(tokens, places, visible, extra, most, list(heads), own)
 
 
 class WholeLayout(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel, Request, TokenPosition
 from pcs_annotator.models.failures import CallSite, Complaint, failure
-from pcs_annotator.models.local.batching import Job, Runner
+from pcs_annotator.models.local.batching import Runner, WaitingQuestion
 from pcs_annotator.models.local.models import LocalModel, require
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.thinking import usual_room
@@ -51,7 +51,7 @@ class LlamaRunner(Runner[Any]):
         self._place = CallSite(name=model.name, model=model.path.name, url=str(model.path))
         super().__init__(self._start, threads=model.slots, size=1)
 
-    def _work(self, jobs: Sequence[Job]) -> None:
+    def _work(self, jobs: Sequence[WaitingQuestion]) -> None:
         for job in jobs:
             request = job.question.request
             data = self.engine().handle_chat_completions(_payload(request))

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from pcs_annotator.base.errors import BadRequest, Unanswerable
 from pcs_annotator.core.chat import Reply, Request, Sampling
-from pcs_annotator.models.local.batching import Ask, Job, Runner
+from pcs_annotator.models.local.batching import Ask, Runner, WaitingQuestion
 from pcs_annotator.models.local.label_tree import Floats, LabelQuestion, LabelTree, Prompt, label_reply
 
 # As many as may wait: the more there are to sort by length, the less padding.
@@ -83,11 +83,11 @@ class TokenRunner(Runner[Engine]):
         if engine is not None:
             engine.close()
 
-    def _work(self, jobs: Sequence[Job]) -> None:
+    def _work(self, jobs: Sequence[WaitingQuestion]) -> None:
         engine = self.engine()
         asked = [job for job in jobs if self._takes(job)]
-        labels: list[tuple[Job, LabelQuestion]] = []
-        texts: list[tuple[Job, TextQuestion]] = []
+        labels: list[tuple[WaitingQuestion, LabelQuestion]] = []
+        texts: list[tuple[WaitingQuestion, TextQuestion]] = []
         for job, encoded in zip(asked, engine.encode([job.question for job in asked]), strict=True):
             longest = max(map(len, encoded.labels), default=1)
             if self._context is not None and encoded.prompt.length + longest > self._context:
@@ -100,7 +100,7 @@ class TokenRunner(Runner[Engine]):
         self._label(engine, labels)
         self._write(engine, texts)
 
-    def _takes(self, job: Job) -> bool:
+    def _takes(self, job: WaitingQuestion) -> bool:
         constraint = job.question.request.constraint
         refused = constraint is not None and not constraint.choices and constraint.json_schema is not None
         if refused:
@@ -115,7 +115,7 @@ class TokenRunner(Runner[Engine]):
             prompt, request, limit if self._context is None else min(limit, self._context - prompt.length)
         )
 
-    def _label(self, engine: Engine, asked: Sequence[tuple[Job, LabelQuestion]]) -> None:
+    def _label(self, engine: Engine, asked: Sequence[tuple[WaitingQuestion, LabelQuestion]]) -> None:
         for number, logs in engine.label_logprobs([question for _, question in asked]) if asked else ():
             job, question = asked[number]
             if logs is None:
@@ -123,7 +123,7 @@ class TokenRunner(Runner[Engine]):
             else:
                 job.answer.set_result(label_reply(job.question.request, logs, question))
 
-    def _write(self, engine: Engine, asked: Sequence[tuple[Job, TextQuestion]]) -> None:
+    def _write(self, engine: Engine, asked: Sequence[tuple[WaitingQuestion, TextQuestion]]) -> None:
         for numbers in together([question for _, question in asked], engine.most_texts):
             # a text takes seconds, which a stopped run would wait for
             batch = [asked[number] for number in numbers if not asked[number][0].abandoned]

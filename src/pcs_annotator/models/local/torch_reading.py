@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from pcs_annotator.models.local.label_tree import Floats, Kept, LabelQuestion, LabelTree, Prompt
-from pcs_annotator.models.local.layout import Layout, lay_out, lay_out_whole
+from pcs_annotator.models.local.layout import TokenLayout, lay_out, lay_out_whole
 
 MOST_ROWS = 256
 # Tokens of a batch, with padding and the shared start: larger batches are not faster.
@@ -107,7 +107,7 @@ class Reader:
         logits: torch.Tensor = self._model(tokens, **more).logits
         return logits[:, first:]
 
-    def _cache(self, layout: Layout) -> Any:
+    def _cache(self, layout: TokenLayout) -> Any:
         """Return what the model keeps of the shared starts, for each row of a batch its own."""
         from transformers import DynamicCache
 

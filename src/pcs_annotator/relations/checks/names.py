@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -113,12 +113,17 @@ def is_word(word: str) -> bool:
     """Return whether a word is an ordinary English word; without lemminflect, only common ones are known."""
     if word in SMALL or word in LOUD or word in SPELT:
         return True
-    if find_spec("lemminflect") is None:
+    if not _has_dictionary():
         return False
     if word in NAMES_TOO:
         return False
     stem = _PARTICLE.sub("", word)
     return bool(readings(word) or (stem != word and readings(stem)))
+
+
+@cache
+def _has_dictionary() -> bool:
+    return find_spec("lemminflect") is not None
 
 
 def names(rewrite: Rewrite) -> str:
@@ -164,7 +169,7 @@ def _without_capital(source: str, text: str) -> list[str]:
         return []
     before, after = (Counter(_ANY_CASE.findall(prose(each))) for each in (source, text))
     small = {word.capitalize() for word in after - before if word.islower()}
-    if not small or is_title(source) or find_spec("lemminflect") is None:
+    if not small or is_title(source) or not _has_dictionary():
         return []
     source = prose(source)
     lost = (found for found in _CAPITALISED.finditer(source) if found[0] in small and found[0] not in after)

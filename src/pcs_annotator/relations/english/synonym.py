@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 LEXICON = "synonyms.toml"
 MOST = 3
-Kind = Literal["verb", "noun", "word"]
-TAGS: Mapping[Kind, tuple[str, ...]] = {
+WordKind = Literal["verb", "noun", "word"]
+TAGS: Mapping[WordKind, tuple[str, ...]] = {
     "verb": ("VB", "VBP", "VBZ", "VBD", "VBN", "VBG"),
     "noun": ("NN", "NNS"),
     "word": (),
@@ -39,7 +39,7 @@ _QUOTES = re.compile("[\"“”‘`«»]|(?<!\\w)'")
 class Synonym:
     """One line of the list, in one direction."""
 
-    kind: Kind
+    kind: WordKind
     words: tuple[str, ...]
     to: str
     tags: frozenset[str] = frozenset()
@@ -177,7 +177,7 @@ def _spelling(token: Token) -> str:
 def load() -> tuple[Synonym, ...]:
     """Return all synonyms of the packaged list."""
     sections = tomllib.loads(resources.files(__package__).joinpath(LEXICON).read_text("utf-8"))
-    lines = ((cast(Kind, kind), line) for kind in get_args(Kind) for line in sections[f"{kind}s"])
+    lines = ((cast(WordKind, kind), line) for kind in get_args(WordKind) for line in sections[f"{kind}s"])
     return tuple(entry for kind, line in lines for entry in entries(kind, line))
 
 
@@ -191,7 +191,7 @@ def forms_by_first_word() -> Mapping[str, tuple[Form, ...]]:
     return {word: tuple(forms) for word, forms in found.items()}
 
 
-def entries(kind: Kind, line: Mapping[str, Any]) -> Iterator[Synonym]:
+def entries(kind: WordKind, line: Mapping[str, Any]) -> Iterator[Synonym]:
     """Yield an entry for each of the alternatives of a line, and for the other direction where it holds as well."""
     lists = {name: frozenset(line.get(name, "").split()) for name in _LISTS}
     unknown = set(line) - {"from", "to", "both", *_LISTS}

@@ -15,16 +15,10 @@ from pcs_annotator.base.removed import removed
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.runs.settings import (
-    AskSettings,
     Config,
-    DataSettings,
     LearnSettings,
     OwnRelation,
-    RelationSettings,
-    TaskSettings,
 )
-
-__all__ = ["AskSettings", "Config", "DataSettings", "LearnSettings", "RelationSettings", "TaskSettings", "read_config"]
 
 CONFIG_NAME = "pcs.toml"
 

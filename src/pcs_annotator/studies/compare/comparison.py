@@ -55,7 +55,7 @@ class Example(NamedTuple):
         return tuple(found)
 
 
-class Setting(NamedTuple):
+class SettingDifference(NamedTuple):
     """A setting that differs, as text."""
 
     name: str
@@ -106,7 +106,7 @@ class Comparison:
     figures: PairFigures | None  # held-out figures of both, and paired tests; None with too little gold
     no_figures: str  # why there are none
     costs: tuple[SideCost, SideCost]  # what each side costs per 1,000 rows
-    settings: Sequence[Setting]  # the settings that differ
+    settings: Sequence[SettingDifference]  # the settings that differ
     notes: Sequence[str]  # what readers need to know
 
     @property
@@ -226,14 +226,14 @@ def _examples(a: Side, b: Side, matched: Matched, gold: Sequence[str | None]) ->
     return sorted(differing, key=lambda one: -one.certainty)
 
 
-def _settings(ours: RunResult, theirs: RunResult) -> list[Setting]:
+def _settings(ours: RunResult, theirs: RunResult) -> list[SettingDifference]:
     """Return the settings that differ; names of relations and models among them."""
     flat = [
         {name.replace("_", " "): setting_text(value) for name, value in flat_settings(config_to_dict(one.config))}
         for one in (ours, theirs)
     ]
     names = dict.fromkeys([*flat[0], *flat[1]])
-    pairs = [Setting(name, *(one.get(name, setting_text(None)) for one in flat)) for name in names]
+    pairs = [SettingDifference(name, *(one.get(name, setting_text(None)) for one in flat)) for name in names]
     return [one for one in pairs if one.first != one.second and one.name not in NOT_COMPARED]
 
 

@@ -18,7 +18,7 @@ from pcs_annotator.showing.report.sections import rows as lists
 from pcs_annotator.showing.report.sections.answers import matrix, top_changes
 from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows, bill_total
 from pcs_annotator.showing.report.view import MOST_CELLS, Row, Selection, View, certainty, rows_at, view_of
-from pcs_annotator.studies.compare.comparison import PER_ROWS, SURE, Comparison, Example, Setting
+from pcs_annotator.studies.compare.comparison import PER_ROWS, SURE, Comparison, Example, SettingDifference
 from pcs_annotator.studies.compare.sides import Side
 from pcs_annotator.studies.compare.verdict import promise_of, verdict
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
@@ -186,7 +186,7 @@ def settings(found: Comparison) -> b.Section:
     return b.section("settings", title, table, menu="Settings")
 
 
-def _changed(one: Setting) -> b.Cell:
+def _changed(one: SettingDifference) -> b.Cell:
     """Return the setting of B, with what differs from A marked."""
     if DASH in (one.first, one.second):
         return b.name(one.second)

@@ -35,7 +35,7 @@ LEAST_CLUSTERS = 20
 """The same for clusters of rows."""
 
 
-class Encoded(NamedTuple):
+class CodedColumn(NamedTuple):
     """A column of texts: for every row the place of its text, and all texts. Missing ones are empty."""
 
     codes: Array
@@ -47,7 +47,7 @@ class Encoded(NamedTuple):
         return self.texts[self.codes]
 
 
-def encoded_column(table: pa.Table, name: str, of: str = "", among: Sequence[str] = ()) -> Encoded:
+def encoded_column(table: pa.Table, name: str, of: str = "", among: Sequence[str] = ()) -> CodedColumn:
     """Return a column of a table; `of` says what it has, and `among` which columns there are, for messages."""
     import pyarrow.compute as pc
 
@@ -55,7 +55,7 @@ def encoded_column(table: pa.Table, name: str, of: str = "", among: Sequence[str
     if name not in found:
         raise ConfigError(f"there is no column {name!r}{of}; there are {', '.join(among or found)}")
     texts = pc.utf8_trim_whitespace(pc.fill_null(text_column(name, found[name]), "")).dictionary_encode()
-    return Encoded(texts.indices.to_numpy(), np.array(texts.dictionary.to_pylist(), dtype=object))
+    return CodedColumn(texts.indices.to_numpy(), np.array(texts.dictionary.to_pylist(), dtype=object))
 
 
 def cells_of(table: pa.Table, name: str, of: str = "") -> Array:
@@ -97,7 +97,7 @@ class LabelEvidence:
     sample: Sample  # gold rows whose design is known
     notes: Sequence[str] = ()  # what was left out or assumed, as sentences
 
-    def column(self, name: str) -> Encoded:
+    def column(self, name: str) -> CodedColumn:
         """Return a column as texts, empty where nothing is known."""
         return encoded_column(self.table, name, among=self.columns)
 

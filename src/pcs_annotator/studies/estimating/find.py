@@ -29,7 +29,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundRows:
+class SearchResult:
     """Rows found."""
 
     search: Search  # what was wanted
@@ -68,7 +68,7 @@ class FoundRows:
         }
 
 
-def find(path: Path, search: Search, out: Path | None = None) -> FoundRows:
+def find(path: Path, search: Search, out: Path | None = None) -> SearchResult:
     """Find the rows that have a label, and write them with its probability, most probable first."""
     recorded = Run.open(path)
     evidence = evidence_of(recorded)
@@ -85,7 +85,7 @@ def find(path: Path, search: Search, out: Path | None = None) -> FoundRows:
     return found
 
 
-def _found(evidence: LabelEvidence, search: Search) -> FoundRows:
+def _found(evidence: LabelEvidence, search: Search) -> SearchResult:
     if search.recall is None and search.precision is None:
         raise ConfigError("say what to promise: --recall .9, --precision .9, or both")
     sample, code = evidence.sample, evidence.labels.index(search.label)
@@ -111,6 +111,6 @@ def _found(evidence: LabelEvidence, search: Search) -> FoundRows:
     chance = evidence.expected[:, code]
     rows = np.flatnonzero(chance >= tested.least)
     rows = rows[np.argsort(-chance[rows], kind="stable")]
-    return FoundRows(
+    return SearchResult(
         search=search, rows=rows, of=len(chance), threshold=tested.least, recall=recall, precision=precision
     )

@@ -14,7 +14,7 @@ from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Integers
 from pcs_annotator.judging.estimating.corrected import UNSEEN, CoefficientEstimate, Study
 from pcs_annotator.studies.estimating.answers import EstimateQuestion, Missing
-from pcs_annotator.studies.estimating.evidence import Encoded, LabelEvidence
+from pcs_annotator.studies.estimating.evidence import CodedColumn, LabelEvidence
 
 LEAST_IN_GROUP = 10
 MOST_GROUPS = 60
@@ -99,7 +99,7 @@ def groups_of(evidence: LabelEvidence, study: Study, question: EstimateQuestion)
     )
 
 
-def _cells(columns: Sequence[Encoded]) -> tuple[list[Cell], Integers]:
+def _cells(columns: Sequence[CodedColumn]) -> tuple[list[Cell], Integers]:
     """Return the cells that there are, sorted, and for every row which it is in."""
     texts, codes = [], []
     for column in columns:
@@ -138,7 +138,7 @@ def _with_gold(study: Study, cells: Sequence[Cell], place: Integers) -> Groups:
 
 
 class _Column(NamedTuple):
-    column: Encoded
+    column: CodedColumn
     dates: bool
 
 
@@ -160,7 +160,7 @@ def _columns(evidence: LabelEvidence, question: EstimateQuestion) -> list[_Colum
     return [_Column(column, name in dated) for name, column in columns.items()]
 
 
-def _starts_with_a_date(column: Encoded) -> bool:
+def _starts_with_a_date(column: CodedColumn) -> bool:
     first = next((text for text in column.texts.tolist() if text), "")
     return _period(first, "day") is not None
 
@@ -181,7 +181,7 @@ def _date(text: str) -> date:
     return datetime.fromisoformat(text)
 
 
-def _periods(column: Encoded, name: str, every: str) -> Encoded:
+def _periods(column: CodedColumn, name: str, every: str) -> CodedColumn:
     """Return a column with the period of every date."""
     found = column.texts.copy()
     for code, text in enumerate(column.texts.tolist()):
