@@ -107,6 +107,7 @@ def test_a_verdict_says_who_when_how_long_and_what_they_saw(folder: Path) -> Non
     assert (found.id, found.label, found.queue) == ("007", "good", "chosen")
     with Review.open(folder) as review:
         shown = review.show("007", "bob")
+    assert shown.outcome is not None
     assert (found.proposed, found.confidence) == (shown.outcome.label, shown.outcome.confidence)
     assert shown.reviewed is not None
     assert shown.reviewed.label == "good"

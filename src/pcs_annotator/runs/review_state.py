@@ -68,6 +68,7 @@ class ReviewState:
         self.decided: Codes = np.full(len(items), UNLABELLED, dtype=np.int8)  # position of the label that people gave
         self.conflict: Mask = np.zeros(len(items), dtype=np.bool_)  # where people differ
         self.coders: Array = np.zeros(len(items), dtype=np.int16)  # how many people gave a label
+        self.looked_at: Mask = np.zeros(len(items), dtype=np.bool_)  # where somebody gave one to this row alone
 
     @classmethod
     def read(
@@ -147,6 +148,7 @@ class ReviewState:
             self.conflict[place] = reviewed is not None and reviewed.in_conflict
             given = reviewed.by_reviewer if reviewed else {}
             self.coders[place] = sum(one.label is not None for one in given.values())
+            self.looked_at[place] = reviewed is not None and reviewed.looked_at
             for mask in self.judged_by.values():
                 mask[place] = False
             for reviewer in given:
@@ -206,7 +208,7 @@ class ReviewVerdicts:
     """What people said about the rows of a run in a review, and what it may be used for."""
 
     by_row: Mapping[int, Reviewed] = field(default_factory=dict)  # row → what people say about it
-    # rows that the fixed random order has reached, so that they can support a promise
+    # rows that the fixed random order has reached, and that were not accepted in bulk: they can support a promise
     at_random: frozenset[int] = frozenset()
     audited: frozenset[int] = frozenset()  # rows drawn for an audit alone, which are not learned from
     # row → its draw in the sequence of the queues that learn and draw at random, in the order of draws
@@ -284,9 +286,11 @@ def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None 
     frame = [item.id for item, label in zip(dataset.items, gold, strict=True) if label is None]
     sequence = state.sequence(frame)
     reached = max((draw.reached for draw in sequence), default=0)
+    by_row = {row: Reviewed.of(verdicts) for row, verdicts in state.verdicts.items() if verdicts}
+    at_random = {state.places[name] for name in fixed_order(frame)[:reached]}
     return ReviewVerdicts(
-        by_row={row: Reviewed.of(verdicts) for row, verdicts in state.verdicts.items() if verdicts},
-        at_random=frozenset(state.places[name] for name in fixed_order(frame)[:reached]),
+        by_row=by_row,
+        at_random=frozenset(at_random - {row for row, one in by_row.items() if one.label and not one.looked_at}),
         audited=frozenset(state.audited()),
         sequence={state.places[draw.id]: draw for draw in sequence},
         last=state.last,
