@@ -229,7 +229,7 @@ def _take_coders(people: FromPeople, folder: RunFolder, dataset: Dataset, labels
 
 
 def coders_of(folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> Coders | None:
-    """Return what several people said: in columns `gold_<name>` of the data, and in files that came later."""
+    """Return what several people said: in columns of the data, and in files that came later."""
     return _coders(dataset, _later_coders(folder), labels, dataset.name)
 
 
