@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -37,6 +36,7 @@ from pcs_annotator.faces.review.progress import end_view, people_view, progress_
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
+from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, Shown
 from pcs_annotator.showing.formats import number
@@ -47,8 +47,6 @@ A_YEAR = 365 * 24 * 3600
 STATUS: Mapping[type[Exception], int] = {UnknownRow: 404, LeaseExpired: 409, ChangedMeanwhile: 409}
 FIRST_ROW = "This is the first row that you saw."
 NOTHING_TO_UNDO = "There is nothing of yours to undo."
-ASSETS = {"review.css": "text/css", "review.js": "text/javascript", "icon.svg": "image/svg+xml"}
-COLOURS = files("pcs_annotator.showing.report").joinpath("colours.css")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +79,7 @@ class Pages:
             Route("/progress", self._progress),
             Route("/reviewer", self._who),
             Route("/reviewer", self._named, methods=["POST"]),
-            *(Route(f"/assets/{name}", _sending(name)) for name in ASSETS),
+            *asset_routes(__package__, "review"),
         ]
         return Starlette(routes=routes, exception_handlers={**ERROR_HANDLERS, UserError: self._problem})
 
@@ -255,15 +253,3 @@ def _saved(given: Verdict) -> str:
 
 def _undone(found: Sequence[Verdict]) -> str:
     return f"Undone: row {found[0].id}" if len(found) == 1 else f"Undone: {counted(len(found), 'verdict')}"
-
-
-def _sending(name: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return the handler for a file of the page, which is read once: no path from a request is opened."""
-    content = files(__package__).joinpath("assets", name).read_bytes()
-    if name == "review.css":
-        content = COLOURS.read_bytes() + content
-
-    async def send(_request: Request) -> Response:
-        return Response(content, media_type=ASSETS[name])
-
-    return send
