@@ -132,7 +132,7 @@ def measure(path: Path) -> None:
                 label=review.labels[0],
                 reviewer="ann",
                 queue=shown.queue,
-                held=shown.held,
+                lease=shown.lease,
                 version=shown.version,
                 seconds=1.0,
             )

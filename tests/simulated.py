@@ -143,5 +143,5 @@ def audited(folder: Path, right: Callable[[int], bool], rows: int = 60) -> None:
             assert shown.outcome is not None
             found = shown.outcome.label
             label = found if right(place) else next(one for one in review.labels if one != found)
-            held, version = shown.held, shown.version
-            review.submit(Given(id=shown.id, label=label, reviewer="Ann", queue="audit", held=held, version=version))
+            lease, version = shown.lease, shown.version
+            review.submit(Given(id=shown.id, label=label, reviewer="Ann", queue="audit", lease=lease, version=version))

@@ -268,11 +268,15 @@ def test_strange_times_durations_and_people_are_left_open(tmp_path: Path) -> Non
     strange = annotation(updated_at="soon", created_at=7, lead_time=-1, completed_by=None)
     other = annotation(updated_at="0001-01-01T00:00:00+14:00", lead_time=10**400, completed_by={"id": 3})
     naive = annotation(updated_at="2026-03-09 22:16:08", lead_time=True, completed_by="\ud800x")
-    found = read_answers(exported(tmp_path, annotated(task_of(row(), "v"), strange, other, naive)))
+    hidden = annotation(lead_time=None, completed_by="ada\x1b[2J\u202e\n lee")
+    blank = annotation(lead_time=None, completed_by={"email": "\x07", "id": 8})
+    found = read_answers(exported(tmp_path, annotated(task_of(row(), "v"), strange, other, naive, hidden, blank)))
     assert {(one.reviewer, one.at, one.seconds) for one in found} == {
         ("label-studio:unknown", None, None),
         ("label-studio:3", "2026-03-09T22:16:08.728353+00:00", None),
         ("?x", "2026-03-09T22:16:08+00:00", None),
+        ("ada [2J lee", "2026-03-09T22:16:08.728378+00:00", None),
+        ("label-studio:8", "2026-03-09T22:16:08.728378+00:00", None),
     }
 
 

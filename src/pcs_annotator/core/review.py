@@ -97,6 +97,15 @@ class Reviewed:
         return cls(latest, max(candidates, key=lambda one: one.number, default=None), in_conflict)
 
 
+def reviewer_name(given: str) -> str:
+    r"""Return a person's name without what nobody can see: control characters, changes of direction, extra spaces.
+
+    >>> reviewer_name(" Ana\x1b  Lee\u202e ")
+    'Ana Lee'
+    """
+    return " ".join("".join(one if one.isprintable() else " " for one in given).split())
+
+
 def fixed_order(ids: Iterable[str]) -> list[str]:
     """Return IDs in an order that is random and always the same: sorted by their hashes."""
     names = list(ids)

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import orjson
@@ -25,6 +26,7 @@ from pcs_annotator.core.review import (
     SEQUENCE,
     Draw,
     Event,
+    Queue,
     Reviewed,
     Undo,
     Verdict,
@@ -36,7 +38,21 @@ from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.tables.tables import Dataset
 
+
+def _types(hint: Any) -> frozenset[type]:
+    """Return the types of values for a type hint; JSON may have whole numbers for others."""
+    if get_origin(hint) is UnionType:
+        return frozenset().union(*map(_types, get_args(hint)))
+    if get_origin(hint) is Literal:
+        return frozenset({str})
+    return frozenset({float, int} if hint is float else {get_origin(hint) or hint})
+
+
 KINDS: Mapping[str, type[Event]] = {"draw": Draw, "verdict": Verdict, "undo": Undo}
+TYPES: Mapping[type[Event], Mapping[str, frozenset[type]]] = {
+    kind: {name: _types(hint) for name, hint in get_type_hints(kind).items()} for kind in KINDS.values()
+}
+"""Kind of event → field → types that its values have."""
 _NAMES = {kind: name.encode() for name, kind in KINDS.items()}
 OTHER_ROWS = "draws and verdicts on rows that the run does not have"
 OTHER_LABELS = "verdicts with other labels than those of the run"
@@ -342,15 +358,19 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _events(path: Path, lines: Sequence[bytes]) -> Iterator[Event]:
-    cut = []
+    cut, numbers = [], dict[int, int]()
     for row, line in enumerate(lines, 1):
         try:
-            yield _event(orjson.loads(line))
+            event = _event(orjson.loads(line))
+            if numbers.setdefault(event.number, row) != row:
+                raise ValueError(f"; its number is that of line {numbers[event.number]}")
+            yield event
         except orjson.JSONDecodeError:
             cut.append(row)
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            why = error if isinstance(error, ValueError) else ""
             remedy = "correct or remove that line; the others stay as they are"
-            raise TableError(f"{path.name}, line {row} is not an event of a review: {remedy}") from None
+            raise TableError(f"{path.name}, line {row} is not an event of a review{why}: {remedy}") from None
     if cut:
         message = f"{path.name}: lines that were cut off are not read: {', '.join(map(str, cut))}"
         warnings.warn(message, PcsWarning, stacklevel=4)
@@ -360,4 +380,13 @@ def _event(values: dict[str, Any]) -> Event:
     kind = KINDS[values.pop("kind")]
     if kind is Undo:
         values["verdicts"] = tuple(values["verdicts"])
-    return kind(**values)
+    event = kind(**values)
+    for name, types in TYPES[kind].items():
+        value = getattr(event, name)
+        if type(value) not in types or (name == "probability" and value is not None and not 0 < value <= 1):
+            raise ValueError(f"; its {name} is {value!r}")
+    if isinstance(event, Undo) and {*map(type, event.verdicts)} - {int}:
+        raise ValueError(f"; its verdicts are {event.verdicts!r}")
+    if not isinstance(event, Undo) and event.queue not in get_args(Queue):
+        raise ValueError(f"; no queue is called {event.queue!r}")
+    return event

@@ -20,7 +20,7 @@ from xml.sax.saxutils import quoteattr
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.result_names import CONFIDENCE, DECISION, LABEL, input_names
-from pcs_annotator.core.review import Queue
+from pcs_annotator.core.review import Queue, reviewer_name
 from pcs_annotator.core.task import Task
 from pcs_annotator.tables.files import atomic_path
 
@@ -244,7 +244,7 @@ def _answer(
 def _reviewer(annotator: object) -> str:
     """Return who annotated: the email if the export has it, else the number that the person has in Label Studio."""
     known = annotator if isinstance(annotator, dict) else {"email" if isinstance(annotator, str) else "id": annotator}
-    return _text(known.get("email")) or f"label-studio:{known.get('id') or 'unknown'}"
+    return reviewer_name(_text(known.get("email")) or "") or f"label-studio:{known.get('id') or 'unknown'}"
 
 
 def _read_list(path: Path) -> list[Any]:

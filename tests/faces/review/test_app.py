@@ -67,7 +67,7 @@ class Tags(HTMLParser):
 
 def fields_of(page: str) -> dict[str, str]:
     """Return what the form of a row sends along."""
-    names = ("id", "held", "version", "shown_by", "queue")
+    names = ("id", "lease", "version", "shown_by", "queue")
     return {name: unescape(re.findall(rf'name="{name}" value="([^"]*)"', page)[0]) for name in names}
 
 
@@ -149,6 +149,9 @@ def test_a_name_is_asked_for_once(run: Path) -> None:
         assert "SameSite=strict" in named.headers["set-cookie"]
         for name in ("", " ", "x" * 61, "a\0b"):
             assert nobody.post("/reviewer", name=name).status == 400
+        for cookie, name in (("Ana%1B%5B2J%E2%80%AE%0ALee", "Ana [2J Lee"), ("%07", "")):
+            page = Client(url, cookie).ask("/")
+            assert name in page.text if name else page.headers["location"] == "/reviewer"
     with page_of(run, reviewer="Ben") as url:
         assert "Ben" in Client(url, "").ask("/").text
 
@@ -159,6 +162,8 @@ def test_a_name_is_asked_for_once(run: Path) -> None:
         ({"id": "nowhere"}, 404, "nowhere"),
         ({"label": "ugly"}, 400, "&#x27;ugly&#x27; is not one of the labels"),
         ({"version": "seven"}, 400, "version=&#x27;seven&#x27; is not a number"),
+        ({"lease": "0123456789abcdef"}, 409, "was not in your hands when it was shown"),
+        ({"lease": ""}, 409, "was not in your hands when it was shown"),
         ({"version": "9"}, 409, "was judged since it was shown to you"),
         ({"queue": "longest"}, 400, "queue=&#x27;longest&#x27; is not one of learn, random"),
         ({"shown_by": "nobody"}, 400, "shown_by=&#x27;nobody&#x27; is not one of learn, random"),

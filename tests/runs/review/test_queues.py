@@ -223,7 +223,7 @@ def test_a_queue_counts_only_if_it_showed_the_row(review: Review) -> None:
 def test_a_reload_shows_the_same_row_again(review: Review) -> None:
     first = take(review, "learn")
     again = take(review, "learn")
-    assert (again.id, again.held) == (first.id, True)
+    assert (again.id, bool(again.lease)) == (first.id, True)
     assert len(draws_in(review)) == 1
 
 
@@ -262,13 +262,23 @@ def test_a_row_in_other_hands_can_be_seen_but_not_judged(review: Review) -> None
     clock = set_clock(review)
     shown = take(review, "random")
     other = review.show(shown.id, "bob")
-    assert (other.held_by, other.held) == ("ann", False)
+    assert (other.held_by, other.lease) == ("ann", "")
     with pytest.raises(LeaseExpired, match="in the hands of ann"):
         review.submit(verdict(other, "good", "bob"))
     clock.now = 1000
     with pytest.raises(LeaseExpired, match="open it again"):
         review.submit(verdict(other, "good", "bob"))
     review.submit(verdict(review.show(shown.id, "bob"), "good", "bob"))
+
+
+def test_a_lease_is_of_one_row_and_one_person(review: Review) -> None:
+    ours, theirs = take(review, "random"), take(review, "random", "bob")
+    assert ours.lease != theirs.lease
+    for lease in ("", "guessed", theirs.lease):
+        with pytest.raises(LeaseExpired, match="not in your hands"):
+            review.submit(replace(verdict(ours, "good"), lease=lease))
+    assert review.show(ours.id, "ann").lease == ours.lease  # the tabs of a person share it
+    review.submit(verdict(ours, "good"))
 
 
 def test_two_tabs_of_one_person_cannot_overwrite_each_other(review: Review) -> None:

@@ -100,7 +100,7 @@ def _labels(shown: Shown, eyes: Eyes) -> Markup:
     """Return the form with one button per label."""
     carried = {
         "id": shown.id,
-        "held": "yes" if shown.held else "",
+        "lease": shown.lease,
         "version": str(shown.version),
         "shown_by": shown.queue,
         "queue": eyes.working,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -45,6 +46,7 @@ class Leases:
     seconds: float  # how long a row is kept
     clock: Callable[[], float] = time.monotonic
     _until: dict[int, dict[str, float]] = field(default_factory=dict)  # row → person → when their lease ends
+    _tokens: dict[tuple[int, str], str] = field(default_factory=dict)  # row and person → what proves their lease
 
     def others(self, place: int, reviewer: str) -> list[str]:
         """Return the other people who have a row in hand."""
@@ -55,13 +57,19 @@ class Leases:
         """Return the rows that other people have in hand."""
         return [place for place in self._until if self.others(place, reviewer)]
 
-    def take(self, place: int, reviewer: str) -> None:
-        """Give a row into this person's hands, or renew their lease; their tabs share it."""
+    def take(self, place: int, reviewer: str) -> str:
+        """Give a row into this person's hands, or renew their lease; their tabs share what it returns as proof."""
         self._until.setdefault(place, {})[reviewer] = self.clock() + self.seconds
+        return self._tokens.setdefault((place, reviewer), secrets.token_hex(8))
+
+    def has(self, place: int, reviewer: str, token: str) -> bool:
+        """Return whether a row was given into this person's hands, with this proof; it may have ended since."""
+        return self._tokens.get((place, reviewer)) == token
 
     def drop(self, place: int, reviewer: str) -> None:
         """End this person's lease on a row."""
         self._until.get(place, {}).pop(reviewer, None)
+        self._tokens.pop((place, reviewer), None)
 
 
 @dataclass

@@ -17,7 +17,7 @@ import numpy as np
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, TableError, UserError
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
+from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_name
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
@@ -131,8 +131,7 @@ class Review:
         rows = self._rows
         holders = self._queues.leases.others(place, reviewer)
         free = self._queues.free(place, reviewer)
-        if free:
-            self._queues.leases.take(place, reviewer)
+        lease = self._queues.leases.take(place, reviewer) if free else ""
         trail = self._trails.setdefault(reviewer, {})
         trail[rows.ids[place]] = queue if queue != "chosen" else trail.get(rows.ids[place], queue)
         blind = self._queues.blind(place, reviewer, queue)
@@ -155,7 +154,7 @@ class Review:
             reviewed=None if blind else self._visible(place, reviewer),
             columns=rows.columns(place),
             queue=queue,
-            held=free,
+            lease=lease,
             held_by="" if free else holders[0],
             version=self._version(place, reviewer),
             draw=self._queues.draw_of(place, queue),
@@ -197,8 +196,8 @@ class Review:
         if not self._queues.free(place, given.reviewer):
             holder = self._queues.leases.others(place, given.reviewer)[0]
             raise LeaseExpired(f"row {given.id!r} is in the hands of {holder} now: take the next one")
-        if not given.held:
-            raise LeaseExpired(f"row {given.id!r} was in somebody else's hands when it was shown: open it again")
+        if not self._queues.leases.has(place, given.reviewer, given.lease):
+            raise LeaseExpired(f"row {given.id!r} was not in your hands when it was shown: open it again")
 
     def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
         proposed, confidence = self._rows.proposal(place)
@@ -289,7 +288,7 @@ class Review:
             )
         free = [place for place in places.tolist() if self._queues.free(place, reviewer)]
         group = secrets.token_hex(6)
-        given = Given(id="", label=None, reviewer=reviewer, queue="chosen", held=False, version=0)
+        given = Given(id="", label=None, reviewer=reviewer, queue="chosen", lease="", version=0)
         verdicts = [
             self._verdict(place, self.labels[self._rows.judgement.label[place]], given, number, group)
             for number, place in enumerate(free, self._state.last + 1)
@@ -337,7 +336,7 @@ class Review:
 
 
 def _name(reviewer: str) -> str:
-    found = " ".join(reviewer.split())
+    found = reviewer_name(reviewer)
     if not found:
         raise UserError("who reviews? Give a name, so that verdicts of several people can be told apart")
     return found

@@ -55,7 +55,7 @@ class Shown:
     reviewed: Reviewed | None
     columns: Mapping[str, str]  # the user's other columns
     queue: Queue  # the queue that shows it
-    held: bool  # whether it is in this person's hands now; give it back with the verdict
+    lease: str  # proves that it is in this person's hands, empty if it is not; give it back with the verdict
     version: int  # give it back with the verdict: it tells whether the row was judged meanwhile
     unread: str = ""  # why variants cannot be shown; empty if they can
     held_by: str = ""  # who is looking at it, if that is somebody else
@@ -75,7 +75,7 @@ class Given:
     label: str | None
     reviewer: str
     queue: Queue
-    held: bool  # whether the row was in this person's hands when it was shown
+    lease: str  # as it was shown
     version: int
     seconds: float | None = None
     note: str = ""
