@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.review import Queue
 from pcs_annotator.core.task import Task
 from pcs_annotator.tables import label_studio
 from pcs_annotator.tables.label_studio import (
@@ -129,6 +131,9 @@ def test_a_row_without_a_label_has_no_prediction() -> None:
     unlabelled = RowToAnswer(text="Fine.", outcome=outcome(label=None, confidence=None))
     assert prediction(unlabelled.outcome, "v") is None
     assert task_of(unlabelled, "v")["predictions"] == []
+    shown = {queue: bool(task_of(replace(row(), queue=queue), "v")["predictions"]) for queue in get_args(Queue)}
+    assert [queue for queue, predicted in shown.items() if not predicted] == ["random", "audit"]
+    assert "pcs_label" not in task_of(replace(row(), queue="audit"), "v")["data"]
 
 
 def test_columns_with_names_that_are_needed_get_other_names() -> None:

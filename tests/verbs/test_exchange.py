@@ -197,6 +197,7 @@ def test_rows_drawn_from_a_queue_are_noted_and_their_verdicts_count_for_it(folde
     chosen["data"]["pcs_queue"] = "random"  # says so, but was not drawn
     imported(folder, [answered(task, "good") for task in [*tasks[1:], chosen]])
     assert [one.queue for one in verdicts(folder)] == ["random"] * 5 + ["chosen"]
+    assert all(one.blind for one in verdicts(folder)[:5])
     again = written(folder, RowsToExport(queue="random", rows=2))
     assert values_of(again[0])["pcs_id"] == values_of(tasks[0])["pcs_id"]
     assert values_of(again[1])["pcs_id"] not in {one.id for one in draws}

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Route, expect
 
 from tests.faces.review.conftest import PHONE
-from tests.faces.review.made import OPTIONS, make_run, page_of, undone, verdicts
+from tests.faces.review.made import MANY, OPTIONS, make_run, page_of, undone, verdicts
 
 expect.set_options(timeout=20_000)  # a busy machine is slow
 Visit = Callable[..., Page]
@@ -194,6 +194,19 @@ def test_on_a_phone_nothing_is_cut_off_and_a_tap_saves(run: Path, visit: Visit) 
         for path in ("/row?id=attack", "/row?id=long", "/rows"):
             page.goto(url + path)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+
+
+@pytest.mark.filterwarnings("ignore:no gold row says")
+def test_twelve_labels_with_long_names_fit_on_any_screen(tmp_path: Path, visit: Visit) -> None:
+    with page_of(make_run(tmp_path, 30, MANY)) as url:
+        page = visit(f"{url}/row?id=attack", viewport={"width": 1440, "height": 900})
+        assert page.locator(".choice bdi").all_inner_texts() == list(MANY)
+        assert page.locator("#skip").bounding_box()["y"] < 860  # type: ignore[index]  # it is on screen
+        page = visit(f"{url}/row?id=attack", **PHONE)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.locator(".verdict").bounding_box()["height"] < 844 / 2  # type: ignore[index]  # it is there
+        page.locator(".choice").last.tap()  # the list of labels scrolls
+        expect(page.locator("#status")).to_contain_text(f"Saved: {MANY[-1]}")
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def queue_menu(progress: Progress, queue: Queue) -> Markup:
 
 def _entry(name: Queue, progress: Progress, current: bool) -> Markup:
     words, left = QUEUES[name], progress.queues[name].left
-    fit = chip("fit for estimates") if words.estimates else chip("unfit for estimates", kind="warn")
+    fit = chip("fit for estimates", kind="good") if words.estimates else chip("unfit for estimates", kind="warn")
     return tag(
         "li",
         tag(

@@ -19,15 +19,13 @@ from pcs_annotator.base.errors import ConfigError, PcsError, TableError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.review import SEQUENCE, Draw, Queue, fixed_places, frame_hash
+from pcs_annotator.core.review import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
 from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
 from pcs_annotator.runs.review.rows import Rows
 from pcs_annotator.runs.review.values import QueueProgress, ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, now
 
 QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "conflicts")
-BLIND: tuple[Queue, ...] = ("random", "audit")
-"""Queues whose verdicts prove something about the models, so that whoever gives one has not seen what models say."""
 
 
 def lock_review(path: Path) -> AbstractContextManager[None]:
