@@ -129,10 +129,10 @@ def measure(path: Path) -> None:
         review.submit(
             Given(
                 id=shown.id,
-                label=shown.outcome.label,
+                label=review.labels[0],
                 reviewer="ann",
                 queue=shown.queue,
-                held=shown.held,
+                lease=shown.lease,
                 version=shown.version,
                 seconds=1.0,
             )

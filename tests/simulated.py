@@ -155,11 +155,12 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, str]]) -> Path:
 
 def audited(folder: Path, right: Callable[[int], bool], rows: int = 60) -> None:
     """Give verdicts on accepted rows in a review: some say that the label is right, the others name another one."""
-    with Review.open(folder, ReviewOptions(refit_every=0)) as review:
+    with Review.open(folder, ReviewOptions(refit_every=0, blind=False)) as review:
         for place in range(rows):
             shown = review.next_row("Ann", "audit")
             assert shown is not None
+            assert shown.outcome is not None
             found = shown.outcome.label
             label = found if right(place) else next(one for one in review.labels if one != found)
-            held, version = shown.held, shown.version
-            review.submit(Given(id=shown.id, label=label, reviewer="Ann", queue="audit", held=held, version=version))
+            lease, version = shown.lease, shown.version
+            review.submit(Given(id=shown.id, label=label, reviewer="Ann", queue="audit", lease=lease, version=version))

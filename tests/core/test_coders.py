@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.base.errors import LabelError
+from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.core.coders import Coders, coder_columns, majority_labels
 from pcs_annotator.tables.human_files import GivenByCoders, read_coders, read_gold, write_coders
 from pcs_annotator.tables.sources import read_source
@@ -65,11 +65,26 @@ def test_labels_of_people_become_codes_and_the_majority_counts() -> None:
 
 def test_a_label_outside_the_set_names_column_and_row(tmp_path: Path) -> None:
     given = coder_labels(dataset(tmp_path, "id,text,gold_ben\nr1,one,a\nr2,two,oops\n"))
-    with pytest.raises(
-        LabelError, match=r"coded\.csv, id 'r2', column gold_ben: 'oops' is not one of the labels 'a', 'b'"
-    ):
+    with pytest.raises(LabelError, match=r"coded\.csv, id 'r2', coder ben: 'oops' is not one of the labels 'a', 'b'"):
         Coders.of(given, ["a", "b"], ["r1", "r2"], "coded.csv")
     assert Coders.of({}, ["a", "b"], [], "coded.csv") is None
+
+
+def test_columns_of_any_name_hold_the_labels_of_people_if_they_are_named(tmp_path: Path) -> None:
+    coded = "id,text,Anna,Ben,gold_cem,label\n1,one,a,a,b,b\n2,two,b,,a,b\n3,three,a,b,,b\n"
+    found = dataset(tmp_path, coded, Columns(coders=("Anna", "Ben")))
+    assert coder_labels(found) == {"Anna": ["a", "b", "a"], "Ben": ["a", None, "b"]}
+    assert found.gold == ("a", "b", None)
+    path = tmp_path / "later.csv"
+    path.write_text("id,Anna,gold_cem\n2,a,b\n", encoding="utf-8")
+    [given] = read_coders(path, found.columns)
+    assert given.labels == {"anna": "a", "cem": "b"}
+    with pytest.raises(
+        TableError, match=r"coded\.csv has no column 'Cleo' \(--coders\); there are id, text, Anna, Ben"
+    ):
+        dataset(tmp_path, coded, Columns(coders=("Anna", "Cleo")))
+    with pytest.raises(TableError, match="--coders names somebody twice: Anna, gold_anna"):
+        dataset(tmp_path, coded.replace("gold_cem", "gold_anna"), Columns(coders=("Anna", "gold_anna")))
 
 
 def test_what_coders_said_is_written_and_read_back(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """The log of a review: durable, append-only, and readable after a kill."""
 
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.core.review import Draw, Undo, Verdict
+from pcs_annotator.core.review import Draw, Event, Undo, Verdict
 from pcs_annotator.runs.review_state import append_events, read_review
 
 AT = "2026-11-16T08:00:00Z"
@@ -34,6 +36,40 @@ def test_a_line_that_was_cut_off_is_left_out_and_the_next_one_is_kept(log: Path)
     append_events(log, [UNDO])
     with pytest.warns(PcsWarning, match="cut off are not read: 2"):
         assert read_review(log) == [DRAW, UNDO]
+
+
+@pytest.mark.parametrize(
+    ("event", "change", "why"),
+    [
+        (DRAW, {"number": "7"}, "its number is '7'"),
+        (DRAW, {"number": True}, "its number is True"),
+        (DRAW, {"at": 5}, "its at is 5"),
+        (DRAW, {"queue": "longest"}, "no queue is called 'longest'"),
+        (DRAW, {"probability": 0}, "its probability is 0"),
+        (DRAW, {"probability": 1.5}, "its probability is 1.5"),
+        (DRAW, {"probability": "0.5"}, "its probability is '0.5'"),
+        (VERDICT, {"label": ["good"]}, r"its label is \['good'\]"),
+        (VERDICT, {"reviewer": ["anna"]}, r"its reviewer is \['anna'\]"),
+        (VERDICT, {"number": 1}, "its number is that of line 1"),
+        (UNDO, {"verdicts": [2, "3"]}, r"its verdicts are \(2, '3'\)"),
+        (UNDO, {"verdicts": ["3"]}, r"its verdicts are \('3',\)"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named(log: Path, event: Event, change: dict[str, object], why: str) -> None:
+    append_events(log, [DRAW])
+    kind = type(event).__name__.lower()
+    log.write_text(log.read_text() + json.dumps({"kind": kind, **asdict(event), "number": 9, **change}) + "\n")
+    with pytest.raises(
+        TableError, match=rf"review\.jsonl, line 2 is not an event of a review; {why}: correct or remove"
+    ):
+        read_review(log)
+
+
+def test_whole_numbers_are_numbers(log: Path) -> None:
+    append_events(log, [replace(VERDICT, seconds=2, confidence=1), replace(DRAW, probability=1)])
+    first, _ = read_review(log)
+    assert isinstance(first, Verdict)
+    assert first.seconds == 2
 
 
 @pytest.mark.parametrize("line", ['{"kind": "guess"}', '{"kind": "draw"}', "[]", '{"kind": "undo", "verdicts": 3}'])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.review import Queue
 from pcs_annotator.core.task import Task
 from pcs_annotator.tables import label_studio
 from pcs_annotator.tables.label_studio import (
@@ -129,6 +131,9 @@ def test_a_row_without_a_label_has_no_prediction() -> None:
     unlabelled = RowToAnswer(text="Fine.", outcome=outcome(label=None, confidence=None))
     assert prediction(unlabelled.outcome, "v") is None
     assert task_of(unlabelled, "v")["predictions"] == []
+    shown = {queue: bool(task_of(replace(row(), queue=queue), "v")["predictions"]) for queue in get_args(Queue)}
+    assert [queue for queue, predicted in shown.items() if not predicted] == ["random", "audit"]
+    assert "pcs_label" not in task_of(replace(row(), queue="audit"), "v")["data"]
 
 
 def test_columns_with_names_that_are_needed_get_other_names() -> None:
@@ -268,11 +273,15 @@ def test_strange_times_durations_and_people_are_left_open(tmp_path: Path) -> Non
     strange = annotation(updated_at="soon", created_at=7, lead_time=-1, completed_by=None)
     other = annotation(updated_at="0001-01-01T00:00:00+14:00", lead_time=10**400, completed_by={"id": 3})
     naive = annotation(updated_at="2026-03-09 22:16:08", lead_time=True, completed_by="\ud800x")
-    found = read_answers(exported(tmp_path, annotated(task_of(row(), "v"), strange, other, naive)))
+    hidden = annotation(lead_time=None, completed_by="ada\x1b[2J\u202e\n lee")
+    blank = annotation(lead_time=None, completed_by={"email": "\x07", "id": 8})
+    found = read_answers(exported(tmp_path, annotated(task_of(row(), "v"), strange, other, naive, hidden, blank)))
     assert {(one.reviewer, one.at, one.seconds) for one in found} == {
         ("label-studio:unknown", None, None),
         ("label-studio:3", "2026-03-09T22:16:08.728353+00:00", None),
         ("?x", "2026-03-09T22:16:08+00:00", None),
+        ("ada [2J lee", "2026-03-09T22:16:08.728378+00:00", None),
+        ("label-studio:8", "2026-03-09T22:16:08.728378+00:00", None),
     }
 
 

@@ -107,6 +107,7 @@ def test_a_verdict_says_who_when_how_long_and_what_they_saw(folder: Path) -> Non
     assert (found.id, found.label, found.queue) == ("007", "good", "chosen")
     with Review.open(folder) as review:
         shown = review.show("007", "bob")
+    assert shown.outcome is not None
     assert (found.proposed, found.confidence) == (shown.outcome.label, shown.outcome.confidence)
     assert shown.reviewed is not None
     assert shown.reviewed.label == "good"
@@ -196,6 +197,7 @@ def test_rows_drawn_from_a_queue_are_noted_and_their_verdicts_count_for_it(folde
     chosen["data"]["pcs_queue"] = "random"  # says so, but was not drawn
     imported(folder, [answered(task, "good") for task in [*tasks[1:], chosen]])
     assert [one.queue for one in verdicts(folder)] == ["random"] * 5 + ["chosen"]
+    assert all(one.blind for one in verdicts(folder)[:5])
     again = written(folder, RowsToExport(queue="random", rows=2))
     assert values_of(again[0])["pcs_id"] == values_of(tasks[0])["pcs_id"]
     assert values_of(again[1])["pcs_id"] not in {one.id for one in draws}

@@ -1,4 +1,4 @@
-"""Labels that several people gave independently of each other, in columns `gold_<name>`."""
+"""Labels that several people gave independently of each other, in a column each."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Coders:
         for line, (name, column) in enumerate(given.items()):
             for row, label in enumerate(column):
                 if label:
-                    codes[line, row] = label_code(label, labels, f"{table}, id {ids[row]!r}, column {PREFIX}{name}")
+                    codes[line, row] = label_code(label, labels, f"{table}, id {ids[row]!r}, coder {name}")
         return cls(names=tuple(given), codes=codes)
 
     @property
@@ -66,8 +66,13 @@ def coder_columns(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def coder_of(column: str) -> str:
-    """Return the name of the person in the name of a column."""
-    return column.strip()[len(PREFIX) :].strip()
+    """Return whose labels a column holds: its name, without `gold_`.
+
+    >>> coder_of("gold_anna"), coder_of("Ben")
+    ('anna', 'Ben')
+    """
+    name = column.strip()
+    return name[len(PREFIX) :].strip() if name.casefold().startswith(PREFIX) else name
 
 
 def majority_labels(columns: Sequence[Sequence[str | None]]) -> list[str | None]:

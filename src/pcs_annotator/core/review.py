@@ -15,6 +15,8 @@ Queue = Literal["random", "learn", "audit", "doubtful", "conflicts", "chosen"]
 """How a row came to a person; `chosen` is by the person: searched for, gone to, or accepted with others."""
 SEQUENCE: tuple[Queue, ...] = ("random", "learn")
 """Queues that draw from one frame, one row after the other, so that estimates can use both together."""
+BLIND: tuple[Queue, ...] = ("random", "audit")
+"""Queues whose verdicts prove something about the models, so that whoever gives one has not seen what models say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,7 @@ class Verdict:
     proposed: str | None = None  # the label that the models gave
     confidence: float | None = None  # its confidence, if there was one
     note: str = ""  # what the person wrote down
+    blind: bool = False  # whether they judged before they saw what models and others say
     group: str = ""  # verdicts with the same group were given, and are undone, together; empty for a single one
 
 
@@ -80,6 +83,11 @@ class Reviewed:
         """The label that people gave; None if they differ, or all skipped the row."""
         return None if self.deciding is None else self.deciding.label
 
+    @property
+    def looked_at(self) -> bool:
+        """Whether somebody gave a label to this row alone: what is accepted in bulk proves nothing."""
+        return any(one.label is not None and not one.group for one in self.by_reviewer.values())
+
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> Reviewed:
         """Return what the verdicts on one row say, in the order in which they were given."""
@@ -89,6 +97,15 @@ class Reviewed:
         in_conflict = not settling and len({one.label for one in given}) > 1
         candidates = [] if in_conflict else settling or given
         return cls(latest, max(candidates, key=lambda one: one.number, default=None), in_conflict)
+
+
+def reviewer_name(given: str) -> str:
+    r"""Return a person's name without what nobody can see: control characters, changes of direction, extra spaces.
+
+    >>> reviewer_name(" Ana\x1b  Lee\u202e ")
+    'Ana Lee'
+    """
+    return " ".join("".join(one if one.isprintable() else " " for one in given).split())
 
 
 def fixed_order(ids: Iterable[str]) -> list[str]:

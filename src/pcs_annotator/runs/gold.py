@@ -67,9 +67,10 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
         labels[place] = one.label
     verdicts = read_verdicts(folder, dataset, until)
     for place, label in verdicts.gold.items():
-        if place in verdicts.at_random:
-            random_sample[place], assumed[place] = True, False
         labels[place] = label
+    for place in verdicts.at_random:  # a review draws rows that have a label in a file too, and shows only the others
+        if labels[place] is not None:
+            random_sample[place], assumed[place] = True, False
     return Gold(tuple(labels), random_sample, assumed, verdicts)
 
 
@@ -228,7 +229,7 @@ def _take_coders(people: FromPeople, folder: RunFolder, dataset: Dataset, labels
 
 
 def coders_of(folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> Coders | None:
-    """Return what several people said: in columns `gold_<name>` of the data, and in files that came later."""
+    """Return what several people said: in columns of the data, and in files that came later."""
     return _coders(dataset, _later_coders(folder), labels, dataset.name)
 
 

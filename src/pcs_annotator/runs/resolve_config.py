@@ -63,7 +63,7 @@ def _settings_of_run(folder: RunFolder) -> Config:
         config = config_from_dict(read_json(folder.settings, remedy)["config"])
     learned = read_json(folder.model, remedy).get("learn", {}) if folder.model.exists() else {}
     learn = replace(config.learn, **known_learn_settings(learned))
-    return replace(config, data=replace(config.data, gold_column=""), learn=learn)
+    return replace(config, data=replace(config.data, gold_column="", coders=()), learn=learn)
 
 
 def settings_of(given: Mapping[str, Any], learn: LearnSettings | None = None) -> Config:
@@ -98,7 +98,9 @@ def with_saving(config: Config, saving: Saving) -> Config:
 def columns_of(config: Config) -> Columns:
     """Return the columns that settings name."""
     data = config.data
-    return Columns(text=data.text_column or None, id=data.id_column or None, gold=data.gold_column or None)
+    return Columns(
+        text=data.text_column or None, id=data.id_column or None, gold=data.gold_column or None, coders=data.coders
+    )
 
 
 def reading_of(config: Config) -> Reading:

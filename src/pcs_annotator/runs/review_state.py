@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import orjson
@@ -25,6 +26,7 @@ from pcs_annotator.core.review import (
     SEQUENCE,
     Draw,
     Event,
+    Queue,
     Reviewed,
     Undo,
     Verdict,
@@ -36,7 +38,21 @@ from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.tables.tables import Dataset
 
+
+def _types(hint: Any) -> frozenset[type]:
+    """Return the types of values for a type hint; JSON may have whole numbers for others."""
+    if get_origin(hint) is UnionType:
+        return frozenset().union(*map(_types, get_args(hint)))
+    if get_origin(hint) is Literal:
+        return frozenset({str})
+    return frozenset({float, int} if hint is float else {get_origin(hint) or hint})
+
+
 KINDS: Mapping[str, type[Event]] = {"draw": Draw, "verdict": Verdict, "undo": Undo}
+TYPES: Mapping[type[Event], Mapping[str, frozenset[type]]] = {
+    kind: {name: _types(hint) for name, hint in get_type_hints(kind).items()} for kind in KINDS.values()
+}
+"""Kind of event → field → types that its values have."""
 _NAMES = {kind: name.encode() for name, kind in KINDS.items()}
 OTHER_ROWS = "draws and verdicts on rows that the run does not have"
 OTHER_LABELS = "verdicts with other labels than those of the run"
@@ -68,6 +84,7 @@ class ReviewState:
         self.decided: Codes = np.full(len(items), UNLABELLED, dtype=np.int8)  # position of the label that people gave
         self.conflict: Mask = np.zeros(len(items), dtype=np.bool_)  # where people differ
         self.coders: Array = np.zeros(len(items), dtype=np.int16)  # how many people gave a label
+        self.looked_at: Mask = np.zeros(len(items), dtype=np.bool_)  # where somebody gave one to this row alone
 
     @classmethod
     def read(
@@ -147,6 +164,7 @@ class ReviewState:
             self.conflict[place] = reviewed is not None and reviewed.in_conflict
             given = reviewed.by_reviewer if reviewed else {}
             self.coders[place] = sum(one.label is not None for one in given.values())
+            self.looked_at[place] = reviewed is not None and reviewed.looked_at
             for mask in self.judged_by.values():
                 mask[place] = False
             for reviewer in given:
@@ -206,7 +224,7 @@ class ReviewVerdicts:
     """What people said about the rows of a run in a review, and what it may be used for."""
 
     by_row: Mapping[int, Reviewed] = field(default_factory=dict)  # row → what people say about it
-    # rows that the fixed random order has reached, so that they can support a promise
+    # rows that the fixed random order has reached, and that were not accepted in bulk: they can support a promise
     at_random: frozenset[int] = frozenset()
     audited: frozenset[int] = frozenset()  # rows drawn for an audit alone, which are not learned from
     # row → its draw in the sequence of the queues that learn and draw at random, in the order of draws
@@ -284,9 +302,11 @@ def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None 
     frame = [item.id for item, label in zip(dataset.items, gold, strict=True) if label is None]
     sequence = state.sequence(frame)
     reached = max((draw.reached for draw in sequence), default=0)
+    by_row = {row: Reviewed.of(verdicts) for row, verdicts in state.verdicts.items() if verdicts}
+    at_random = {state.places[name] for name in fixed_order(frame)[:reached]}
     return ReviewVerdicts(
-        by_row={row: Reviewed.of(verdicts) for row, verdicts in state.verdicts.items() if verdicts},
-        at_random=frozenset(state.places[name] for name in fixed_order(frame)[:reached]),
+        by_row=by_row,
+        at_random=frozenset(at_random - {row for row, one in by_row.items() if one.label and not one.looked_at}),
         audited=frozenset(state.audited()),
         sequence={state.places[draw.id]: draw for draw in sequence},
         last=state.last,
@@ -338,15 +358,19 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _events(path: Path, lines: Sequence[bytes]) -> Iterator[Event]:
-    cut = []
+    cut, numbers = [], dict[int, int]()
     for row, line in enumerate(lines, 1):
         try:
-            yield _event(orjson.loads(line))
+            event = _event(orjson.loads(line))
+            if numbers.setdefault(event.number, row) != row:
+                raise ValueError(f"; its number is that of line {numbers[event.number]}")
+            yield event
         except orjson.JSONDecodeError:
             cut.append(row)
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            why = error if isinstance(error, ValueError) else ""
             remedy = "correct or remove that line; the others stay as they are"
-            raise TableError(f"{path.name}, line {row} is not an event of a review: {remedy}") from None
+            raise TableError(f"{path.name}, line {row} is not an event of a review{why}: {remedy}") from None
     if cut:
         message = f"{path.name}: lines that were cut off are not read: {', '.join(map(str, cut))}"
         warnings.warn(message, PcsWarning, stacklevel=4)
@@ -356,4 +380,13 @@ def _event(values: dict[str, Any]) -> Event:
     kind = KINDS[values.pop("kind")]
     if kind is Undo:
         values["verdicts"] = tuple(values["verdicts"])
-    return kind(**values)
+    event = kind(**values)
+    for name, types in TYPES[kind].items():
+        value = getattr(event, name)
+        if type(value) not in types or (name == "probability" and value is not None and not 0 < value <= 1):
+            raise ValueError(f"; its {name} is {value!r}")
+    if isinstance(event, Undo) and {*map(type, event.verdicts)} - {int}:
+        raise ValueError(f"; its verdicts are {event.verdicts!r}")
+    if not isinstance(event, Undo) and event.queue not in get_args(Queue):
+        raise ValueError(f"; no queue is called {event.queue!r}")
+    return event

@@ -56,7 +56,8 @@ class DataSettings(SettingsSection):
         id_column: The column of ids, or `row` to number the rows, unless a column has that name; default: `id`, or row
             numbers.
         gold_column: The column of gold labels, may be partly empty; default: `gold`, what most people say in columns
-            `gold_<name>`, `label` or `labels`.
+            of `coders`, `label` or `labels`.
+        coders: Columns with the labels of one person each; default: those called `gold_<name>`.
         encoding: The encoding of a text file, such as windows-1252; default: UTF-8 if it fits, else a guess.
         sheet: The sheet of a workbook, by name or number; default: the first with a header and rows.
     """
@@ -64,6 +65,7 @@ class DataSettings(SettingsSection):
     text_column: str = setting("", "--text-column NAME")
     id_column: str = setting("", "--id-column NAME")
     gold_column: str = setting("", "--gold-column NAME")
+    coders: tuple[str, ...] = setting((), "--coders A,B")
     encoding: str = setting("", "--encoding NAME")
     sheet: str = setting("", "--sheet NAME")
 
@@ -265,6 +267,7 @@ class RunSettings(SpendingSettings, total=False):
     rewriter: object | None
     id_column: str | None
     gold_column: str | None
+    coders: Sequence[str]
     encoding: str | None
     sheet: str | None
     answers: str | None

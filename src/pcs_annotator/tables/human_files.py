@@ -66,13 +66,13 @@ def read_gold(path: Path, used: Columns | None = None, reading: Reading = AS_FOU
     """Return the labels that a person filled in, without empty rows.
 
     The file has the columns `id` and `gold`, or the columns of the data (`used`). If the rows of the data are numbered,
-    a file with their texts needs no ids. If the file has columns `gold_<name>` but no column `gold`, the label is what
-    most of these people say.
+    a file with their texts needs no ids. If the file has columns of several people but no column `gold`, the label is
+    what most of them say.
     """
     columns = _columns(path, (), reading)
     _add_columns_of_data(columns, used or Columns())
     _require(path, ("id",), columns)
-    coders = [columns[name] for name in coder_columns(columns)]
+    coders = [columns[name] for name in _coders_in(columns, used)]
     if "gold" not in columns and coders:
         columns["gold"] = [label or "" for label in majority_labels(coders)]
     _require(path, ("gold",), columns)
@@ -103,6 +103,12 @@ def _add_columns_of_data(columns: dict[str, list[str]], used: Columns) -> None:
         columns.setdefault("id", [str(row) for row in range(1, len(columns["text"]) + 1)])
 
 
+def _coders_in(columns: Mapping[str, object], used: Columns | None) -> list[str]:
+    """Return the columns that hold labels of one person each."""
+    of_data = [name.strip().casefold() for name in (used.coders if used else ())]
+    return list(dict.fromkeys([*coder_columns(columns), *(name for name in of_data if name in columns)]))
+
+
 def write_coders(path: Path, given: Sequence[GivenByCoders]) -> None:
     """Write what several people said, so that `read_coders` reads it back."""
     names = list(dict.fromkeys(name for one in given for name in one.labels))
@@ -111,10 +117,10 @@ def write_coders(path: Path, given: Sequence[GivenByCoders]) -> None:
 
 
 def read_coders(path: Path, used: Columns | None = None, reading: Reading = AS_FOUND) -> list[GivenByCoders]:
-    """Return what several people said in the columns `gold_<name>` of a file; nothing without such columns."""
+    """Return what several people said in a file: in columns `gold_<name>`, and in those of the data."""
     columns = _columns(path, (), reading)
     _add_columns_of_data(columns, used or Columns())
-    names = coder_columns(columns)
+    names = _coders_in(columns, used)
     _require(path, ("id",) if names else (), columns)
     found = [
         GivenByCoders(

@@ -20,7 +20,7 @@ from xml.sax.saxutils import quoteattr
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.result_names import CONFIDENCE, DECISION, LABEL, input_names
-from pcs_annotator.core.review import Queue
+from pcs_annotator.core.review import BLIND, Queue, reviewer_name
 from pcs_annotator.core.task import Task
 from pcs_annotator.tables.files import atomic_path
 
@@ -52,7 +52,7 @@ class RowToAnswer:
     def values(self) -> dict[str, object]:
         """Return what travels with the row: our values, then the user's columns, renamed if the name is taken."""
         found: dict[str, object] = {ID: self.outcome.id, DECISION: self.outcome.decision, QUEUE: self.queue}
-        if self.outcome.label is not None:
+        if self.outcome.label is not None and self.queue not in BLIND:
             found |= {LABEL: self.outcome.label, CONFIDENCE: self.outcome.confidence}
         names = input_names(self.columns, set(TAKEN))
         found |= {names[name]: _plain(value) for name, value in self.columns.items()}
@@ -105,8 +105,8 @@ def write_tasks(path: Path, rows: Iterable[RowToAnswer], version: str) -> None:
 
 
 def task_of(row: RowToAnswer, version: str) -> dict[str, Any]:
-    """Return a row as a task."""
-    predicted = prediction(row.outcome, version)
+    """Return a row as a task; one that people judge blind has no prediction."""
+    predicted = None if row.queue in BLIND else prediction(row.outcome, version)
     return {"data": {TEXT: row.text, **row.values()}, "predictions": [predicted] if predicted else []}
 
 
@@ -244,7 +244,7 @@ def _answer(
 def _reviewer(annotator: object) -> str:
     """Return who annotated: the email if the export has it, else the number that the person has in Label Studio."""
     known = annotator if isinstance(annotator, dict) else {"email" if isinstance(annotator, str) else "id": annotator}
-    return _text(known.get("email")) or f"label-studio:{known.get('id') or 'unknown'}"
+    return reviewer_name(_text(known.get("email")) or "") or f"label-studio:{known.get('id') or 'unknown'}"
 
 
 def _read_list(path: Path) -> list[Any]:

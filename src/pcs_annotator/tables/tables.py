@@ -29,7 +29,7 @@ class Columns:
     id: str | None = None  # the column of ids, or `row` to number the rows
     gold: str | None = None  # the column of gold labels; None also if they are the majority of the coders
     numbered: bool = False  # whether the user wants rows to be numbered, even if there is a column of ids
-    coders: tuple[str, ...] = ()  # the columns `gold_<name>`, with the labels of one person each
+    coders: tuple[str, ...] = ()  # columns with the labels of one person each; empty for those named `gold_<name>`
 
     @property
     def id_setting(self) -> str:
@@ -78,7 +78,7 @@ def _labels(name: str, table: pa.Table) -> list[str | None]:
 
 
 def coder_labels(dataset: Dataset) -> dict[str, list[str | None]]:
-    """Return person → the label of every row, from the columns `gold_<name>`."""
+    """Return person → the label of every row."""
     return {coder_of(name): _labels(name, dataset.table) for name in dataset.columns.coders}
 
 
@@ -96,9 +96,12 @@ def refuse_header_row(table: pa.Table, source: str) -> None:
 def find_columns(table: Mapping[str, object], source: str, columns: Columns) -> Columns:
     """Return which columns of a table hold texts, IDs and gold labels: those named, else those with usual names.
 
-    If there are columns `gold_<name>` but no column `gold`, the gold label is what most of these people say.
+    If there are columns of several people but no column `gold`, the gold label is what most of them say.
     """
-    coders = coder_columns(table)
+    coders = tuple(_column(table, name, (), source, "--coders") or name for name in columns.coders)
+    if len({coder_of(name).casefold() for name in coders}) < len(coders):
+        raise TableError(f"--coders names somebody twice: {', '.join(coders)}")
+    coders = coders or coder_columns(table)
     numbered = columns.numbered or (columns.id == ROW_NUMBERS and ROW_NUMBERS not in table)
     return Columns(
         text=_find_text_column(table, columns.text, source),

@@ -136,8 +136,8 @@ def may_replace(path: Path, epsilon: float) -> Replacing:
     coders = recorded.coders
     if coders is None:
         raise GoldError(
-            f"{path} has labels of fewer than two coders: add columns gold_<name> to the data, or to the file of "
-            "pcs fit --gold"
+            f"{path} has labels of fewer than two coders: name their columns with pcs run --coders, or add columns "
+            "gold_<name> to the file of pcs fit --gold"
         )
     known = expected_labels(votes, gold_codes(votes, recorded.gold.labels), recorded.settings, recorded.texts)
     if known is None:

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED, text_hash
-from pcs_annotator.core.review import SEQUENCE, Queue, Verdict
+from pcs_annotator.core.review import BLIND, SEQUENCE, Queue, Verdict
 from pcs_annotator.core.task import label_code
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.review.queues import Queues, lock_review
@@ -151,7 +151,8 @@ def _new_verdicts(answers: Sequence[StudioAnswer], state: ReviewState) -> Iterat
         if before is not None and not _is_news(one, before, state):
             continue
         number += 1
-        given = {name: getattr(one, name) for name in ("id", "label", "reviewer", "seconds", "proposed", "confidence")}
+        names = ("id", "label", "reviewer", "seconds", "proposed", "confidence")
+        given: dict[str, Any] = {name: getattr(one, name) for name in names} | {"blind": one.queue in BLIND}
         queue: Queue = one.queue if _was_drawn(one, draws) else "chosen"
         verdict = Verdict(number=number, text_hash=text_hash(one.text), at=one.at or now(), queue=queue, **given)
         latest[one.id, one.reviewer] = verdict

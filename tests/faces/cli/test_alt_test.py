@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
@@ -52,4 +53,23 @@ def test_a_model_is_tested_against_each_coder(made: Path, capsys: pytest.Capture
 def test_a_run_without_coders_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     simulated_run(tmp_path, rows=40, gold_rows=20)
     assert main(["evaluate", str(tmp_path / "run"), "--alt-test"]) == 2
-    assert "labels of fewer than two coders: add columns gold_<name>" in capsys.readouterr().err
+    assert "labels of fewer than two coders: name their columns" in capsys.readouterr().err
+
+
+def test_coders_are_columns_of_any_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"text": f"Case {row} looks {truth_of(row)}.", "Ann": truth_of(row)} for row in range(80)]
+    rows = [{**one, "Bob": one["Ann"] if place % 5 else "good"} for place, one in enumerate(rows)]
+    new = str(write_csv(tmp_path / "new.csv", [{"text": one["text"]} for one in rows]))
+    data, out = str(write_csv(tmp_path / "data.csv", rows)), str(tmp_path / "run")
+    with simulated_models():
+        asked = ["run", data, "--labels", "good,bad", "--model", MODELS[0], "--relations", "original", "-o", out]
+        assert main([*asked, "--coders", "Ann,Cem"]) == 2
+        assert "data.csv has no column 'Cem' (--coders); there are text, Ann, Bob" in capsys.readouterr().err
+        assert main([*asked, "--coders", "Ann,Bob"]) == 0
+        assert main(["label", new, "--run", out, "-o", str(tmp_path / "labels.csv")]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", out, "--alt-test", "--json"]) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["coders"]] == ["Ann", "Bob"]
+    assert main(["fit", out]) == 0
+    with Review.open(Path(out)) as review:
+        assert review.columns == []  # nobody's label is shown

@@ -77,6 +77,4 @@ def test_no_gold_gold_of_one_label_and_gold_chosen_by_hand(
 
 
 def test_one_coder_cannot_be_replaced(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "labels of fewer than two coders: add columns gold_<name>" in refused(
-        capsys, "evaluate", str(made), "--alt-test"
-    )
+    assert "labels of fewer than two coders: name their columns" in refused(capsys, "evaluate", str(made), "--alt-test")

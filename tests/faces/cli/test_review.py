@@ -29,7 +29,7 @@ from tests.simulated import copy_run, simulated_run
 pytestmark = pytest.mark.system
 
 Captured = pytest.CaptureFixture[str]
-FIELDS = ("id", "held", "version", "shown_by", "queue")
+FIELDS = ("id", "lease", "version", "shown_by", "queue")
 
 
 @pytest.fixture

@@ -24,6 +24,13 @@ from tests.simulated import MODELS, simulated_models, truth_of
 GOLD_ROWS = 40
 ATTACK = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>"
 LABELS = ("good", "bad", "<b>neither</b>")
+MANY = (
+    "good",
+    "bad",
+    "مقالة إخبارية صحيحة",
+    "肯定的な意見",
+    *(f"A rather long name, number {one}, of a label" for one in range(8)),
+)
 RTL = "הסיפור looks good, אמר המבקר."
 OPTIONS = ReviewOptions(refit_every=0, seed=1)
 SPECIAL = {
@@ -35,7 +42,7 @@ SPECIAL = {
 """ID → text; the attack is also an ID and a value of the user's column."""
 
 
-def make_run(folder: Path, rows: int) -> Path:
+def make_run(folder: Path, rows: int, labels: tuple[str, ...] = LABELS) -> Path:
     """Return a run folder with simulated votes on this many plain texts, and on special ones."""
     data = folder / "data.csv"
     with data.open("w", newline="", encoding="utf-8") as file:
@@ -43,14 +50,14 @@ def make_run(folder: Path, rows: int) -> Path:
         writer.writerow(["id", "text", "gold", "source"])
         for row in range(rows):
             truth = truth_of(row)
-            gold = "" if row >= GOLD_ROWS else truth if row % 8 else LABELS[2]
+            gold = "" if row >= GOLD_ROWS else truth if row % 8 else labels[2]
             writer.writerow([f"t{row}", f"Case {row} looks {truth}.", gold, f"paper {row % 3}"])
         for name, text in SPECIAL.items():
             writer.writerow([name, text, "", ATTACK])
         writer.writerow([ATTACK, "Case looks good.", "", ""])
     config = Config(
         task=TaskSettings(
-            labels=LABELS, instruction="How does it look? **Judge** the case.", meanings={"good": ATTACK}
+            labels=labels, instruction="How does it look? **Judge** the case.", meanings={"good": ATTACK}
         ),
         ask=AskSettings(models=MODELS),
         relations=RelationSettings(use=("original", "frame", "order")),

@@ -19,7 +19,7 @@ from pcs_annotator.faces.review.keys import FOR_LABELS, TAKEN, keys_of
 from pcs_annotator.faces.review.layout import guidelines_view
 from pcs_annotator.faces.review.queues import QUEUES
 from tests.faces.review.made import ATTACK, OPTIONS, page_of, verdicts
-from tests.simulated import simulated_run
+from tests.simulated import copy_run, simulated_run
 
 
 class Answer(NamedTuple):
@@ -67,7 +67,7 @@ class Tags(HTMLParser):
 
 def fields_of(page: str) -> dict[str, str]:
     """Return what the form of a row sends along."""
-    names = ("id", "held", "version", "shown_by", "queue")
+    names = ("id", "lease", "version", "shown_by", "queue")
     return {name: unescape(re.findall(rf'name="{name}" value="([^"]*)"', page)[0]) for name in names}
 
 
@@ -102,6 +102,43 @@ def test_the_script_gets_the_next_row_in_the_answer_to_a_verdict(run: Path) -> N
     assert verdicts(run)[0].seconds == 1.5
 
 
+@pytest.mark.parametrize("queue", ["random", "audit"])
+def test_a_row_of_a_sample_shows_nobodys_answer_before_the_verdict(
+    promising_run: Path, tmp_path: Path, queue: str
+) -> None:
+    run = copy_run(promising_run, tmp_path / "run")
+    with page_of(run) as url:
+        client = Client(url)
+        page = client.ask(f"/?queue={queue}").text
+        main = page[page.index("<main") : page.index("</main>")]
+        assert "comes after your verdict" in main
+        assert not re.search(r"[Pp]roposed|simulated:|confidence|class=.(bar|number|mark\b)|<svg|id=.answers", main)
+        row = fields_of(page)
+        body = urlencode({**row, "label": "good"})
+        saved = json.loads(client.ask("/verdict", body, Accept="application/json").text)["message"]
+        assert re.fullmatch(rf"Saved: good · row {row['id']} · models: (good|bad) \(\d\.\d\d\)", saved)
+        skipped = fields_of(client.ask(f"/?queue={queue}").text)
+        answer = client.ask("/verdict", urlencode({**skipped, "skip": "1"}), Accept="application/json").text
+        assert json.loads(answer)["message"] == f"Skipped · row {skipped['id']}"
+        here = fields_of(client.ask(f"/?queue={queue}").text)["id"]
+        for name, known in ((skipped["id"], False), (row["id"], True)):  # back to the rows before
+            page = client.ask(f"/step?{urlencode({'id': here, 'by': '-1'})}").text
+            here = fields_of(page)["id"]
+            assert (here, "simulated:" in page) == (name, known)
+    assert [(one.blind, one.queue) for one in verdicts(run)] == [(True, queue)] * 2
+
+
+def test_labels_keep_the_order_of_the_task_and_the_proposal_is_marked(run: Path) -> None:
+    with page_of(run) as url:
+        client = Client(url)
+        pages = [client.ask(f"/row?id=t{row}").text for row in range(40, 70)]
+    orders = {tuple(re.findall(r'name="label" value="([^"]*)"', page)) for page in pages}
+    assert orders == {("good", "bad", "&lt;b&gt;neither&lt;/b&gt;")}
+    proposed = [re.findall(r'value="(\w+)"[^>]* data-proposed', page) for page in pages]
+    assert {one[0] for one in proposed} == {"good", "bad"}
+    assert all(len(one) == 1 for one in proposed)
+
+
 def test_a_name_is_asked_for_once(run: Path) -> None:
     with page_of(run) as url:
         nobody = Client(url, "")
@@ -112,6 +149,9 @@ def test_a_name_is_asked_for_once(run: Path) -> None:
         assert "SameSite=strict" in named.headers["set-cookie"]
         for name in ("", " ", "x" * 61, "a\0b"):
             assert nobody.post("/reviewer", name=name).status == 400
+        for cookie, name in (("Ana%1B%5B2J%E2%80%AE%0ALee", "Ana [2J Lee"), ("%07", "")):
+            page = Client(url, cookie).ask("/")
+            assert name in page.text if name else page.headers["location"] == "/reviewer"
     with page_of(run, reviewer="Ben") as url:
         assert "Ben" in Client(url, "").ask("/").text
 
@@ -122,6 +162,8 @@ def test_a_name_is_asked_for_once(run: Path) -> None:
         ({"id": "nowhere"}, 404, "nowhere"),
         ({"label": "ugly"}, 400, "&#x27;ugly&#x27; is not one of the labels"),
         ({"version": "seven"}, 400, "version=&#x27;seven&#x27; is not a number"),
+        ({"lease": "0123456789abcdef"}, 409, "was not in your hands when it was shown"),
+        ({"lease": ""}, 409, "was not in your hands when it was shown"),
         ({"version": "9"}, 409, "was judged since it was shown to you"),
         ({"queue": "longest"}, 400, "queue=&#x27;longest&#x27; is not one of learn, random"),
         ({"shown_by": "nobody"}, 400, "shown_by=&#x27;nobody&#x27; is not one of learn, random"),
@@ -148,7 +190,8 @@ def test_what_is_no_form_or_too_large_or_from_another_site_is_refused(run: Path)
         assert client.ask("/rows?least=much").status == 400
         assert client.ask("/rows?decision=perhaps").status == 400
         assert client.ask("/assets/../app.py").status == 404
-        assert client.post("/accept", expected="3", fits="0").status == 409
+        assert client.post("/accept", text="case", expected="3", fits="0").status == 409
+        assert client.post("/accept", expected="3", fits="0").status == 400  # a list without a filter
         assert client.post("/accept", expected="many", fits="0").status == 400
     assert verdicts(run) == []
 
@@ -226,7 +269,7 @@ def test_markdown_has_lists_tables_and_links_to_new_tabs() -> None:
 def test_labels_have_digits_then_letters_that_the_page_does_not_use_itself() -> None:
     keys = keys_of([f"label {number}" for number in range(40)])
     assert list(keys.values())[:10] == [*"123456789a"]
-    assert list(keys.values())[30:] == ["z"] + [""] * 9
+    assert list(keys.values())[30:] == [""] * 10
     assert not set(FOR_LABELS) & set(TAKEN)
 
 
@@ -243,13 +286,14 @@ def test_a_run_without_gold_has_scores_and_no_confidence(tmp_path: Path) -> None
     simulated_run(tmp_path, rows=12, gold_rows=0)
     with page_of(tmp_path / "run") as url:
         client = Client(url)
-        page = client.ask("/?queue=random").text
+        page = client.ask("/?queue=doubtful").text
         assert re.search(r"score \d\.\d\d, not calibrated", page)
         assert "no promise yet" in page
         assert "12 rows" in client.ask("/rows?sort=doubtful").text
         end = client.ask("/?queue=audit").text
         assert "Nothing is left for you in “Audit”" in end
-        assert "Choose another queue" in end
+        assert "No label is accepted, so there is nothing to check" in end
+        assert "Random</a>:" in end
         assert "Conflicts</a>:" not in end
         assert "No row has verdicts of two people yet" in client.ask("/people").text
 
@@ -259,4 +303,5 @@ def test_a_run_with_gold_for_every_row_leads_to_the_list(tmp_path: Path) -> None
     with page_of(tmp_path / "run") as url:
         page = Client(url).ask("/?queue=learn").text
     assert "Every row has a gold label or a verdict" in page
-    assert "Choose another queue" not in page
+    assert "Random</a>:" not in page
+    assert "Rows</a>: every row" in page

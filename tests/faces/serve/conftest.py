@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.faces.serve.processes import stub_run
-from tests.faces.serve.running import running
+from tests.faces.serve.running import running_in_thread
 from tests.simulated import copy_run, simulated_models
 from tests.stub import StubProcess, stub_process
 
@@ -48,21 +46,5 @@ def stub_folder(made_with_stub: Path, stub: StubProcess, tmp_path: Path) -> Path
 
 @pytest.fixture
 def url(run: Path) -> Iterator[str]:
-    """A service in a thread, for clients that are synchronous."""
-    ready, found = threading.Event(), []
-    stop: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
-
-    async def served() -> None:
-        async with running(run) as one:
-            end = asyncio.Event()
-            stop.append((asyncio.get_running_loop(), end))
-            found.append(str(one.client._base_url))
-            ready.set()
-            await end.wait()
-
-    thread = threading.Thread(target=lambda: asyncio.run(served()))
-    thread.start()
-    assert ready.wait(30)
-    yield found[0]
-    stop[0][0].call_soon_threadsafe(stop[0][1].set)
-    thread.join(30)
+    with running_in_thread(run) as address:
+        yield address

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +52,7 @@ async def running(
     lines: list[str] = []
     service = Service(folder, LoadOptions(saving=saving or Saving(), ledger=ledger, environment={}), lines.append)
     async with service:
-        app = App(service, Limits(max_queue=max_queue, seconds=seconds))
+        app = App(service, Limits(max_queue=max_queue, seconds=seconds), token=bool(token))
         try:
             async with (
                 serving(app.asgi, token=token, say=lines.append, on_stop=app.stopping, open_paths=OPEN_PATHS) as door,
@@ -59,3 +61,25 @@ async def running(
                 yield Running(service, app, client, lines)
         finally:
             await app.stop()
+
+
+@contextmanager
+def running_in_thread(folder: Path, token: str = "") -> Iterator[str]:
+    """Serve a run from another thread, for clients that are synchronous; yields its address."""
+    ready, found = threading.Event(), list[str]()
+    stop: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def served() -> None:
+        async with running(folder, token=token) as one:
+            end = asyncio.Event()
+            stop.append((asyncio.get_running_loop(), end))
+            found.append(str(one.client._base_url).rstrip("/"))
+            ready.set()
+            await end.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(served()))
+    thread.start()
+    assert ready.wait(30)
+    yield found[0]
+    stop[0][0].call_soon_threadsafe(stop[0][1].set)
+    thread.join(30)

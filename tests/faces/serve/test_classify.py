@@ -462,10 +462,12 @@ def test_the_example_in_the_docs_runs(url: str, capsys: pytest.CaptureFixture[st
 def test_pages_for_people_and_programs(run: Path) -> None:
     async def served() -> None:
         async with running(run) as one:
+            async with one.client.get("/", allow_redirects=False) as answer:
+                assert (answer.status, answer.headers["location"]) == (303, "/docs")
             _, page = await one.ask("GET", "/docs")
-            assert "/v1/classify" in page
-            assert "<style" not in page
-            assert (await one.ask("GET", "/docs.css"))[0] == 200
+            assert not re.search(r"<style|<script>|\son\w+=|style=", page)
+            for file in re.findall(r'(?:href|src)="(/assets/[^"]*)"', page):
+                assert (await one.ask("GET", file))[0] == 200
             _, about = await one.ask("GET", "/openapi.json")
             assert set(about["paths"]) >= {"/v1/classify", "/v1/models", "/predict"}
             assert (await one.ask("GET", "/v1/models"))[1]["data"][0]["id"] == "run"

@@ -55,7 +55,7 @@ def test_rows_that_only_one_coder_labelled_are_passed_over() -> None:
 
 
 def test_too_few_coders_or_rows_are_refused() -> None:
-    with pytest.raises(UndefinedMetric, match="needs 2 human coders or more, and there is 1: add a column gold_<name>"):
+    with pytest.raises(UndefinedMetric, match="needs 2 human coders or more, and there is 1: name the column of each"):
         alternative_annotator(np.zeros(50, dtype=np.int8), np.zeros((1, 50), dtype=np.int8))
     with pytest.raises(
         UndefinedMetric, match="needs 30 rows that coder 1 and another one have labelled, and there are"

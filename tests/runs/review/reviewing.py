@@ -16,7 +16,7 @@ def verdict(shown: Shown, label: str | None, reviewer: str = "ann") -> Given:
         label=label,
         reviewer=reviewer,
         queue=shown.queue,
-        held=shown.held,
+        lease=shown.lease,
         version=shown.version,
         seconds=2.0,
     )

@@ -27,8 +27,8 @@ from pcs_annotator.runs.review.values import Given, ReviewOptions
 
 review = Review.open(Path(sys.argv[1]), ReviewOptions(refit_every=0))
 while (shown := review.next_row("ann", "learn")) is not None:
-    held, version = shown.held, shown.version
-    given = Given(id=shown.id, label="good", reviewer="ann", queue="learn", held=held, version=version)
+    lease, version = shown.lease, shown.version
+    given = Given(id=shown.id, label="good", reviewer="ann", queue="learn", lease=lease, version=version)
     print(shown.id, review.submit(given).number, flush=True)
 """
 

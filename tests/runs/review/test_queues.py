@@ -14,6 +14,7 @@ from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, TableError
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Draw, Queue, Verdict, audit_order, fixed_order, frame_hash
 from pcs_annotator.runs import review_state
+from pcs_annotator.runs.gold import FromPeople, gold_of, take_gold
 from pcs_annotator.runs.review.rows import DECISIONS
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions, Shown
@@ -120,9 +121,69 @@ def test_a_row_that_was_judged_otherwise_is_drawn_but_not_shown_again(review: Re
 
 
 def test_drawing_ends_when_all_rows_have_verdicts(review: Review) -> None:
-    review.accept_all(Query(), "ann", review.find(Query(), "ann").acceptable)
+    for row in range(20, 60):
+        review.submit(verdict(review.show(f"t{row}", "ann"), "good"))
     assert review.next_row("ann", "random") is None
     assert draws_in(review) == []  # drawing all of them would only cost time
+
+
+def test_rows_accepted_in_bulk_are_still_drawn_to_be_looked_at(review: Review) -> None:
+    review.accept_all(Query(text="case"), "ann", 40)
+    assert review.next_row("ann", "doubtful") is None
+    assert review.progress("ann").queues["random"] == (0, 40)
+    run = review._rows.run
+    shown = take(review, "random")
+    assert shown.outcome is None  # what they accepted is not shown either
+    place = review._rows.places[shown.id]
+    assert not gold_of(run.folder, run.dataset).random_sample[place]
+    review.submit(verdict(shown, "good"))
+    assert gold_of(run.folder, run.dataset).random_sample[place]
+    assert review.progress("ann").queues["random"] == (1, 39)
+
+
+def test_rows_that_a_person_labelled_in_a_file_are_drawn_but_not_shown(review: Review, run: Path) -> None:
+    first, second = fixed_order(frame_of(review))[:2]
+    file = run / "mine.csv"
+    file.write_text(f"id,gold\n{first},good\n")
+    recorded = review._rows.run
+    take_gold(FromPeople(gold=file), recorded.folder, recorded.dataset, review.labels)
+    review.close()
+    with Review.open(run, ReviewOptions(refit_every=0, seed=1)) as again:
+        assert again.progress("ann").queues["random"].left == 39
+        assert take(again, "random").id == second
+        assert [draw.id for draw in draws_in(again)] == [first, second]
+        sample = gold_of(recorded.folder, recorded.dataset).random_sample
+        assert [sample[again._rows.places[name]] for name in (first, second)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("queue", "said"),
+    [
+        ("random", "Every row has a gold label or a verdict already."),
+        ("audit", "No label is accepted, so there is nothing to check"),
+        ("conflicts", "No two people differ about a row"),
+    ],
+)
+def test_an_empty_queue_says_why(review: Review, queue: Queue, said: str) -> None:
+    for row in range(20, 60):
+        review.submit(verdict(review.show(f"t{row}", "ann"), "good"))
+    assert review.next_row("ann", queue) is None
+    assert review.why_empty("ann", queue).startswith(said)
+
+
+def test_an_empty_queue_says_who_has_the_rows(doubly: Review) -> None:
+    for row in range(20, 59):
+        doubly.submit(verdict(doubly.show(f"t{row}", "ann"), "good"))
+    doubly.show("t59", "bob")
+    doubly.show("t59", "carl")
+    assert doubly.next_row("ann", "random") is None
+    assert doubly.why_empty("ann", "random") == "1 open row on other people's screens: come again in 5 minutes."
+    set_clock(doubly).now = 10**9
+    judge(doubly, "random", None)
+    assert doubly.why_empty("ann", "learn").startswith("40 rows left for others: you skipped them, or were the first")
+    judge(doubly, "random", "bad", "bob")
+    assert doubly.next_row("bob", "conflicts") is None  # they are one of the two who differ
+    assert doubly.why_empty("bob", "conflicts").startswith("You are one of those who differ on 1 row: a third person")
 
 
 def test_doubtful_rows_come_least_certain_first_and_are_unfit_for_estimates(review: Review) -> None:
@@ -162,7 +223,7 @@ def test_a_queue_counts_only_if_it_showed_the_row(review: Review) -> None:
 def test_a_reload_shows_the_same_row_again(review: Review) -> None:
     first = take(review, "learn")
     again = take(review, "learn")
-    assert (again.id, again.held) == (first.id, True)
+    assert (again.id, bool(again.lease)) == (first.id, True)
     assert len(draws_in(review)) == 1
 
 
@@ -201,13 +262,23 @@ def test_a_row_in_other_hands_can_be_seen_but_not_judged(review: Review) -> None
     clock = set_clock(review)
     shown = take(review, "random")
     other = review.show(shown.id, "bob")
-    assert (other.held_by, other.held) == ("ann", False)
+    assert (other.held_by, other.lease) == ("ann", "")
     with pytest.raises(LeaseExpired, match="in the hands of ann"):
         review.submit(verdict(other, "good", "bob"))
     clock.now = 1000
     with pytest.raises(LeaseExpired, match="open it again"):
         review.submit(verdict(other, "good", "bob"))
     review.submit(verdict(review.show(shown.id, "bob"), "good", "bob"))
+
+
+def test_a_lease_is_of_one_row_and_one_person(review: Review) -> None:
+    ours, theirs = take(review, "random"), take(review, "random", "bob")
+    assert ours.lease != theirs.lease
+    for lease in ("", "guessed", theirs.lease):
+        with pytest.raises(LeaseExpired, match="not in your hands"):
+            review.submit(replace(verdict(ours, "good"), lease=lease))
+    assert review.show(ours.id, "ann").lease == ours.lease  # the tabs of a person share it
+    review.submit(verdict(ours, "good"))
 
 
 def test_two_tabs_of_one_person_cannot_overwrite_each_other(review: Review) -> None:

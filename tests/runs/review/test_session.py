@@ -11,13 +11,15 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, UnknownRow, UserError
-from pcs_annotator.core.review import Undo, Verdict
+from pcs_annotator.core.review import Queue, Undo, Verdict
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, ReviewOptions
 from pcs_annotator.runs.review_state import read_review
 from tests.runs.review.reviewing import judge, verdict
 
 OPTIONS = ReviewOptions(refit_every=0, seed=1)
+CASES = Query(text="case")
+"""All rows."""
 
 
 @pytest.fixture
@@ -27,20 +29,47 @@ def review(run: Path) -> Iterator[Review]:
 
 
 def test_a_row_is_shown_with_everything_about_it(review: Review) -> None:
-    shown = review.next_row("ann", "random")
+    shown = review.next_row("ann", "learn")
     assert shown is not None
+    assert shown.outcome is not None
     assert shown.text.startswith("Case ")
     assert {vote.relation for vote in shown.votes} == {"original", "frame"}
     assert len(shown.votes) == 6
     [variant] = shown.variants
     assert variant.relation == "frame"
     assert variant.text is not None
-    assert sum(value for _, value in shown.probabilities) == pytest.approx(1)
-    assert shown.probabilities[0][0] == shown.outcome.label
+    assert list(shown.probabilities) == ["good", "bad"]  # in the order of the task
+    assert sum(shown.probabilities.values()) == pytest.approx(1)
+    assert max(shown.probabilities, key=shown.probabilities.__getitem__) == shown.outcome.label
     assert "- good\n- bad" in shown.question
     assert shown.gold is None
     assert shown.reviewed is None
     assert review.show("t3", "ann").gold in ("good", "bad")
+
+
+@pytest.mark.parametrize(
+    ("blind", "hidden"),
+    [(None, ["random", "audit"]), (True, ["random", "learn", "audit", "doubtful", "chosen"]), (False, [])],
+)
+def test_what_models_and_others_say_is_hidden_until_the_verdict(
+    run: Path, blind: bool | None, hidden: list[Queue]
+) -> None:
+    queues: list[Queue] = ["random", "learn", "audit", "doubtful", "chosen"]
+    with Review.open(run, replace(OPTIONS, blind=blind)) as review:
+        review.submit(verdict(review.show("t50", "bob"), "good", "bob"))
+        shown = {queue: review.show("t50", "ann", queue) for queue in queues}
+        assert [queue for queue, one in shown.items() if one.outcome is None] == hidden
+        for queue, one in shown.items():
+            nothing = not (one.probabilities or one.votes or one.variants or one.reviewed or one.gold)
+            assert nothing == (queue in hidden)
+        saved = review.submit(verdict(shown["random"], "bad"))
+        assert saved.blind == ("random" in hidden)
+        assert saved.proposed in ("good", "bad")
+        after = review.show("t50", "ann", "random")
+        assert after.outcome is not None
+        assert after.votes
+        assert after.reviewed is not None
+        assert not review.submit(verdict(after, "good")).blind  # having seen it
 
 
 def test_variants_that_cannot_be_read_are_said_to_be(review: Review, run: Path) -> None:
@@ -56,6 +85,7 @@ def test_variants_that_cannot_be_read_are_said_to_be(review: Review, run: Path) 
 def test_verdicts_are_stored_with_all_that_is_known(review: Review, run: Path) -> None:
     shown = review.next_row("Ann  Lee ", "learn")
     assert shown is not None
+    assert shown.outcome is not None
     given = replace(verdict(shown, "BAD", " Ann Lee"), note="sarcasm", seconds=3.5)
     saved = review.submit(given)
     assert (saved.id, saved.number) == (shown.id, 2)
@@ -74,7 +104,7 @@ def test_verdicts_are_there_after_reopening(review: Review, run: Path) -> None:
         shown = again.show(first.id, "ann")
         assert shown.reviewed is not None
         assert shown.reviewed.label == "good"
-        assert again.trail("ann") == [first.id]
+        assert again.trail("ann") == {first.id: "random"}
         second = again.next_row("ann", "random")
         assert second is not None
         assert second.id != first.id
@@ -156,21 +186,36 @@ def test_many_rows_are_accepted_and_taken_back_together(review: Review, run: Pat
 
 
 def test_a_list_that_has_changed_is_not_accepted(review: Review) -> None:
-    found = review.find(Query(), "ann")
+    found = review.find(CASES, "ann")
     judge(review, "random", "good")
-    with pytest.raises(ChangedMeanwhile, match="59 rows to accept now, and had 60"):
-        review.accept_all(Query(), "ann", found.acceptable)
+    with pytest.raises(ChangedMeanwhile, match="39 rows to accept now, and had 40"):
+        review.accept_all(CASES, "ann", found.acceptable)
     with pytest.raises(ChangedMeanwhile, match="a fit has changed labels"):
-        review.accept_all(Query(), "ann", 59, fits=found.fits + 1)
+        review.accept_all(CASES, "ann", 39, fits=found.fits + 1)
     assert review.progress("ann").verdicts == 1
 
 
 def test_rows_in_other_hands_are_left_out_of_a_list(review: Review) -> None:
     held = review.next_row("bob", "random")
     assert held is not None
-    saved = review.accept_all(Query(), "ann", 60)
+    saved = review.accept_all(CASES, "ann", 40)
     assert saved.left_out == 1
     assert held.id not in {one.id for one in saved.verdicts}
+
+
+@pytest.mark.parametrize("query", [Query(), Query(reviewed=False, sort="doubtful", page=1)])
+def test_labels_are_accepted_together_only_on_a_list_with_a_filter(review: Review, query: Query) -> None:
+    assert review.find(query, "ann").acceptable == 0
+    with pytest.raises(ConfigError, match="only on a list with a filter"):
+        review.accept_all(query, "ann", 0)
+
+
+def test_neither_gold_nor_a_verdict_is_accepted_over(review: Review) -> None:
+    judged = judge(review, "random", "good", "bob")
+    found = review.find(CASES, "ann")
+    assert (found.total, found.acceptable) == (60, 39)  # 20 rows have gold
+    saved = {one.id for one in review.accept_all(CASES, "ann", 39).verdicts}
+    assert not saved & {judged.id, *(f"t{row}" for row in range(20))}
 
 
 def test_pages_of_a_list(review: Review) -> None:
@@ -245,7 +290,9 @@ def test_what_is_not_ready_is_said_at_the_start(review: Review, run: Path) -> No
         unfinished, not_fitted = again.notes
         assert "the run is not finished: 360 votes are there, about 80.0% of all" in unfinished
         assert not_fitted.startswith("this run was not fitted yet")
-        assert judge(again, "learn", "good").outcome.confidence is None
+        shown = judge(again, "learn", "good")
+        assert shown.outcome is not None
+        assert shown.outcome.confidence is None
 
 
 def test_guidelines(review: Review, run: Path, tmp_path: Path) -> None:

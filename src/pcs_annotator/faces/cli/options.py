@@ -128,7 +128,7 @@ def with_options(options: Sequence[Callable[[F], F]], function: F) -> F:
 
 _PROMISE = ("max_error", "certainty", "promise", "per_label", "calibration", "sets")
 _READING = ("encoding", "sheet")
-_COLUMNS = (*_READING, "text_column", "id_column", "gold_column")
+_COLUMNS = (*_READING, "text_column", "id_column", "gold_column", "coders")
 reading_options = options_for(*_READING)
 column_options = options_for(*_COLUMNS)
 promise_options = options_for(*_PROMISE)

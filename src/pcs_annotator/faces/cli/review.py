@@ -32,6 +32,11 @@ LARGEST_FORM = 256 * 1024
 @click.option("--reviewer", default="", metavar="NAME", help="Your name; default: the page asks for it once.")
 @click.option("--guidelines", type=options.PATH, help="Markdown file shown beside every row; default: the task.")
 @click.option(
+    "--blind/--no-blind",
+    default=None,
+    help="Hide what models and others say until your verdict, in every queue or in none; default: Random and Audit.",
+)
+@click.option(
     "--double",
     default=0.0,
     show_default=True,

@@ -52,8 +52,8 @@ def command(
 ) -> int:
     """Label texts over HTTP with the models, rewrites and weights of the fitted run in the folder RUN.
 
-    POST /v1/classify takes a text or a list of texts; /docs describes all routes. Ctrl-C finishes what is in progress
-    and stops.
+    POST /v1/classify takes a text or a list of texts; the page at its address has an example to run, all fields and
+    errors. Ctrl-C finishes what is in progress and stops.
     """
     need_web("pcs serve")
     from pcs_annotator.faces.serve.app import Limits, serve_run

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -31,14 +30,16 @@ from pcs_annotator.faces.review.forms import (
     verdict_of,
     visit_of,
 )
-from pcs_annotator.faces.review.item import Eyes, answers_view, beside_view, item_view
+from pcs_annotator.faces.review.item import Eyes, beside_view, item_view
 from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, problem_view, whole_page
 from pcs_annotator.faces.review.progress import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
+from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, Shown
+from pcs_annotator.showing.formats import number
 from pcs_annotator.showing.markup import Markup, joined, section, tag
 
 Fields = Mapping[str, str]
@@ -46,8 +47,6 @@ A_YEAR = 365 * 24 * 3600
 STATUS: Mapping[type[Exception], int] = {UnknownRow: 404, LeaseExpired: 409, ChangedMeanwhile: 409}
 FIRST_ROW = "This is the first row that you saw."
 NOTHING_TO_UNDO = "There is nothing of yours to undo."
-ASSETS = {"review.css": "text/css", "review.js": "text/javascript", "icon.svg": "image/svg+xml"}
-COLOURS = files("pcs_annotator.showing.report").joinpath("colours.css")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +79,7 @@ class Pages:
             Route("/progress", self._progress),
             Route("/reviewer", self._who),
             Route("/reviewer", self._named, methods=["POST"]),
-            *(Route(f"/assets/{name}", _sending(name)) for name in ASSETS),
+            *asset_routes(__package__, "review"),
         ]
         return Starlette(routes=routes, exception_handlers={**ERROR_HANDLERS, UserError: self._problem})
 
@@ -108,12 +107,14 @@ class Pages:
 
     def _step(self, visit: Visit, given: Fields) -> Screen:
         """Return the row that this person saw before or after another one."""
-        trail = self._review.trail(visit.reviewer)
-        name = given.get("id", "")
+        queues = self._review.trail(visit.reviewer)
+        trail, name = list(queues), given.get("id", "")
         at = (trail.index(name) if name in trail else len(trail)) + (-1 if given.get("by") == "-1" else 1)
         if at >= len(trail):
             return self._next(visit)
-        return self._item(self._again(trail[max(at, 0)], visit), visit, message=FIRST_ROW if at < 0 else "")
+        before = trail[max(at, 0)]
+        shown = self._review.show(before, visit.reviewer, queues[before])
+        return self._item(shown, visit, message=FIRST_ROW if at < 0 else "")
 
     def _rows(self, visit: Visit, given: Fields) -> Screen:
         return self._list(visit, query_of(given))
@@ -132,14 +133,13 @@ class Pages:
     def _verdict(self, visit: Visit, form: Fields) -> Screen:
         given = verdict_of(form, visit.reviewer)
         try:
-            self._review.submit(given)
+            saved = self._review.submit(given)
         except LeaseExpired as error:
             return self._next(visit, message=str(error), kind="problem", status=409)
         except ChangedMeanwhile as error:
             fresh = self._review.show(given.id, visit.reviewer, given.queue)
             return self._item(fresh, visit, message=str(error), kind="problem", status=409)
-        said = "Skipped" if given.label is None else f"Saved: {given.label}"
-        return self._next(visit, message=f"{said} · row {given.id}", kind="saved")
+        return self._next(visit, message=_saved(saved), kind="saved")
 
     def _undo(self, visit: Visit, form: Fields) -> Screen:
         here = form.get("here", "")
@@ -167,30 +167,20 @@ class Pages:
         address = link("/", queue=visit.queue)
         shown = self._review.next_row(visit.reviewer, visit.queue)
         if shown is None:
-            end = end_view(visit.queue, self._review.progress(visit.reviewer))
+            why = self._review.why_empty(visit.reviewer, visit.queue)
+            end = end_view(visit.queue, self._review.progress(visit.reviewer), why, self._review.folder)
             return Screen(title="Nothing left", main=end, address=address, **said)
         return self._item(shown, visit, address=address, **said)
 
     def _item(self, shown: Shown, visit: Visit, *, address: str = "", **said: Any) -> Screen:
         main = tag(
             "div",
-            tag(
-                "div",
-                item_view(shown, Eyes(visit.reviewer, self._keys, visit.queue)),
-                answers_view(shown),
-                class_="work",
-            ),
+            tag("div", item_view(shown, Eyes(visit.reviewer, self._keys, visit.queue)), class_="work"),
             tag("aside", self._guidelines, beside_view(shown), aria_label="Guidelines and columns"),
             class_="desk",
         )
         address = address or link("/row", id=shown.id, shown_by=shown.queue, queue=visit.queue)
         return Screen(title=f"Row {shown.id}", main=main, address=address, **said)
-
-    def _again(self, name: str, visit: Visit) -> Shown:
-        """Return a row that a person saw before, as the queue shows it for which they judged it."""
-        shown = self._review.show(name, visit.reviewer)
-        own = shown.reviewed.by_reviewer.get(visit.reviewer) if shown.reviewed else None
-        return shown if own is None else self._review.show(name, visit.reviewer, own.queue)
 
     def _list(self, visit: Visit, query: Query, **said: Any) -> Screen:
         people = sorted(self._review.progress(visit.reviewer).reviewers)
@@ -252,17 +242,14 @@ def _html(page: str, status: int = 200) -> Response:
     return Response(page.encode("utf-8", "replace"), status, media_type="text/html")
 
 
+def _saved(given: Verdict) -> str:
+    """Return what was saved and, where they were hidden until now, what the models say."""
+    said = f"{'Skipped' if given.label is None else f'Saved: {given.label}'} · row {given.id}"
+    if not given.blind or given.label is None:
+        return said
+    sure = "" if given.confidence is None else f" ({number(given.confidence)})"
+    return f"{said} · models: {'no label' if given.proposed is None else given.proposed}{sure}"
+
+
 def _undone(found: Sequence[Verdict]) -> str:
     return f"Undone: row {found[0].id}" if len(found) == 1 else f"Undone: {counted(len(found), 'verdict')}"
-
-
-def _sending(name: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return the handler for a file of the page, which is read once: no path from a request is opened."""
-    content = files(__package__).joinpath("assets", name).read_bytes()
-    if name == "review.css":
-        content = COLOURS.read_bytes() + content
-
-    async def send(_request: Request) -> Response:
-        return Response(content, media_type=ASSETS[name])
-
-    return send

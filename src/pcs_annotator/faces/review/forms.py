@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote
 from starlette.requests import Request
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.review import Queue
+from pcs_annotator.core.review import Queue, reviewer_name
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.runs.review.values import Given
 
@@ -31,7 +31,7 @@ class Visit(NamedTuple):
 
 def visit_of(request: Request, given: Mapping[str, str], usual_reviewer: str) -> Visit:
     """Return who asks; the queue is the one given, or the one before."""
-    name = unquote(request.cookies.get(REVIEWER, "")).strip()[:LONGEST_NAME]
+    name = reviewer_name(unquote(request.cookies.get(REVIEWER, "")))[:LONGEST_NAME]
     before = request.cookies.get(QUEUE)
     usual = next((queue for queue in TO_CHOOSE if queue == before), TO_CHOOSE[0])
     return Visit(name or usual_reviewer, one_of(TO_CHOOSE, given, QUEUE, usual))
@@ -61,7 +61,7 @@ def verdict_of(form: Mapping[str, str], reviewer: str) -> Given:
         label=None if form.get("skip") else form.get("label", ""),
         reviewer=reviewer,
         queue=one_of(QUEUES, form, "shown_by", "chosen"),
-        held=bool(form.get("held")),
+        lease=form.get("lease", ""),
         version=number_of(form, "version"),
         seconds=_seconds(form),
         note=form.get("note", "")[:LONGEST_NOTE].strip(),

@@ -1,4 +1,4 @@
-"""One row for a person: text, labels by probability, why, variants, votes, and what the user knows about it."""
+"""One row for a person: text, labels in their fixed order, why, variants, votes, and what the user knows about it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pcs_annotator.base.text import capital
+from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
 from pcs_annotator.faces.review.queues import QUEUES
@@ -16,6 +17,8 @@ from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import DASH, number
 from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, tag, user_text
 
+NOTE = {"placeholder": "Note", "aria_label": "Note"}
+BLIND = "What the models and other people say comes after your verdict."
 ROOM = 1500
 """About how many characters of a variant are shown."""
 ROOM_FOR_QUESTION = 200
@@ -42,22 +45,20 @@ class Eyes(NamedTuple):
 
 
 def item_view(shown: Shown, eyes: Eyes) -> Markup:
-    """Return a row with everything that helps to decide about it."""
-    others = _people(shown, eyes.reviewer)
-    in_conflict = shown.reviewed is not None and shown.reviewed.in_conflict
-    return tag(
+    """Return a row, the labels to choose from, and what models answered, folded; nobody's answer if it is blind."""
+    row = tag(
         "article",
         _head(shown, eyes),
         tag("div", readable(shown.text), class_="text", id="text", dir="auto", tabindex="0", lang=""),
-        others if in_conflict else None,
-        _labels(shown, eyes),
-        _why(shown),
-        others if not in_conflict else None,
+        _people(shown, eyes.reviewer),
+        _why(shown.outcome) if shown.outcome else sentence(BLIND, kind="why quiet"),
         id="item",
         tabindex="-1",
         aria_labelledby="item-title",
         aria_describedby="text",
     )
+    answers = _answers(shown, shown.outcome.label) if shown.outcome else None
+    return joined(tag("div", row, _labels(shown, eyes), class_="card judge"), answers)
 
 
 def readable(text: str) -> Markup:
@@ -99,7 +100,7 @@ def _labels(shown: Shown, eyes: Eyes) -> Markup:
     """Return the form with one button per label."""
     carried = {
         "id": shown.id,
-        "held": "yes" if shown.held else "",
+        "lease": shown.lease,
         "version": str(shown.version),
         "shown_by": shown.queue,
         "queue": eyes.working,
@@ -109,26 +110,28 @@ def _labels(shown: Shown, eyes: Eyes) -> Markup:
     return post_form(
         "verdict",
         carried,
-        tag("ol", *(_label(shown, eyes, label, share, given) for label, share in shown.probabilities), class_="labels"),
+        tag("ol", *(_label(shown, label, key, given) for label, key in eyes.keys.items()), class_="labels"),
         tag(
             "div",
             tag("button", tag("kbd", "S"), "Skip", name_="skip", value="1", id="skip", aria_keyshortcuts="S"),
             undo_button(),
             tag(
                 "label",
-                tag("span", tag("kbd", "N"), "Note"),
-                tag("textarea", mine.note if mine else None, name_="note", id="note", rows="1", maxlength="2000"),
+                tag("kbd", "N"),
+                tag(
+                    "textarea", mine.note if mine else None, name_="note", id="note", rows="1", maxlength="2000", **NOTE
+                ),
                 class_="note-field",
             ),
             class_="beside",
         ),
         aria_label="Verdict",
+        class_="verdict",
     )
 
 
-def _label(shown: Shown, eyes: Eyes, label: str, share: float, given: str | None) -> Markup:
-    proposed = label == shown.outcome.label
-    key = eyes.keys.get(label, "")
+def _label(shown: Shown, label: str, key: str, given: str | None) -> Markup:
+    proposed, share = shown.outcome is not None and label == shown.outcome.label, shown.probabilities.get(label)
     marks = [tag("span", "proposed ", tag("kbd", "↵"), class_="mark")] if proposed else []
     if label == given:
         marks.append(tag("span", "your verdict", class_="mark yours"))
@@ -141,8 +144,8 @@ def _label(shown: Shown, eyes: Eyes, label: str, share: float, given: str | None
             tag("kbd", key.upper(), hidden=not key),
             user_text(label),
             tag("span", *marks, class_="marks"),
-            bar(share, kind="bar" if proposed else "bar soft"),
-            tag("span", number(share), class_="number"),
+            None if share is None else bar(share, kind="bar" if proposed else "bar soft"),
+            None if share is None else tag("span", number(share), class_="number"),
             name_="label",
             value=label,
             data_key=key,
@@ -153,8 +156,7 @@ def _label(shown: Shown, eyes: Eyes, label: str, share: float, given: str | None
     )
 
 
-def _why(shown: Shown) -> Markup:
-    outcome = shown.outcome
+def _why(outcome: Outcome) -> Markup:
     said: list[Child] = []
     if outcome.label is None:
         said.append("No label is proposed. ")
@@ -190,8 +192,8 @@ def _noted(note: str) -> Markup | None:
     return tag("q", note, dir="auto") if note else None
 
 
-def answers_view(shown: Shown) -> Markup:
-    """Return every variant with what changed in it, and every model's answer to it."""
+def _answers(shown: Shown, label: str | None) -> Markup:
+    """Return every variant with what changed in it, and every model's answer to it, folded."""
     annotators = list(dict.fromkeys(vote.annotator for vote in shown.votes))
     found: dict[tuple[str, str], list[ShownVote]] = {}
     for vote in shown.votes:
@@ -205,14 +207,15 @@ def answers_view(shown: Shown) -> Markup:
             "tr",
             tag("th", relation, scope="row", dir="auto"),
             tag("td", _variant(shown, relation, variants.get(relation)), class_="variant", dir="auto"),
-            *(_votes(found.get((relation, name), ()), name, shown.outcome.label) for name in annotators),
+            *(_votes(found.get((relation, name), ()), name, label) for name in annotators),
         )
         for relation in relations
     ]
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines), class_="votes")
     scrolled = tag("div", whole, class_="scroll", tabindex="0", role="region", aria_labelledby="answers-title")
     unread = tag("p", f"Variants are not shown: {shown.unread}", class_="quiet") if shown.unread else None
-    return section("answers", "Variants and votes", unread, scrolled)
+    title = tag("h2", "Variants and votes", id="answers-title")
+    return tag("details", tag("summary", title, tag("kbd", "V")), unread, scrolled, id="answers", class_="card")
 
 
 def _breakable(name: str) -> Markup:

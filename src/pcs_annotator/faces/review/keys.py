@@ -14,6 +14,7 @@ COMMANDS = (
     ("Ctrl Z", "undo, too"),
     ("Shift ←", "back to the row before"),
     ("Shift →", "forward again"),
+    ("V", "show or hide what every model answered"),
     ("N", "write a note; Enter returns to the row"),
     ("/", "search texts"),
     ("G", "go to a row by its ID"),
@@ -21,7 +22,7 @@ COMMANDS = (
     ("Esc", "close this, or leave a field"),
 )
 """Keys and what they do, for people."""
-TAKEN = "sugn/?"
+TAKEN = "sugnv/?"
 FOR_LABELS = "123456789" + "".join(letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in TAKEN)
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from markdown_it import MarkdownIt
 
 from pcs_annotator.faces.review.keys import COMMANDS
+from pcs_annotator.faces.web.pages import page_head
 from pcs_annotator.showing.markup import Child, Markup, sentence, tag, user_text
 
 PLACES = (("/", "Review"), ("/rows", "Rows"), ("/people", "People"))
@@ -51,20 +52,8 @@ def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", mess
         post_form("undo", {}, id="undo"),
         data_labels="|".join(frame.keys),
     )
-    return f"<!DOCTYPE html>\n{tag('html', _head(f'{title} · {frame.name}'), body, lang='en')}\n"
-
-
-def _head(title: str) -> Markup:
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("link", rel="icon", href="/assets/icon.svg"),
-        tag("link", rel="stylesheet", href="/assets/review.css"),
-        tag("script", src="/assets/review.js", defer=True),
-    )
+    head = page_head(f"{title} · {frame.name}", "review")
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def _top(frame: PageFrame, place: str) -> Markup:

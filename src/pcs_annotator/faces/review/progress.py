@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.review.item import readable
@@ -92,7 +95,7 @@ def queue_menu(progress: Progress, queue: Queue) -> Markup:
 
 def _entry(name: Queue, progress: Progress, current: bool) -> Markup:
     words, left = QUEUES[name], progress.queues[name].left
-    fit = chip("fit for estimates") if words.estimates else chip("unfit for estimates", kind="warn")
+    fit = chip("fit for estimates", kind="good") if words.estimates else chip("unfit for estimates", kind="warn")
     return tag(
         "li",
         tag(
@@ -107,20 +110,21 @@ def _entry(name: Queue, progress: Progress, current: bool) -> Markup:
     )
 
 
-def end_view(queue: Queue, progress: Progress) -> Markup:
-    """Return what is shown when a queue has no more rows for a person: the queues that may have some."""
+def end_view(queue: Queue, progress: Progress, why: str, folder: Path) -> Markup:
+    """Return what is shown when a queue has no more rows for a person: why, and what they can do instead."""
     others = [
         tag("li", tag("a", QUEUES[name].title, href=link("/", queue=name), data_go=""), f": {QUEUES[name].purpose}")
         for name in TO_CHOOSE
         if name != queue and progress.queues[name].left
     ]
+    if progress.fit.waiting:
+        learn = tag("code", shlex.join(["pcs", "fit", str(folder)]))
+        others.append(tag("li", learn, f": learn from {counted(progress.fit.waiting, 'verdict')} now"))
+    others.append(tag("li", tag("a", "Rows", href="/rows"), ": every row, with filters"))
     title = tag("h1", f"Nothing is left for you in “{QUEUES[queue].title}”")
-    if others:
-        advice = joined(sentence("Choose another queue:"), tag("ul", *others))
-    else:
-        every = tag("a", "Rows", href="/rows")
-        advice = tag("p", "Every row has a gold label or a verdict. ", every, " lists all of them.")
-    return tag("div", title, advice, class_="card", id="item", tabindex="-1")
+    return tag(
+        "div", title, sentence(why), sentence("What next?"), tag("ul", *others), class_="card", id="item", tabindex="-1"
+    )
 
 
 def people_view(progress: Progress, agreement: ReviewerAgreement, conflicts: FoundRows) -> Markup:

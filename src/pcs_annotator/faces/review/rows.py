@@ -1,9 +1,9 @@
-"""The bulk view: all rows of a query, with filters for the whole query, and one button to accept what is proposed."""
+"""The bulk view: all rows of a query, filters that apply at once, and one button to accept what is proposed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from math import isfinite
 from typing import Any, Literal, NamedTuple
 
@@ -35,7 +35,8 @@ DECISIONS: Mapping[Decision | Literal["none", ""], str] = {
     "none": "none",
 }
 FLAGS = {"": None, "yes": True, "no": False}
-YES_NO = {"": "any", "yes": "yes", "no": "no"}
+BY_CHIPS = ("label", "decision", "disagreement", "reviewed", "conflict")
+"""Filters without a field."""
 COLUMN = "column."
 """Before the name of a user's column in an address."""
 ACCEPTED_IN_BULK = (
@@ -105,54 +106,86 @@ def rows_view(found: FoundRows, query: Query, choices: Choices) -> Markup:
     return tag(
         "div",
         tag("h1", "Rows"),
+        _chips(found, query),
         _filters(query, choices),
         _totals(found, query),
-        _table(found.rows) if found.rows else sentence("No row matches; clear a filter.", kind="card"),
+        _table(found.rows) if found.rows else sentence("No row matches: clear a filter.", kind="card"),
         _pages(found, query),
         class_="bulk",
     )
 
 
+def _chips(found: FoundRows, query: Query) -> Markup:
+    """Return filters that a click sets or clears: labels with their numbers, decisions, and what people did."""
+    labels = {
+        label: f"{label} {count(times)}" for label, times in sorted(found.labels.items(), key=lambda one: -one[1])
+    }
+    groups: Mapping[str, tuple[str, Mapping[Any, str]]] = {
+        "Proposed": ("label", {query.label: query.label, **labels} if query.label else labels),
+        "Decision": ("decision", {name: title for name, title in DECISIONS.items() if name}),
+        "Models": ("disagreement", {True: "disagree", False: "agree"}),
+        "Verdict": ("reviewed", {False: "none yet", True: "given"}),
+        "Reviewers": ("conflict", {True: "differ"}),
+    }
+    lists = [
+        tag(
+            "li",
+            tag("span", title, class_="quiet"),
+            *(_toggle(query, name, value, shown) for value, shown in options.items()),
+        )
+        for title, (name, options) in groups.items()
+        if options
+    ]
+    return tag("ul", *lists, class_="chips", aria_label="Filters that apply at once")
+
+
+def _toggle(query: Query, name: str, value: Any, shown: str) -> Markup:
+    """Return the link that sets a filter, or clears it if it is set."""
+    on = getattr(query, name) == value
+    unset = None if isinstance(value, bool) else ""
+    changed: dict[str, Any] = {name: unset if on else value, "page": 0}
+    there = address_of(replace(query, **changed))
+    keep = f"{name}={_written(value)}"
+    marks = {"data_go": "", "data_keep": keep, "class_": "chip toggle", "aria_current": "true" if on else None}
+    return tag("a", user_text(shown), tag("span", " ×", aria_hidden="true") if on else None, href=there, **marks)
+
+
 def _filters(query: Query, choices: Choices) -> Markup:
+    """Return the fields, which apply as soon as one is changed."""
     labels = {"": "any", **{label: label for label in choices.labels}}
     people = {"": "anybody", **{name: name for name in choices.reviewers}}
-    to_choose: Sequence[tuple[str, str, Mapping[Any, str]]] = (
-        ("Proposed label", "label", labels),
-        ("Decision", "decision", DECISIONS),
-        ("Models disagree", "disagreement", YES_NO),
-        ("Has a verdict", "reviewed", YES_NO),
-        ("Verdict", "verdict", labels),
-        ("Verdict by", "reviewer", people),
-        ("Reviewers differ", "conflict", YES_NO),
-        ("Order", "sort", SORTS),
-    )
-    chosen = [_choice(title, name, options, _written(getattr(query, name))) for title, name, options in to_choose]
-    shown = [_text("Text contains", "text", query.text), *chosen[:2], _range("Confidence", query), *chosen[2:]]
-    own = [_text(name, COLUMN + name, query.columns.get(name, "")) for name in choices.columns]
-    titled = tag("summary", "Your columns (whole values)"), tag("div", *own, class_="fields")
-    return tag(
+    shown = [
+        _text("Text contains", "text", query.text),
+        _range("Confidence", query),
+        _choice("Verdict", "verdict", labels, query.verdict),
+        _choice("Verdict by", "reviewer", people, query.reviewer),
+        _choice("Order", "sort", SORTS, query.sort),
+    ]
+    own = [_text(f"{name} is", COLUMN + name, query.columns.get(name, "")) for name in choices.columns]
+    values = _values(query)
+    by_chips = {name: values[name] for name in BY_CHIPS if name in values}
+    form = tag(
         "form",
-        tag("div", *shown, class_="fields"),
-        tag("details", *titled, open=bool(query.columns)) if own else None,
-        tag(
-            "div",
-            tag("button", "Show", class_="strong"),
-            tag("a", "Clear", href="/rows", data_go="", class_="button"),
-            class_="buttons",
-        ),
+        *(tag("input", type="hidden", name_=name, value=value) for name, value in by_chips.items()),
+        *shown,
+        *own,
+        tag("noscript", tag("button", "Show", class_="strong")),
         action="/rows",
-        class_="card filters",
+        class_="fields",
         aria_label="Filters",
+        data_live="",
     )
+    return tag("details", tag("summary", "More filters"), form, open=bool(values.keys() - {*BY_CHIPS, "page"}))
 
 
 def _text(title: str, name: str, value: str) -> Markup:
-    return tag("label", tag("span", title, dir="auto"), tag("input", name_=name, value=value, dir="auto"))
+    field = tag("input", name_=name, value=value, dir="auto", data_keep=name)
+    return tag("label", tag("span", title, dir="auto"), field)
 
 
 def _choice(title: str, name: str, options: Mapping[Any, str], value: str) -> Markup:
     entries = [tag("option", shown, value=key, selected=key == value) for key, shown in options.items()]
-    return tag("label", tag("span", title), tag("select", *entries, name_=name))
+    return tag("label", tag("span", title), tag("select", *entries, name_=name, data_keep=name))
 
 
 def _range(title: str, query: Query) -> Markup:
@@ -163,6 +196,7 @@ def _range(title: str, query: Query) -> Markup:
             value=_written(value),
             inputmode="decimal",
             placeholder=hint,
+            data_keep=name,
             aria_label=f"{title}, {said}",
         )
         for name, value, hint, said in (("least", query.least, "0", "at least"), ("most", query.most, "1", "at most"))
@@ -173,14 +207,14 @@ def _range(title: str, query: Query) -> Markup:
 
 
 def _totals(found: FoundRows, query: Query) -> Markup:
-    shares = [
-        joined(tag("b", count(times)), " ", user_text(name or "no label"))
-        for name, times in sorted(found.labels.items(), key=lambda pair: -pair[1])[:6]
-    ]
+    clear = tag("a", "clear all filters", href="/rows", data_go="") if _values(query) else None
+    accept = _accept(found, query) if found.acceptable else None
+    if not query.narrows:
+        accept = tag("span", "Filter the list to accept labels together.", class_="quiet")
     return tag(
         "div",
-        tag("p", tag("b", counted(found.total, "row")), *(tag("span", one, class_="share") for one in shares)),
-        tag("div", _accept(found, query) if found.acceptable else None, undo_button(), class_="buttons"),
+        tag("p", tag("b", counted(found.total, "row")), clear),
+        tag("div", accept, undo_button(), class_="buttons"),
         class_="totals",
     )
 
@@ -193,7 +227,8 @@ def _accept(found: FoundRows, query: Query) -> Markup:
         "dialog",
         tag("h2", f"Accept the proposed labels of {many}?", id="sure-title"),
         sentence(
-            f"Gives {counted(found.acceptable, 'verdict')} in your name, on all pages of this list. {ACCEPTED_IN_BULK}"
+            f"Gives {counted(found.acceptable, 'verdict')} in your name, on all pages of this list; rows with a gold "
+            f"label or a verdict stay as they are. {ACCEPTED_IN_BULK}"
         ),
         tag(
             "div",

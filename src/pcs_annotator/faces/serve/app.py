@@ -13,18 +13,21 @@ import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pcs_annotator.base.removed import removed
+from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.faces.serve import bodies, openapi
 from pcs_annotator.faces.serve.bodies import TextQueue
 from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
+from pcs_annotator.faces.serve.page import EXAMPLE, Example, docs_page
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
+from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.faces.web.server import Listening, serve
 from pcs_annotator.runs.labelling import service as labelling
-from pcs_annotator.runs.labelling.service import Classified, Service
+from pcs_annotator.runs.labelling.service import Classified, Service, Spent
 
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 OPEN_PATHS = frozenset({"/health", "/ready"})
@@ -57,13 +60,14 @@ class Json(Response):
 class App:
     """Answers requests with a service."""
 
-    def __init__(self, service: Service, limits: Limits) -> None:
-        self._service, self._seconds = service, limits.seconds
+    def __init__(self, service: Service, limits: Limits, *, token: bool = False) -> None:
+        self._service, self._seconds, self._token = service, limits.seconds, token
+        self._example: dict[str, Any] | None = None  # the last reply to the example of the page
         self._queue = TextQueue(limits.max_queue)
         self._metrics = Metrics()
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
-        page = openapi.page(openapi.document(service.task.labels))
+        self._about = openapi.document(service.task.labels)
         routes = [
             Route("/v1/classify", self.classify, methods=["POST"]),
             Route("/v1/models", _answering(self._models)),
@@ -71,11 +75,10 @@ class App:
             Route("/health", _answering(self._health)),
             Route("/ready", _answering(self._ready)),
             Route("/metrics", _answering(self._metrics_page)),
-            Route("/openapi.json", _answering(lambda: Json(openapi.document(service.task.labels)))),
-            Route("/docs", _answering(lambda: HTMLResponse(page))),
-            Route("/docs.css", _answering(lambda: Response(openapi.STYLE, media_type="text/css"))),
-            # browsers ask for one with every page
-            Route("/favicon.ico", _answering(lambda: Response(status_code=204))),
+            Route("/openapi.json", _answering(lambda: Json(self._about))),
+            Route("/", _answering(lambda: RedirectResponse("/docs", 303))),
+            Route("/docs", self.docs),
+            *asset_routes(__package__, "docs"),
             Route("/predict", self.predict, methods=["POST"]),
             Route("/setup", self.setup, methods=["POST"]),
         ]
@@ -98,8 +101,18 @@ class App:
         service = self._service
         if model not in (None, "", service.name, service.version):
             raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
-        found = await self._label(texts)
-        return Json(self._listed(found, request_id_of(request)))
+        found = self._listed(await self._label(texts), request_id_of(request))
+        if texts == [EXAMPLE]:
+            self._example = found
+        return Json(found)
+
+    async def docs(self, request: Request) -> Response:
+        """Return the page about the service."""
+        labels = self._service.task.labels
+        reply = self._example or self._listed([_made_up(labels, self._service.version)], request_id_of(request))
+        url = str(request.base_url).rstrip("/")
+        example = Example(url, self._token, reply, real=self._example is not None)
+        return HTMLResponse(docs_page(self._about, self._service.name, labels, example))
 
     async def _label(self, texts: Sequence[str]) -> list[Classified]:
         """Return the labels of texts; 503 if there are none for a reason that concerns all texts."""
@@ -240,19 +253,28 @@ def _item(one: Classified) -> dict[str, Any]:
     return {**item, "label_set": outcome.label_set} if outcome.label_set else item
 
 
+def _made_up(labels: Sequence[str], version: str) -> Classified:
+    """Return what a reply may look like, because a real one would cost something."""
+    shares = [0.9] + [0.1 / (len(labels) - 1)] * (len(labels) - 1)
+    scores, why = dict(zip(labels, shares, strict=True)), "two of three answers agree"
+    outcome = Outcome(id="", label=labels[0], scores=scores, confidence=0.9, decision="review", reason=why)
+    spent = Spent(calls=3, known=0, input_tokens=240, output_tokens=9, usd=0.0004)
+    return Classified(outcome=outcome, probabilities=tuple(shares), spent=spent, error=None, version=version)
+
+
 async def serve_run(
     service: Service, door: Listening, limits: Limits, say: Callable[[str], None], *, verbose: bool = False
 ) -> None:
     """Open a run, and answer requests until a signal to stop."""
     rules = replace(door.rules, open_paths=OPEN_PATHS)
     async with service:
-        app = App(service, limits)
+        app = App(service, limits, token=bool(door.rules.token))
         # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GARBAGE_THRESHOLD)
         try:
-            say(f"{service.version} is ready; {door.url}/docs describes all routes")
+            say(f"{service.version} is ready; {door.url} shows how to ask it")
             await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
         finally:
             await app.stop()

@@ -1,12 +1,10 @@
-"""The description of the service: in OpenAPI 3.1, and as a page that works offline."""
+"""The description of the service in OpenAPI 3.1; its page is made from it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pcs_annotator.showing.markup import Markup, joined, tag
 from pcs_annotator.version import __version__
 
 Schema = Mapping[str, Any]
@@ -40,14 +38,6 @@ ROUTES = (
 )
 """Method, path, summary, schema of the answer (none for plain text), errors, schema of what is sent (if any)."""
 NOT_READY = "The service is stopping, or texts get no label at the moment: `reason` says why."
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-code, pre { font: 14px/1.4 ui-monospace, monospace; }
-pre { overflow-x: auto; padding: .75rem; border: 1px solid #8885; border-radius: .4rem; }
-h2 { font-size: 1.1rem; margin-top: 2rem; }
-h2 b { text-transform: uppercase; }
-"""
 
 
 def document(labels: Sequence[str]) -> dict[str, Any]:
@@ -84,101 +74,88 @@ def _object(required: Schema, optional: Schema | None = None) -> dict[str, Any]:
     return {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
 
 
-def _list(item: Schema, **more: Any) -> dict[str, Any]:
-    return {"type": "array", "items": item, **more}
+def _list(item: Schema, about: str = "", **more: Any) -> dict[str, Any]:
+    return _about({"type": "array", "items": item, **more}, about)
+
+
+def _about(schema: Schema, about: str) -> dict[str, Any]:
+    return {**schema, "description": about} if about else {**schema}
 
 
 def _schemas(labels: Sequence[str]) -> dict[str, Any]:
     not_blank = {"type": "string", "pattern": r"\S"}
+    maybe_text = {"type": ["string", "null"]}
     error = {"message": TEXT, "type": TEXT, "request_id": TEXT}
+    texts = {"oneOf": [not_blank, _list(not_blank, minItems=1)]}
+    version = _about(TEXT, "The model that answered: the run and its fit.")
+    task = _object({"data": _object({"text": not_blank})})
+    prediction = _object({"result": _list({}), "score": {"type": "number"}, "model_version": version})
     return {
         "Error": _object({"error": _object(error)}),
         "ClassifyRequest": _object(
-            {"input": {"oneOf": [not_blank, _list(not_blank, minItems=1)]}}, {"model": {"type": ["string", "null"]}}
+            {"input": _about(texts, "A text, or a list of texts.")},
+            {"model": _about(maybe_text, "The name of the run, as in /v1/models; leave it out.")},
         ),
-        "Classified": _classified(labels),
+        "Classified": _classified(labels, version),
         "Models": _object({"object": TEXT, "data": _list(_object({"id": TEXT, "object": TEXT}))}),
-        "Health": _object({"status": TEXT, "model_version": TEXT}),
-        "Ready": _object({"status": TEXT, "reason": TEXT, "model": TEXT, "outdated": TEXT, "queued_texts": COUNT}),
+        "Health": _object({"status": _about(TEXT, "UP."), "model_version": version}),
+        "Ready": _object(
+            {
+                "status": _about(TEXT, "ready, not ready, or stopping."),
+                "reason": _about(TEXT, "Why texts get no label; empty if they do."),
+                "model": version,
+                "outdated": _about(TEXT, "Why a newer fit is not in use; empty if there is none."),
+                "queued_texts": _about(COUNT, "Texts in progress and waiting."),
+            }
+        ),
         "Tasks": _object(
-            {"tasks": _list(_object({"data": _object({"text": not_blank})}))},
-            {"label_config": {"type": ["string", "null"]}},
+            {"tasks": _list(task, "Tasks of a project; `text` is what its labelling interface calls it.")},
+            {"label_config": _about(maybe_text, "The labelling interface of the project, in XML.")},
         ),
-        "Predictions": _object(
-            {"results": _list(_object({"result": _list({}), "score": {"type": "number"}, "model_version": TEXT}))}
-        ),
-        "SetupRequest": _object({}, {"schema": {"type": ["string", "null"]}}),
-        "Version": _object({"model_version": TEXT}),
+        "Predictions": _object({"results": _list(prediction, "One for each task, in their order.")}),
+        "SetupRequest": _object({}, {"schema": _about(maybe_text, "The labelling interface of the project, in XML.")}),
+        "Version": _object({"model_version": version}),
     }
 
 
-def _classified(labels: Sequence[str]) -> dict[str, Any]:
+def _classified(labels: Sequence[str], version: Schema) -> dict[str, Any]:
+    why = {"kind": _about(TEXT, "For programs."), "message": _about(TEXT, "For people.")}
+    cost = {"usd": _about(MAYBE_NUMBER, "Null if a price is unknown."), "calls": _about(COUNT, "Calls paid for.")}
     item = _object(
         {
-            "index": COUNT,
-            "label": {"enum": [*labels, None], "description": "None if no model gave a usable answer; see error."},
-            "probs": _list({"type": "number"}, description="In the order of `labels`; calibrated if the run is."),
-            "num_classes": COUNT,
-            "confidence": {**MAYBE_NUMBER, "description": "Probability that the label is right."},
-            "decision": {"enum": ["accept", "review", "agree", None]},
-            "reason": TEXT,
-            "cost": _object({"usd": MAYBE_NUMBER, "calls": COUNT}),
+            "index": _about(COUNT, "The place of the text in `input`."),
+            "label": _about({"enum": [*labels, None]}, "Null if no model gave a usable answer; see error."),
+            "probs": _list({"type": "number"}, "In the order of `labels`; calibrated if the run is."),
+            "num_classes": _about(COUNT, "How many labels there are; 0 without a label."),
+            "confidence": _about(MAYBE_NUMBER, "Probability that the label is right; null if the run has no gold."),
+            "decision": _about(
+                {"enum": ["accept", "review", "agree", None]},
+                "accept: as the promise allows. review: for a person. agree: all answers agree, but no promise.",
+            ),
+            "reason": _about(TEXT, "Why this decision, in words."),
+            "cost": _about(_object(cost), "What this text cost; a repeated text costs nothing."),
         },
-        {"label_set": _list(TEXT), "error": _object({"kind": TEXT, "message": TEXT})},
+        {
+            "label_set": _list(TEXT, "Labels that are possible, if the run gives sets."),
+            "error": _about(_object(why), "Why there is no label."),
+        },
     )
-    counts = ("prompt_tokens", "completion_tokens", "total_tokens", "calls", "known_already")
+    counts = {
+        "prompt_tokens": _about(COUNT, "Tokens sent."),
+        "completion_tokens": _about(COUNT, "Tokens written by models."),
+        "total_tokens": _about(COUNT, "Both."),
+        "calls": _about(COUNT, "Calls to models that were paid for."),
+        "known_already": _about(COUNT, "Answers that were known, free of charge."),
+    }
     return _object(
         {
-            "id": TEXT,
-            "object": {"const": "list"},
-            "created": COUNT,
-            "model": TEXT,
-            "labels": _list(TEXT),
-            "data": _list(item),
-            "usage": _object(dict.fromkeys(counts, COUNT)),
+            "id": _about(TEXT, "With the request id."),
+            "object": _about({"const": "list"}, "As in the protocol of OpenAI."),
+            "created": _about(COUNT, "Seconds since 1970."),
+            "model": version,
+            "labels": _list(TEXT, "All labels, in the order of `probs`."),
+            "data": _list(item, "One for each text."),
+            "usage": _about(_object(counts), "Of all texts together."),
         },
-        {"warning": {**TEXT, "description": "Recent texts differ from those that the model was calibrated on."}},
+        {"warning": _about(TEXT, "Recent texts differ from those that the model was calibrated on.")},
     )
-
-
-def page(document: Mapping[str, Any]) -> Markup:
-    """Return a page about every route and every kind of value."""
-    about = document["info"]
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", about["title"]),
-        tag("link", rel="stylesheet", href="/docs.css"),
-    )
-    body = tag(
-        "body",
-        tag("h1", f"{about['title']} {about['version']}"),
-        tag("p", about["description"], " ", tag("a", "openapi.json", href="/openapi.json")),
-        *_routes(document["paths"]),
-        tag("h1", "Values"),
-        *(
-            joined(tag("h2", name, id=name), tag("pre", json.dumps(schema, indent=1, ensure_ascii=False)))
-            for name, schema in document["components"]["schemas"].items()
-        ),
-    )
-    return joined(Markup("<!doctype html>"), tag("html", head, body, lang="en"))
-
-
-def _routes(paths: Mapping[str, Any]) -> Iterator[Markup]:
-    for path, methods in paths.items():
-        for method, route in methods.items():
-            yield tag("h2", tag("b", method), " ", tag("code", path))
-            yield tag("p", route["summary"])
-            answers = (
-                tag("li", tag("code", status), " ", answer["description"], *_kinds(answer))
-                for status, answer in route["responses"].items()
-            )
-            sent = route.get("requestBody")
-            yield joined(tag("p", "Takes", *_kinds(sent)) if sent else None, tag("ul", *answers))
-
-
-def _kinds(content: Mapping[str, Any]) -> Iterator[Markup]:
-    for kind, value in content.get("content", {}).items():
-        name = value["schema"].get("$ref", "").rpartition("/")[2]
-        yield joined(" ", tag("code", kind), " ", tag("a", name, href=f"#{name}") if name else None)

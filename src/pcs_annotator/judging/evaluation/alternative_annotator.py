@@ -82,7 +82,7 @@ def alternative_annotator(machine: Codes, coders: Codes, epsilon: float = EPSILO
     if len(coders) < LEAST_CODERS:
         raise UndefinedMetric(
             f"the alternative annotator test needs {LEAST_CODERS} human coders or more, and there is {len(coders)}: "
-            "add a column gold_<name> for each"
+            "name the column of each with pcs run --coders"
         )
     differences, wins = [], []
     for place in range(len(coders)):

@@ -39,7 +39,7 @@ from pcs_annotator.version import __version__
 def without_gold(request: RunRequest) -> RunRequest:
     """Return the request for new texts: they need no gold column, even if the settings name one for the run's data."""
     config = request.config
-    return replace(request, config=replace(config, data=replace(config.data, gold_column="")))
+    return replace(request, config=replace(config, data=replace(config.data, gold_column="", coders=())))
 
 
 def open_texts(request: RunRequest, out: Path | str | None) -> TextsInMemory | TextsInStream:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -14,9 +16,10 @@ import numpy as np
 
 from pcs_annotator.asking.ledger.lock import lock_or_refuse
 from pcs_annotator.base.errors import ConfigError, PcsError, TableError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.review import SEQUENCE, Draw, Queue, fixed_places, frame_hash
+from pcs_annotator.core.review import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
 from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
 from pcs_annotator.runs.review.rows import Rows
 from pcs_annotator.runs.review.values import QueueProgress, ReviewOptions
@@ -41,19 +44,30 @@ class Leases:
     seconds: float  # how long a row is kept
     clock: Callable[[], float] = time.monotonic
     _until: dict[int, dict[str, float]] = field(default_factory=dict)  # row → person → when their lease ends
+    _tokens: dict[tuple[int, str], str] = field(default_factory=dict)  # row and person → what proves their lease
 
     def others(self, place: int, reviewer: str) -> list[str]:
         """Return the other people who have a row in hand."""
         moment = self.clock()
         return [name for name, until in self._until.get(place, {}).items() if name != reviewer and until > moment]
 
-    def take(self, place: int, reviewer: str) -> None:
-        """Give a row into this person's hands, or renew their lease; their tabs share it."""
+    def in_other_hands(self, reviewer: str) -> list[int]:
+        """Return the rows that other people have in hand."""
+        return [place for place in self._until if self.others(place, reviewer)]
+
+    def take(self, place: int, reviewer: str) -> str:
+        """Give a row into this person's hands, or renew their lease; their tabs share what it returns as proof."""
         self._until.setdefault(place, {})[reviewer] = self.clock() + self.seconds
+        return self._tokens.setdefault((place, reviewer), secrets.token_hex(8))
+
+    def has(self, place: int, reviewer: str, token: str) -> bool:
+        """Return whether a row was given into this person's hands, with this proof; it may have ended since."""
+        return self._tokens.get((place, reviewer)) == token
 
     def drop(self, place: int, reviewer: str) -> None:
         """End this person's lease on a row."""
         self._until.get(place, {}).pop(reviewer, None)
+        self._tokens.pop((place, reviewer), None)
 
 
 @dataclass
@@ -112,6 +126,7 @@ class Queues:
         self._order = fixed_places(rows.ids)
         self._sequence = _Sequence.of(rows, self._order, state)
         self.wanted = _wanted(rows, options.double)
+        self._blind = BLIND if options.blind is None else (*QUEUES, "chosen") if options.blind else ()
         self.take_rows(rows)
 
     def take_rows(self, rows: Rows) -> None:
@@ -161,20 +176,53 @@ class Queues:
         others = len(self.leases.others(place, reviewer))
         return others < max(1, int(self.wanted[place]) - int(self.state.coders[place]))
 
-    def blind(self, place: int, reviewer: str) -> bool:
+    def blind(self, place: int, reviewer: str, queue: Queue) -> bool:
+        """Return whether a person must judge a row of a queue before they see what models and others say."""
+        return queue in self._blind and not (self.state.looked_at[place] and self.state.by(reviewer)[place])
+
+    def comes_second(self, place: int, reviewer: str) -> bool:
         """Return whether a person must not see what others said: two people code the row, and they come second."""
         return bool(self.state.coders[place] < self.wanted[place] > 1 and not self.state.by(reviewer)[place])
 
+    def why_empty(self, reviewer: str, queue: Queue) -> str:
+        """Return why a queue has no row for a person now, and what brings new ones, in a sentence."""
+        own, among = self.state.by(reviewer), self._among(queue)
+        held = [place for place in self.leases.in_other_hands(reviewer) if among[place] and not own[place]]
+        if held:
+            minutes = counted(math.ceil(self.leases.seconds / 60), "minute")
+            return f"{counted(len(held), 'open row')} on other people's screens: come again in {minutes}."
+        waiting = int((among & own & (self.state.coders < self.wanted)).sum())
+        if queue == "conflicts":
+            differing = int((among & own).sum())
+            waits = f"You are one of those who differ on {counted(differing, 'row')}: a third person settles that."
+            return (
+                waits if differing else "No two people differ about a row; --double 0.2 shows every fifth row to two."
+            )
+        if waiting:
+            return (
+                f"{counted(waiting, 'row')} left for others: you skipped them, or were the first of two to judge them."
+            )
+        if queue == "audit" and not among.any():
+            return "No label is accepted, so there is nothing to check: judge random rows until a promise holds."
+        return f"Every {'accepted ' if queue == 'audit' else ''}row has a gold label or a verdict already."
+
+    def _among(self, queue: Queue) -> Mask:
+        """Return the rows that a queue is about, whoever has judged them."""
+        if queue == "conflicts":
+            return self.state.conflict
+        return self.rows.judgement.accepted if queue == "audit" else self._no_gold
+
     def progress(self) -> dict[Queue, QueueProgress]:
         """Return how far every queue is."""
-        done, sequence = self.state.coders > 0, self._sequence
+        done, seen, sequence = self.state.coders > 0, self.state.looked_at, self._sequence
+        unseen, to_learn = self._no_gold & ~seen, ~sequence.closed
+        to_learn[self._places("learn")] = True
         settled = sum(
             any(one.queue == "conflicts" for one in given) for given in self.state.verdicts.values() if len(given) > 1
         )
-        at_random, learned = int(done[sequence.at_random].sum()), done[self._places("learn")]
         return {
-            "random": QueueProgress(at_random, len(sequence.order) - at_random),
-            "learn": QueueProgress(int(learned.sum()), sequence.left + int((~learned).sum())),
+            "random": QueueProgress(int(seen[sequence.at_random].sum()), int(unseen[sequence.order].sum())),
+            "learn": QueueProgress(int(seen[self._places("learn")].sum()), int((unseen & to_learn).sum())),
             "audit": QueueProgress(int(done[self._places("audit")].sum()), int((self.auditable & ~done).sum())),
             "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), int((self._no_gold & ~done).sum())),
             "conflicts": QueueProgress(settled, int(self.state.conflict.sum())),
@@ -186,20 +234,25 @@ class Queues:
     def _started(self, reviewer: str, queue: Queue) -> Iterator[int]:
         """Yield rows of a queue that were drawn and still need this person's verdict, in the order of drawing."""
         if queue == "conflicts":
-            places: Array = np.flatnonzero(self.state.conflict)
+            places: Array = np.flatnonzero(self.state.conflict & ~self.state.by(reviewer))
             yield from places.tolist()
             return
         places = self._places(queue)
         if queue == "random":  # a row that the order has reached belongs to the random sample, whoever drew it
             places = np.concatenate([self._sequence.at_random, places])
-        yield from dict.fromkeys(places[self._needed(reviewer)[places]].tolist())
+        yield from dict.fromkeys(places[self._needed(reviewer, queue)[places]].tolist())
 
-    def _needed(self, reviewer: str) -> Mask:
-        return np.asarray((self.state.coders < self.wanted) & ~self.state.by(reviewer))
+    def _needed(self, reviewer: str, queue: Queue) -> Mask:
+        """Return which rows still need a person's verdict; for the sequence, also those that were accepted in bulk."""
+        state = self.state
+        needed = (state.coders < self.wanted) & ~state.by(reviewer)
+        if queue in SEQUENCE:
+            needed |= (state.coders > 0) & ~state.looked_at
+        return np.asarray(needed & self._no_gold)
 
     def _draw(self, reviewer: str, queue: Queue) -> int | None:
         draws: list[Draw] = []
-        needed = self._needed(reviewer)
+        needed = self._needed(reviewer, queue)
         found = None
         # without a row that a person needs, all others would be drawn in vain
         any_left = queue not in SEQUENCE or bool((needed & ~self._sequence.closed).any())
@@ -207,7 +260,7 @@ class Queues:
             place = self.rows.places[draw.id]
             draws.append(draw)
             self._by_queue[queue][place] = draw
-            if needed[place] and self.free(place, reviewer):  # else it has a verdict already, which counts from now on
+            if needed[place] and self.free(place, reviewer):  # else it has a label already, which counts from now on
                 found = place
                 break
         if draws:

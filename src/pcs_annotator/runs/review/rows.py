@@ -201,11 +201,9 @@ class Rows:
         """Return what the models say about a row."""
         return next(self.judgement.model.judge(self.run.votes.take(np.array([place]))))
 
-    def probabilities(self, place: int) -> list[tuple[str, float]]:
-        """Return every label with its probability, or score, the highest first."""
-        values = self.judgement.judged.deciding[place]
-        order = np.argsort(-values, kind="stable")
-        return [(self.labels[code], float(values[code])) for code in order]
+    def probabilities(self, place: int) -> dict[str, float]:
+        """Return every label with its probability, or score."""
+        return dict(zip(self.labels, self.judgement.judged.deciding[place].tolist(), strict=True))
 
     def votes_on(self, place: int) -> list[ShownVote]:
         """Return all answers about a row."""

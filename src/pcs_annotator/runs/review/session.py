@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import statistics
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import combinations
@@ -16,7 +16,8 @@ import numpy as np
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, TableError, UserError
 from pcs_annotator.core.arrays import Integers
-from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_name
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
@@ -51,14 +52,15 @@ class Review:
         self._rows, self._state, self._lock = rows, state, ExitStack()
         self._queues = Queues(rows, state, options)
         self._refits = Refits(rows, options.refit_every, state.since)
-        self._trails: dict[str, dict[str, None]] = {}
+        self._trails: dict[str, dict[str, Queue]] = {}
         self.labels: Sequence[str] = rows.labels
         self.columns: Sequence[str] = rows.own_columns  # the user's, besides ID and text
+        self.folder = rows.run.folder.path
         self.guidelines = _guidelines(rows.task, options.guidelines)  # for the people who review, in Markdown
         # what a person should know at the start, in sentences
         self.notes: Sequence[str] = state.notes if rows.judgement.fitted else [NOT_FITTED, *state.notes]
         for reviewer, given in state.given_by.items():
-            self._trails[reviewer] = dict.fromkeys(one.id for one in given.values())
+            self._trails[reviewer] = {one.id: one.queue for one in given.values()}
 
     @classmethod
     def open(cls, path: Path, options: ReviewOptions | None = None) -> Self:
@@ -109,6 +111,10 @@ class Review:
         place = self._queues.next(reviewer, queue)
         return None if place is None else self._shown(place, reviewer, queue)
 
+    def why_empty(self, reviewer: str, queue: Queue) -> str:
+        """Return why a queue has no row for a person now, in a sentence."""
+        return self._queues.why_empty(_name(reviewer), queue)
+
     def show(self, id: str, reviewer: str, queue: Queue = "chosen") -> Shown:
         """Return a row that a person searched for or goes back to.
 
@@ -117,44 +123,45 @@ class Review:
         """
         return self._shown(self._rows.place(id), _name(reviewer), queue)
 
-    def trail(self, reviewer: str) -> list[str]:
-        """Return the rows that a person saw, each once, in the order in which they first saw them."""
-        return list(self._trails.get(_name(reviewer), ()))
+    def trail(self, reviewer: str) -> Mapping[str, Queue]:
+        """Return the rows that a person saw, in the order in which they first saw them → the queue that showed each."""
+        return self._trails.get(_name(reviewer), {})
 
     def _shown(self, place: int, reviewer: str, queue: Queue) -> Shown:
         rows = self._rows
         holders = self._queues.leases.others(place, reviewer)
         free = self._queues.free(place, reviewer)
-        if free:
-            self._queues.leases.take(place, reviewer)
-        self._trails.setdefault(reviewer, {}).setdefault(rows.ids[place])
+        lease = self._queues.leases.take(place, reviewer) if free else ""
+        trail = self._trails.setdefault(reviewer, {})
+        trail[rows.ids[place]] = queue if queue != "chosen" else trail.get(rows.ids[place], queue)
+        blind = self._queues.blind(place, reviewer, queue)
         variants, unread = list[Variant](), ""
         try:
-            variants = rows.rewrites.of(place)
+            variants = [] if blind else rows.rewrites.of(place)
         except TableError as error:  # the row can be judged without them
             unread = str(error)
         return Shown(
             id=rows.ids[place],
             text=rows.text(place),
-            outcome=rows.outcome(place),
-            probabilities=rows.probabilities(place),
+            outcome=None if blind else rows.outcome(place),
+            probabilities={} if blind else rows.probabilities(place),
             variants=variants,
             unread=unread,
             question=rows.question,
             questions=rows.questions,
-            votes=rows.votes_on(place),
-            gold=rows.gold_label(place),
-            reviewed=self._visible(place, reviewer),
+            votes=[] if blind else rows.votes_on(place),
+            gold=None if blind else rows.gold_label(place),
+            reviewed=None if blind else self._visible(place, reviewer),
             columns=rows.columns(place),
             queue=queue,
-            held=free,
+            lease=lease,
             held_by="" if free else holders[0],
             version=self._version(place, reviewer),
             draw=self._queues.draw_of(place, queue),
         )
 
     def _visible(self, place: int, reviewer: str) -> Reviewed | None:
-        return None if self._queues.blind(place, reviewer) else self._state.reviewed(place)
+        return None if self._queues.comes_second(place, reviewer) else self._state.reviewed(place)
 
     def _version(self, place: int, reviewer: str) -> int:
         # whoever must not see what others said is not stopped by it either
@@ -189,8 +196,8 @@ class Review:
         if not self._queues.free(place, given.reviewer):
             holder = self._queues.leases.others(place, given.reviewer)[0]
             raise LeaseExpired(f"row {given.id!r} is in the hands of {holder} now: take the next one")
-        if not given.held:
-            raise LeaseExpired(f"row {given.id!r} was in somebody else's hands when it was shown: open it again")
+        if not self._queues.leases.has(place, given.reviewer, given.lease):
+            raise LeaseExpired(f"row {given.id!r} was not in your hands when it was shown: open it again")
 
     def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
         proposed, confidence = self._rows.proposal(place)
@@ -206,6 +213,7 @@ class Review:
             proposed=proposed,
             confidence=confidence,
             note=given.note,
+            blind=not group and self._queues.blind(place, given.reviewer, given.queue),
             group=group,
         )
 
@@ -239,7 +247,7 @@ class Review:
         return FoundRows(
             total=len(places),
             rows=[self._found(place, reviewer) for place in shown],
-            acceptable=len(self._acceptable(places, reviewer)),
+            acceptable=len(self._acceptable(places, query)),
             labels=self._rows.count_labels(places),
             fits=self._refits.news().fits,
         )
@@ -251,19 +259,27 @@ class Review:
             rows.ids[place], rows.text(place), *rows.proposal(place), decision, rows.gold_label(place), seen
         )
 
-    def _acceptable(self, places: Integers, reviewer: str) -> Integers:
-        return places[(self._rows.judgement.label[places] >= 0) & ~self._state.by(reviewer)[places]]
+    def _acceptable(self, places: Integers, query: Query) -> Integers:
+        """Return the rows of a query that have a proposed label, and no label of a person: neither gold nor verdict."""
+        rows, state = self._rows, self._state
+        unjudged = (rows.gold == UNLABELLED) & (state.coders == 0)
+        return places[(rows.judgement.label[places] >= 0) & unjudged[places]] if query.narrows else places[:0]
 
     def accept_all(self, query: Query, reviewer: str, expected: int, fits: int | None = None) -> AcceptedRows:
-        """Accept the models' labels of all rows of a query that this person has not judged; `undo` takes all back.
+        """Accept the models' labels of all rows of a query without gold and without a verdict; `undo` takes all back.
 
         `expected` and `fits` are `FoundRows.acceptable` and `fits`, as the person saw them; None not to compare fits.
 
         Raises:
+            ConfigError: The query is about all rows.
             ChangedMeanwhile: There are more or fewer such rows by now, or a fit has changed their labels.
         """
         reviewer = _name(reviewer)
-        places = self._acceptable(matching(self._rows, self._state, query), reviewer)
+        if not query.narrows:
+            raise ConfigError(
+                "labels are accepted together only on a list with a filter: choose one, look, then accept"
+            )
+        places = self._acceptable(matching(self._rows, self._state, query), query)
         if fits is not None and fits != self._refits.news().fits:
             raise ChangedMeanwhile("a fit has changed labels since the list was shown: look at it again")
         if len(places) != expected:
@@ -272,7 +288,7 @@ class Review:
             )
         free = [place for place in places.tolist() if self._queues.free(place, reviewer)]
         group = secrets.token_hex(6)
-        given = Given(id="", label=None, reviewer=reviewer, queue="chosen", held=False, version=0)
+        given = Given(id="", label=None, reviewer=reviewer, queue="chosen", lease="", version=0)
         verdicts = [
             self._verdict(place, self.labels[self._rows.judgement.label[place]], given, number, group)
             for number, place in enumerate(free, self._state.last + 1)
@@ -320,7 +336,7 @@ class Review:
 
 
 def _name(reviewer: str) -> str:
-    found = " ".join(reviewer.split())
+    found = reviewer_name(reviewer)
     if not found:
         raise UserError("who reviews? Give a name, so that verdicts of several people can be told apart")
     return found

@@ -19,6 +19,7 @@ Sort = Literal["row", "doubtful", "certain", "recent"]
 class ReviewOptions:
     """How to review."""
 
+    blind: bool | None = None  # whether rows are judged without seeing what models and others say; None: as a sample is
     double: float = 0.0  # share of rows that a second reviewer sees too, without the first one's verdict
     refit_every: int = 10  # verdicts between two fits in the background; 0 for no fits
     lease_seconds: float = 300.0  # how long a shown row is kept for the person who sees it
@@ -43,19 +44,18 @@ class Shown:
 
     id: str
     text: str
-    outcome: Outcome  # what the models say: label, confidence, decision and reason
-    # label and probability, the most probable first; scores where there is no confidence
-    probabilities: Sequence[tuple[str, float]]
+    outcome: Outcome | None  # what the models say; None if it is judged blind: then nobody's answer is in this value
+    probabilities: Mapping[str, float]  # label → its probability, or score where there is no confidence
     variants: Sequence[Variant]  # what relations made of it
     question: str  # what was asked about the original text
     questions: Mapping[str, str]  # relation → what was asked instead, if it changes the question
     votes: Sequence[ShownVote]  # all answers; questions that were not asked are left out
     gold: str | None  # the gold label of the data or of an earlier file; verdicts are in `reviewed`
-    # what people said; None if nobody did, or if this person is to judge first (double coding)
+    # what people said; None if nobody did, or if this person is to judge first (blind, or double coding)
     reviewed: Reviewed | None
     columns: Mapping[str, str]  # the user's other columns
     queue: Queue  # the queue that shows it
-    held: bool  # whether it is in this person's hands now; give it back with the verdict
+    lease: str  # proves that it is in this person's hands, empty if it is not; give it back with the verdict
     version: int  # give it back with the verdict: it tells whether the row was judged meanwhile
     unread: str = ""  # why variants cannot be shown; empty if they can
     held_by: str = ""  # who is looking at it, if that is somebody else
@@ -75,7 +75,7 @@ class Given:
     label: str | None
     reviewer: str
     queue: Queue
-    held: bool  # whether the row was in this person's hands when it was shown
+    lease: str  # as it was shown
     version: int
     seconds: float | None = None
     note: str = ""
@@ -107,6 +107,12 @@ class Query:
     page: int = 0  # which page, from 0 on
     size: int = 50  # rows on a page
 
+    @property
+    def narrows(self) -> bool:
+        """Whether it chooses among rows that nobody has judged."""
+        bounded = self.least is not None or self.most is not None or self.disagreement is not None
+        return bounded or any((self.label, self.decision, self.text, self.columns))
+
 
 class FoundRow(NamedTuple):
     """One row of a list; `reviewed` is None as in `Shown`."""
@@ -126,7 +132,7 @@ class FoundRows:
 
     total: int  # how many rows it has in all
     rows: Sequence[FoundRow]  # those of the page
-    acceptable: int  # how many of all have a label that `accept_all` would accept for the person who asked
+    acceptable: int  # how many labels `accept_all` would accept for the person who asked; 0 without a filter
     fits: int  # which model gave the labels, as a number; give it to `accept_all`
     labels: Mapping[str, int]  # proposed label → how many of all have it
 

@@ -61,6 +61,7 @@ const here = () => location.pathname + location.search;
 function show(answer) {
   if (answer.progress) put("progress", answer.progress);
   if (!answer.main) return;
+  const kept = document.activeElement?.dataset.keep; // a filter keeps the focus when its list comes
   put("main", answer.main);
   if (answer.title) document.title = answer.title;
   for (const link of all("nav[aria-label='Pages'] a")) {
@@ -70,8 +71,16 @@ function show(answer) {
   shownAt = performance.now();
   hiddenSince = document.hidden ? shownAt : null;
   paintKeys();
+  unfold();
+  const again = kept && document.querySelector(`[data-keep="${CSS.escape(kept)}"]`);
+  if (again) return again.focus();
   window.scrollTo(0, 0);
   (byId("item") || byId("main")).focus({ preventScroll: true });
+}
+
+// Votes stay folded, or unfolded, from row to row.
+function unfold() {
+  if (byId("answers")) byId("answers").open = votesOpen;
 }
 
 // The server escapes everything that is not ours, and the policy runs no inline script.
@@ -110,6 +119,7 @@ document.addEventListener("submit", (event) => {
     act(new URL(form.action).pathname, values);
   }
 });
+document.addEventListener("change", (event) => event.target.closest("form[data-live]")?.requestSubmit());
 const filled = (values) => Object.entries(values).filter(([, value]) => value !== "");
 
 document.addEventListener("click", (event) => {
@@ -133,6 +143,7 @@ window.addEventListener("popstate", () => act(here(), null, false));
 const STORED = `pcs-keys-${document.body.dataset.labels}`;
 let own = stored(STORED, {});
 let single = stored("pcs-single-keys", true);
+let votesOpen = stored("pcs-votes-open", false);
 const keyOf = (button) => own[button.value] ?? button.dataset.key;
 
 // A browser may forbid to store anything; then keys last until the page is left.
@@ -167,6 +178,7 @@ const COMMANDS = {
   u: () => byId("undo")?.requestSubmit(),
   g: () => openWith("go-to"),
   n: () => focusOn("note"),
+  v: () => byId("answers")?.querySelector("summary").click(),
   "/": () => focusOn("search"),
   "?": () => byId("keys").showModal(),
 };
@@ -260,6 +272,7 @@ setInterval(async () => {
 }, PULSE);
 
 document.addEventListener("toggle", (event) => {
+  if (event.target.id === "answers" && event.target.open !== votesOpen) store("pcs-votes-open", (votesOpen = event.target.open));
   if (event.target.matches("details.menu[open]")) event.target.querySelector("a")?.focus();
 }, true);
 document.addEventListener("keydown", (event) => {
@@ -267,5 +280,6 @@ document.addEventListener("keydown", (event) => {
 });
 
 paintKeys();
+unfold();
 byId("item")?.focus({ preventScroll: true });
 document.documentElement.classList.add("ready");
