@@ -210,6 +210,8 @@ def test_the_command_writes_a_page_and_prints_everything(
     assert found["figures"]["difference"]["accuracy"]["p_value"] < 0.05
     assert np.sum(found["table"]) == ROWS
     assert found["examples"][0].keys() == {"id", "a", "b", "gold"}
+    assert main(["compare", runs.b, runs.a]) == 0  # also over a comparison of other runs
+    Path("compare.html").write_text("mine")
     assert main(["compare", runs.b, runs.a]) == 2
     assert "compare.html exists: name another file, or add --replace" in " ".join(capsys.readouterr().err.split())
     assert main(["compare", str(tmp_path / "nowhere"), runs.a]) == 2

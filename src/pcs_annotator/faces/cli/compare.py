@@ -31,7 +31,7 @@ LONGEST_TEXT = 160
 @options.JSON
 @options.QUIET
 def command(*, first: str, second: str, out: Path, replace: bool, to_json: bool, quiet: bool) -> None:
-    """Compare A and B on the rows that they have in common; no model is called.
+    """Which is better, A or B? Compare them on the rows that they have in common; no model is called.
 
     A and B are run folders, or parts of the votes in one: RUN:model=NAME, RUN:relations=original,order or
     RUN:optimiser=NAME, also several of these. B may leave out the folder if it is that of A, as in :model=NAME.

@@ -46,7 +46,7 @@ def splitting_options(function: options.F) -> options.F:
     return options.with_options(_SPLITTING, function)
 
 
-@click.command("evaluate")
+@click.command("evaluate", cls=options.ManyOptions)
 @click.argument("source", type=options.PATH)
 @click.option(
     "--optimiser",
@@ -73,7 +73,7 @@ def splitting_options(function: options.F) -> options.F:
 @options.JSON
 @options.QUIET
 def command(*, source: Path, alt_test: bool, epsilon: float, to_json: bool, quiet: bool, **given: Any) -> None:
-    """Compare PCS with other methods on the same votes and the same splits; no model is called.
+    """Is PCS better than simpler methods? All of them on the same votes and the same splits; no model is called.
 
     SOURCE is a table of votes with gold (see pcs fit), or a run folder, which then also gets evaluation-methods.json.
     For methods that these votes do not support, a note says what they would need.

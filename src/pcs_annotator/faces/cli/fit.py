@@ -16,7 +16,7 @@ from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import fit_table
 
 
-@click.command("fit")
+@click.command("fit", cls=options.ManyOptions)
 @click.argument("source", metavar="TABLE", type=options.PATH)
 @click.option(
     "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, scaling, naive-bayes, …"

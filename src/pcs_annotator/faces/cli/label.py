@@ -26,7 +26,7 @@ from pcs_annotator.tables.table_files import STDIO
 from pcs_annotator.verbs import label
 
 
-@click.command("label")
+@click.command("label", cls=options.ManyOptions)
 @click.argument("data", type=options.TABLE)
 @click.option("--run", "folder", type=options.PATH, required=True, help="Folder of the fitted run.")
 @click.option(

@@ -97,7 +97,7 @@ def check(*, config: Path | None, to_json: bool, **given: Any) -> None:
 @options.reading_options
 @options.JSON
 def value(*, source: Path, to_json: bool, **given: Any) -> None:
-    """Show what each relation adds beside the original question, and what to keep; no model is called.
+    """Which rewrites pay? What each relation adds beside the original question; no model is called.
 
     RUN_OR_VOTES is a run folder or a table of votes, with gold labels (see pcs fit). Gains are in points of class AUROC
     on gold rows that the fit did not see, with 95 % intervals: per question, where the relation applies, and over all
