@@ -172,7 +172,7 @@ class Weights:
         rows = [
             (kind, name, weight, *(ends.get(name) or (None, None)))
             for kind, weights, ends in (
-                ("annotator", self.by_annotator, details.annotator_intervals),
+                ("model", self.by_annotator, details.annotator_intervals),
                 ("relation", self.by_relation, details.relation_intervals),
             )
             for name, weight in weights.items()
@@ -211,7 +211,7 @@ class Weights:
 
     def reordered(self, annotators: Sequence[str], relations: Sequence[str]) -> Weights:
         """Return the same weights with their names in another order."""
-        rows = positions_of(annotators, self.annotators, "annotator")
+        rows = positions_of(annotators, self.annotators, "model")
         columns = positions_of(relations, self.relations, "relation")
         evidence = self.evidence and replace(
             self.evidence, log_likelihood=self.evidence.log_likelihood[np.ix_(rows, columns)]

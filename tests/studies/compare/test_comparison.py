@@ -190,7 +190,7 @@ def test_other_texts_rows_or_labels_are_refused_with_a_remedy(runs: Runs, tmp_pa
         compared(runs.a, str(tmp_path / "ids"))
     with pytest.raises(LabelError, match="run one of them again with --labels"):
         compared(runs.a, str(tmp_path / "labels"))
-    with pytest.raises(UnknownNameError, match="no annotator is called 'gpt'; there are: scripted:hash:a"):
+    with pytest.raises(UnknownNameError, match="no model is called 'gpt'; there are: scripted:hash:a"):
         compared(runs.a, ":model=gpt")
     with pytest.raises(ConfigError, match="are the same"):
         compared(runs.a, runs.a)

@@ -62,7 +62,7 @@ def learn_frugal(
     order, graded = order_of(weights, votes.codes.shape[3], prices), bool(graded_annotators(votes))
 
     def ask_policy(held_out: Votes, fold_weights: Weights, calibrator: Calibrator | None) -> Votes:
-        annotators = positions_of(weights.annotators, fold_weights.annotators, "annotator")
+        annotators = positions_of(weights.annotators, fold_weights.annotators, "model")
         relations = positions_of(weights.relations, fold_weights.relations, "relation")
         cells = [Cell(annotators[cell.annotator], relations[cell.relation], cell.draw) for cell in order]
         return simulate(held_out, ExactStop(fold_weights, held_out.labels, cells, calibrator)).votes
@@ -121,7 +121,7 @@ def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | Non
     without any other vote. Annotators without a price are free.
     """
     prices = prices or {}
-    check_known(prices, weights.annotators, "annotator")
+    check_known(prices, weights.annotators, "model")
     cost = [prices.get(name, 0.0) for name in weights.annotators]
     worth, evidence = weights.matrix, weights.evidence
     # one unit of log-odds is much from a model that is never sure, and little from one that always is
