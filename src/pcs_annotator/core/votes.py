@@ -212,9 +212,7 @@ class Votes:
             return self
         if not names:
             all_names = listed(self.annotators, len(self.annotators), MAX_LISTED)
-            raise UnknownNameError(
-                f"none of {all_names} was asked for a label only: add a model without elicitation"
-            )
+            raise UnknownNameError(f"none of {all_names} was asked for a label only: add a model without elicitation")
         return replace(self.select(annotators=names), stated=None)
 
     @classmethod

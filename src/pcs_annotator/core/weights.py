@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.display import html_table
+from pcs_annotator.base.display import brief, html_table
 from pcs_annotator.core.arrays import Floats, Integers, frozen
 from pcs_annotator.core.votes import Votes, check_unique, positions_of
 
@@ -103,6 +103,8 @@ class Evidence:
     # what of a vote it is multiplied with: its share of every label, its centred log-odds, or these averaged over the
     # answered questions of an annotator
     reads: VoteScale = "shares"
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import Codes, Integers, Mask
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 from pcs_annotator.core.votes import Votes, check_known, positions_of
@@ -42,6 +43,9 @@ class Frugal(NamedTuple):
     strategy: ExactStop  # what to ask first, and when to stop
     spending: Spending  # the share of questions that is asked
     trial: Trial | None  # the gold rows, asked about in the same way, as judged by fits that did not see them
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def learn_frugal(

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.frames import Columns, Frame
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, Study
@@ -80,9 +82,9 @@ class Missing(NamedTuple):
     reason: str  # why not; the end of a sentence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimated:
-    """Answers to a question.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Estimated(Frame):
+    """Answers to a question; `to_pandas()` and `to_polars()` give a row per estimate and per difference.
 
     Attributes:
         kind: `share`, `mean` or `regression`.
@@ -112,6 +114,23 @@ class Estimated:
             "not_estimated": [one._asdict() for one in self.missing],
             "notes": list(self.notes),
         }
+
+    def _about(self) -> str:
+        return f"{self.kind}, {counted(len(self.lines), 'estimate')} from {counted(self.rows, 'row')}"
+
+    def _columns(self) -> Columns:
+        lines = [*self.lines, *self.differences]
+        found: dict[str, list[object]] = {
+            "what": [*["estimate"] * len(self.lines), *["difference"] * len(self.differences)],
+            "name": [line.name for line in lines],
+            "group": [line.group for line in lines],
+        }
+        for method in METHODS:
+            figures = [plain(getattr(line, method)) for line in lines]
+            ends = (("", "value"), ("_low", "low"), ("_high", "high"))
+            found |= {f"{method}{ending}": [one[key] for one in figures] for ending, key in ends}
+        last = {name: [getattr(line, name) for line in lines] for name in ("gold_rows", "p_value")}
+        return {**found, **last, "p_holm": [line.adjusted for line in lines]}
 
 
 def plain(figure: Figure) -> dict[str, float | None]:
