@@ -157,11 +157,10 @@ class _Printer:
             if asked in COPIED:
                 self.console.print(Text.assemble(name, styled(words)), soft_wrap=True)
                 continue
-            grid = RichTable.grid()
-            grid.add_column(width=margin)
-            grid.add_column()
-            grid.add_row(name, styled(words))
-            self.console.print(grid)
+            for part in styled(words).wrap(self.console, max(self.console.width - margin, 20)):
+                part.rstrip()
+                self.console.print(Text.assemble(name, part), soft_wrap=True)
+                name = Text(" " * margin)
         self._fresh = False
 
     def _bullets(self, block: blocks.Bullets) -> None:

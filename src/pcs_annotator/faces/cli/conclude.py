@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import join
 from typing import Any
 
 import click
@@ -11,15 +12,18 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
+from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.studies.estimating import gold, page
+from pcs_annotator.showing.answer import look_at
+from pcs_annotator.studies.estimating import gold, page, robust_page
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import estimate_run
+from pcs_annotator.studies.estimating.estimate import data_name, estimate_run
 from pcs_annotator.studies.estimating.find import Search
 from pcs_annotator.studies.estimating.find import find as find_rows
 from pcs_annotator.studies.estimating.groups import PERIODS
-from pcs_annotator.studies.estimating.page import write_estimates, write_robust
+from pcs_annotator.studies.estimating.page import write_estimates
 from pcs_annotator.studies.estimating.robust import robust
+from pcs_annotator.studies.estimating.robust_page import write_robust
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -126,13 +130,35 @@ def estimate_command(*, folder: Path, out: Path | None, to_json: bool, **given: 
         found = estimate_run(folder, question_of(given))
     if out is not None:
         write_estimates(found, out)
-    wrote = [] if out is None else [b.Answer([("files", str(out))])]
+    asked = [
+        "pcs",
+        "robust" if out else "estimate",
+        str(folder),
+        *_asked(given),
+        *([] if out else ["-o", "estimates.html"]),
+    ]
+    lines = [*page.answer_lines(found), *look_at(notes), *_end(out, asked)]
     options.show(
         lambda: {**found.to_dict(), "sentences": page.sentences(found), "warnings": notes},
-        lambda: [*page.most_telling(found), *wrote],
+        lambda: [*page.answer_shown(found), b.Answer(lines)],
         details=lambda: page.tables(found),
         to_json=to_json,
     )
+
+
+def _asked(given: dict[str, Any]) -> Iterator[str]:
+    """Yield the options of a question again."""
+    for name, value in given.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            if one:
+                yield from [f"--{name}"] if one is True else [f"--{name}", str(one)]
+
+
+def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Words]]:
+    """Yield the last lines of an answer: the file, if one was written, and the next command."""
+    if out is not None:
+        yield "files", str(out)
+    yield "next", b.strong(join(following))
 
 
 def _numbers(given: tuple[str, ...]) -> dict[str, float] | None:
@@ -183,10 +209,16 @@ def robust_command(*, folder: Path, out: Path | None, to_json: bool, **given: An
     with options.gathered_warnings() as notes:
         found = robust(folder, question_of(given))
     if out is not None:
-        write_robust(found, out)
+        recorded = Run.open(folder)
+        write_robust(found, out, question_of(given).in_words(recorded.votes.labels), data_name(recorded))
+    following = [
+        "pcs",
+        *(["paper", str(folder)] if out else ["robust", str(folder), *_asked(given), "-o", "robust.html"]),
+    ]
+    lines = [*robust_page.robust_lines(found), *look_at(notes), *_end(out, following)]
     options.show(
         lambda: {"quantities": [one.to_dict() for one in found], "warnings": notes},
-        lambda: [*page.robust_verdicts(found), *([] if out is None else [b.Answer([("files", str(out))])])],
-        details=lambda: map(page.robust_table, found),
+        lambda: [*robust_page.robust_shown(found), b.Answer(lines)],
+        details=lambda: map(robust_page.robust_table, found),
         to_json=to_json,
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.frames import Columns, Frame
-from pcs_annotator.base.text import counted
+from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, Study
@@ -19,7 +19,7 @@ from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.metrics.significance import holm
 
 TAIL = 0.025
-MOST_BY = 2
+MOST_BY, MOST_NAMED = 2, 4
 METHODS = ("corrected", "gold_only", "naive")
 
 
@@ -46,6 +46,16 @@ class EstimateQuestion:
         if len(found) > MOST_BY:
             raise ConfigError(f"--by is given for {len(found)} columns ({', '.join(found)}), {MOST_BY} are possible")
         return [name for name in found if name]
+
+    def in_words(self, labels: Sequence[str]) -> str:
+        """Return what is asked, as a title."""
+        if self.formula:
+            return f"Regression {self.formula}"
+        wanted = self.of or labels
+        names = series(wanted) if len(wanted) <= MOST_NAMED else f"{len(wanted)} labels"
+        numbers = ", ".join(f"{label} = {value:g}" for label, value in (self.values or {}).items())
+        groups = f" by {series(self.columns_of_groups)}" if self.columns_of_groups else ""
+        return f"{f'Mean of {numbers}' if numbers else f'Share of {names}'}{groups}"
 
     @property
     def columns(self) -> set[str]:
@@ -94,6 +104,8 @@ class Estimated(Frame):
         rows: How many rows they are about.
         labels: All labels.
         notes: What was left out or assumed.
+        title: What was asked, in words.
+        data: The name of the data.
     """
 
     kind: str
@@ -103,6 +115,8 @@ class Estimated(Frame):
     rows: int = 0
     labels: Sequence[str] = ()
     notes: Sequence[str] = ()
+    title: str = ""
+    data: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
