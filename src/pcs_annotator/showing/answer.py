@@ -20,10 +20,10 @@ from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.findings.look_at import what_to_look_at
-from pcs_annotator.showing.formats import count, percent, total_cost
+from pcs_annotator.showing.formats import PRICE_UNKNOWN, count, percent, total_cost
 
 if TYPE_CHECKING:  # it imports the code that asks models, which a table of votes does not need
-    from pcs_annotator.runs.run_result import RunResult
+    from pcs_annotator.runs.run_result import Facts, RunResult
 
 RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
 TO_LABEL = {
@@ -41,7 +41,7 @@ Line = tuple[str, b.Words]
 def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
     """Return what came out of a run or a fit."""
     counts, learned, folder = result.counts, result.learned, result.folder
-    found = [flag.detail for flag in what_to_look_at(result.facts)]
+    found = findings(result.facts)
     return b.Answer(
         [
             labelled(counts),
@@ -55,6 +55,13 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             ("next", b.strong(next_step(result))),
         ]
     )
+
+
+def findings(facts: Facts) -> list[str]:
+    """Return what to look at; that nothing is accepted for lack of a promise is said with what may be used."""
+    certificate = facts.learned.model.certificate
+    said = {"nothing accepted"} if certificate is not None and not certificate.holds else set()
+    return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in said]
 
 
 def _to_label(result: RunResult) -> Iterator[Line]:
@@ -125,7 +132,8 @@ def look_at(found: Sequence[str]) -> Iterator[Line]:
 def cost(calls: int, known: int, bills: Sequence[Bill]) -> Line:
     """Return the calls of a command, and what its folder has cost so far."""
     reused = f", {counted(known, 'answer')} from the ledger" if known else ""
-    spent = f"; {total_cost([bill.usd for bill in bills])} so far" if bills else ""
+    cost = total_cost([bill.usd for bill in bills])
+    spent = f"; {cost}{'' if cost == PRICE_UNKNOWN else ' so far'}" if bills else ""
     return "cost", f"{counted(calls, 'call')}{reused}{spent}"
 
 
@@ -134,6 +142,8 @@ def next_step(result: RunResult) -> str:
     folder, model = quote(str(result.folder.path)), result.learned.model
     if result.tally.failed:
         return "the same command again: it asks only what is missing"
+    if model.certificate is not None and model.certificate.hopeless:
+        return f"pcs fit {folder} --max-error {min(2 * model.certificate.promise.max_error, 0.5):g}"
     if not result.learned.figures or (model.certificate is not None and not model.certificate.holds):
         return f"pcs review {folder}"
     if model.certificate is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import join
 
 import click
 
@@ -44,11 +45,18 @@ def command(*, first: str, second: str, out: Path, replace: bool, to_json: bool,
         path = write_comparison(found, out, replace=replace)
     options.show(
         lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": str(path)},
-        lambda: [*comparison_shown(found, [*found.notes, *notes]), b.Answer([("report", str(path))])],
+        lambda: [
+            *comparison_shown(found, [*found.notes, *notes]),
+            b.Answer([("report", str(path)), ("next", b.strong(_details(first, second)))]),
+        ],
         details=lambda: comparison_details(found),
         to_json=to_json,
         quiet=quiet,
     )
+
+
+def _details(first: str, second: str) -> str:
+    return join(["pcs", "compare", first, second, "--details"])
 
 
 def comparison_shown(found: Comparison, notes: Sequence[str]) -> Iterator[b.Block]:

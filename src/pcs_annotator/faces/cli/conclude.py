@@ -25,6 +25,7 @@ from pcs_annotator.studies.estimating.page import write_estimates
 from pcs_annotator.studies.estimating.robust import robust
 from pcs_annotator.studies.estimating.robust_page import write_robust
 
+OUTLOOK_SHOWN = 6
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -62,12 +63,22 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, to_json:
             )
         return
     found = gold.plan_gold(folder, gold.GoldGoal(by=by, **wish))
-    options.show(gold.GoldPlan.to_dict, gold_plan_shown, found, to_json=to_json)
+    drawn = [
+        "pcs",
+        "gold",
+        str(folder),
+        "--n",
+        str(found.outlook[0].rows if found.outlook else 100),
+        *(["--by", by] if by else []),
+    ]
+    shown = lambda: [*gold_plan_shown(found), b.Answer([*_end(None, drawn)])]  # noqa: E731  # to be called if wanted
+    options.show(found.to_dict, shown, to_json=to_json)
 
 
 def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
     """Yield what gold rows would bring, and how many are needed."""
     ways = list(found.outlook[0].widths) if found.outlook else []
+    step = -(-len(found.outlook) // OUTLOOK_SHOWN) or 1
     notes = [f"The share is about {100 * found.share:.1f} %; {found.gold_rows:,} rows have gold."]
     if found.guessed:
         notes.append("There is no calibrated confidence yet, so machine labels are not counted on.")
@@ -75,7 +86,7 @@ def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
         name="outlook",
         title=f"Half the width of the 95 % interval of the share of {found.of}, percentage points",
         columns=["gold rows", *ways],
-        rows=[[str(one.rows), *(100 * one.widths[way] for way in ways)] for one in found.outlook],
+        rows=[[str(one.rows), *(100 * one.widths[way] for way in ways)] for one in found.outlook[step - 1 :: step]],
         notes=notes,
         digits=dict.fromkeys(ways, 1),
     )
@@ -187,9 +198,12 @@ def find_command(*, folder: Path, out: Path | None, to_json: bool, **search: Any
     """
     with options.gathered_warnings() as notes:
         found = find_rows(folder, Search(**search), out)
+    following = (
+        ["pcs", "review", str(folder)] if out else ["pcs", "find", str(folder), *_asked(search), "-o", "found.csv"]
+    )
     options.show(
         lambda: {**found.to_dict(), "warnings": notes},
-        lambda: [found.sentence, None if out is None else f"wrote {out}"],
+        lambda: [found.sentence, b.Answer([*look_at(notes), *_end(out, following)])],
         to_json=to_json,
     )
 
