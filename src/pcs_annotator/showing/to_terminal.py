@@ -15,11 +15,11 @@ from pcs_annotator.core.result_table import Figure, number_of
 from pcs_annotator.core.variant import edits_between
 from pcs_annotator.showing import blocks
 from pcs_annotator.showing.blocks import Bar, Block, Cell, Change, Level, Shaded, Style, Styled, plain
-from pcs_annotator.showing.formats import DASH, number
+from pcs_annotator.showing.formats import DASH, left_to_right, number
 
 GAP = 2
-NARROWEST = 20
-_TOGETHER = re.compile(r" (?=%)|(?<=\bp) (?=[<=] \d)|(?<=[<=]) (?=\d)")
+NARROWEST, BULLET = 20, " • "
+_TOGETHER = re.compile(r" (?=%)|(?<=\bp) (?=[<=] \d)|(?<=[<=]) (?=\d)|(?<=\d) (?=\w)")
 _GLUE = "\ue000"
 """A letter of nobody's alphabet, in the place of a blank at which a line must not end."""
 WIDEST_BAR = 30
@@ -104,7 +104,7 @@ def styled(words: object) -> Text:
     if isinstance(words, str):
         return Text(words)
     if isinstance(words, Styled):
-        return Text(words.text, STYLES.get(words.style, ""))
+        return Text(left_to_right(words.text) if words.own else words.text, STYLES.get(words.style, ""))
     return Text.assemble(*map(styled, words))  # type: ignore[call-overload]  # a tuple
 
 
@@ -184,9 +184,10 @@ class _Printer:
             if block.kind == "spoken":
                 self._print(styled(item), "" if place else "bold")
             else:
-                grid = RichTable.grid(padding=(0, 1))
-                grid.add_row(" •", styled(item))
-                self.console.print(grid)
+                mark = Text(BULLET)
+                for part in lines_of(styled(item), self.console, self.console.width - len(BULLET)):
+                    self.console.print(Text.assemble(mark, part), soft_wrap=True)
+                    mark = Text(" " * len(BULLET))
                 self._fresh = False
 
 

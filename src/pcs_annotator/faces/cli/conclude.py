@@ -10,11 +10,13 @@ from typing import Any
 import click
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
 from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
+from pcs_annotator.showing.formats import label_name
 from pcs_annotator.studies.estimating import gold, page, robust_page
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import data_name, estimate_run
@@ -63,15 +65,10 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, to_json:
             )
         return
     found = gold.plan_gold(folder, gold.GoldGoal(by=by, **wish))
-    drawn = [
-        "pcs",
-        "gold",
-        str(folder),
-        "--n",
-        str(found.outlook[0].rows if found.outlook else 100),
-        *(["--by", by] if by else []),
-    ]
-    shown = lambda: [*gold_plan_shown(found), b.Answer([*_end(None, drawn)])]  # noqa: E731  # to be called if wanted
+    rows_left = [one.rows for one in found.outlook[-1:]]
+    drawn = ["pcs", "gold", str(folder), "--n", str(min([100, *rows_left])), *(["--by", by] if by else [])]
+    following = drawn if found.outlook else ["pcs", "review", str(folder)]
+    shown = lambda: [*gold_plan_shown(found), b.Answer([*_end(None, following)])]  # noqa: E731  # only if wanted
     options.show(found.to_dict, shown, to_json=to_json)
 
 
@@ -79,12 +76,16 @@ def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
     """Yield what gold rows would bring, and how many are needed."""
     ways = list(found.outlook[0].widths) if found.outlook else []
     step = -(-len(found.outlook) // OUTLOOK_SHOWN) or 1
-    notes = [f"The share is about {100 * found.share:.1f} %; {found.gold_rows:,} rows have gold."]
+    has = counted(found.gold_rows, "row has", "rows have")
+    notes = [f"The share is about {100 * found.share:.1f} %; {has} gold."]
     if found.guessed:
         notes.append("There is no calibrated confidence yet, so machine labels are not counted on.")
+    if not found.outlook:
+        yield " ".join(["There are too few rows to foretell what gold rows bring: label all of them.", *notes])
+        return
     yield ResultTable(
         name="outlook",
-        title=f"Half the width of the 95 % interval of the share of {found.of}, percentage points",
+        title=f"Half the width of the 95 % interval of the share of {label_name(found.of)}, percentage points",
         columns=["gold rows", *ways],
         rows=[[str(one.rows), *(100 * one.widths[way] for way in ways)] for one in found.outlook[step - 1 :: step]],
         notes=notes,

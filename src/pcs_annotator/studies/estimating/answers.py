@@ -17,6 +17,7 @@ from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, Stud
 from pcs_annotator.judging.estimating.formula import parse_formula
 from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.metrics.significance import holm
+from pcs_annotator.showing.formats import label_name
 
 TAIL = 0.025
 MOST_BY, MOST_NAMED = 2, 4
@@ -52,7 +53,7 @@ class EstimateQuestion:
         if self.formula:
             return f"Regression {self.formula}"
         wanted = self.of or labels
-        names = series(wanted) if len(wanted) <= MOST_NAMED else f"{len(wanted)} labels"
+        names = series([label_name(one) for one in wanted]) if len(wanted) <= MOST_NAMED else f"{len(wanted)} labels"
         numbers = ", ".join(f"{label} = {value:g}" for label, value in (self.values or {}).items())
         groups = f" by {series(self.columns_of_groups)}" if self.columns_of_groups else ""
         return f"{f'Mean of {numbers}' if numbers else f'Share of {names}'}{groups}"

@@ -12,8 +12,8 @@ from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.significance import p_text
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.answer import look_at
-from pcs_annotator.showing.formats import interval, number, signed
+from pcs_annotator.showing.answer import LONGEST_LABEL, look_at
+from pcs_annotator.showing.formats import interval, label_name, number, signed
 from pcs_annotator.showing.report.document import STYLES, document, header
 from pcs_annotator.showing.result_tables import to_csv
 from pcs_annotator.showing.to_latex import latex
@@ -93,7 +93,14 @@ def _short_table(lines: Sequence[Line], found: Estimated, *, differences: bool) 
         low, high = Interval(*(_scaled(line.corrected, unit).interval or (0.0, 0.0))).rounded(digits)
         shown = [write(one, digits) for one in (unit * line.corrected.value, unit * line.naive.value, low, high)]
         p_value = p_text(line.adjusted or 0.0).removeprefix("p ").removeprefix("= ")
-        row: b.Row = [b.name(_named(line)), shown[0], f"{shown[2]} to {shown[3]}", shown[1], line.gold_rows]
+        name = label_name(line.name, LONGEST_LABEL)
+        row: b.Row = [
+            b.name(f"{name} · {line.group}" if line.group else name),
+            shown[0],
+            f"{shown[2]} to {shown[3]}",
+            shown[1],
+            line.gold_rows,
+        ]
         rows.append([*row, p_value] if tested else row)
     columns = [b.Column(""), *b.numbers(value, "95 % interval", "naive", "gold rows", *tested)]
     return b.Table(columns=columns, rows=rows)
