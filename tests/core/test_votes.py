@@ -36,7 +36,7 @@ def test_length_is_the_number_of_items_and_repr_shows_the_size() -> None:
     votes = votes_of(np.zeros((3, 2, 4)))
 
     assert len(votes) == 3
-    assert repr(votes) == "<Votes: 3 items × 2 annotators × 4 relations × 1 draws, labels fake, real>"
+    assert repr(votes) == "<Votes: 3 items × 2 models × 4 relations × 1 draws, labels fake, real>"
 
 
 def test_votes_are_frozen() -> None:
@@ -258,13 +258,15 @@ def test_leaving_out_an_annotator_or_a_relation_keeps_the_rest() -> None:
     assert votes.without(annotator="a1", relation="r1").codes.ravel().tolist() == [0]
 
 
-@pytest.mark.parametrize(("axis", "known"), [("annotator", "a0, a1"), ("relation", "original, r1")])
-def test_unknown_name_is_refused_with_the_known_ones(axis: str, known: str) -> None:
+@pytest.mark.parametrize(
+    ("axis", "called", "known"), [("annotator", "model", "a0, a1"), ("relation", "relation", "original, r1")]
+)
+def test_unknown_name_is_refused_with_the_known_ones(axis: str, called: str, known: str) -> None:
     votes = votes_of(np.zeros((1, 2, 2)))
 
-    with pytest.raises(UnknownNameError, match=f"{axis}.*'nobody'.*{known}"):
+    with pytest.raises(UnknownNameError, match=f"{called}.*'nobody'.*{known}"):
         votes.without(**{axis: "nobody"})
-    with pytest.raises(UnknownNameError, match=f"{axis}.*'nobody'.*{known}"):
+    with pytest.raises(UnknownNameError, match=f"{called}.*'nobody'.*{known}"):
         votes.select(**{f"{axis}s": ["nobody"]})  # type: ignore[arg-type]  # the keyword varies
 
 

@@ -143,7 +143,7 @@ def test_reordering_without_evidence_brings_none() -> None:
 
 
 def test_reordering_to_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match=r"annotator.*'c'.*a, b"):
+    with pytest.raises(UnknownNameError, match=r"model.*'c'.*a, b"):
         two_by_two().reordered(["c", "a"], ["original", "voice"])
 
 

@@ -456,7 +456,7 @@ def test_functions_and_model_objects_are_passed_again_after_loading() -> None:
     write_dataset(10)
     pcs = panel()
     pcs.save("pcs.json")
-    with pytest.raises(ConfigError, match=r"pcs\.json: annotator 'good' .*annotators="):
+    with pytest.raises(ConfigError, match=r"pcs\.json: the model 'good' .*annotators="):
         PCS.load("pcs.json")
     with pytest.raises(ConfigError, match=r"pcs\.json .*good, poor"):
         PCS.load("pcs.json", annotators=["scripted:hash"])
@@ -559,7 +559,7 @@ def test_rows_without_a_label_are_neither_asked_about_nor_learned_from() -> None
     ("change", "error", "words"),
     [
         ({"Optimizer": "XGB"}, UnknownNameError, "'XGB'.*lr"),
-        ({"annotators": []}, ConfigError, "no annotators.*annotators="),
+        ({"annotators": []}, ConfigError, "no models.*annotators="),
         ({"annotators": ["scripted:hash", "scripted:hash"]}, ConfigError, "'scripted:hash' .*twice"),
         ({"annotators": ["no-such-model"]}, ConfigError, "'no-such-model'"),
         ({"prompt": " "}, ConfigError, "the prompt is empty"),

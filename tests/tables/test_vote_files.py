@@ -107,7 +107,7 @@ def test_names_that_are_not_in_the_file_keep_their_place(tmp_path: Path) -> None
 def test_a_name_that_the_run_does_not_have_is_an_error(tmp_path: Path) -> None:
     votes = with_stated()
     write_votes(tmp_path / "votes.parquet", votes)
-    with pytest.raises(UnknownNameError, match=r"annotator.*'m/1s-top-2'"):
+    with pytest.raises(UnknownNameError, match=r"model.*'m/1s-top-2'"):
         read_votes(tmp_path / "votes.parquet", axes_of(votes)._replace(annotators=["m"]))
 
 

@@ -1,15 +1,17 @@
-"""How values show themselves in a notebook: small tables and pages, escaped, and legible on light and dark grounds."""
+"""How values show themselves: in a few lines, and in a notebook as small tables and pages, legible on any ground."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
+from typing import Any
 
 LARGEST_SHOWN = 8 * 1024**2
+MOST_IN_FULL, LONGEST_FIELD = 12, 120
 # No colour of its own but for decisions: text and ground are those of the notebook.
 _TABLE = "border-collapse:collapse;margin:.3em 0;font-variant-numeric:tabular-nums"
 _CELL = "padding:.15em .8em;border-bottom:1px solid rgba(128,128,128,.3);vertical-align:top"
@@ -42,6 +44,34 @@ def _cell(value: object) -> str:
 
 def _text(text: str) -> str:
     return escape(text).encode("utf-8", "replace").decode()
+
+
+def brief(value: Any, but: object = None) -> str:
+    """Return a dataclass or a named tuple in a few lines, for `__repr__`: long fields by their kind and size.
+
+    Fields that are the same in `but` are left out.
+
+    >>> brief(Page(Path("report.html")))
+    "Page(path=PosixPath('report.html'))"
+    """
+    names = getattr(value, "_fields", None) or [one.name for one in fields(value) if one.repr]
+    own = [(name, getattr(value, name)) for name in names]
+    kept = [f"{name}={_field(one)}" for name, one in own if but is None or one != getattr(but, name)]
+    return f"{type(value).__name__}({', '.join(kept)})"
+
+
+def _field(value: object) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return f"<{type(value).__name__} {' × '.join(map(str, shape))}>"
+    many = isinstance(value, Sequence | Mapping) and len(value) > MOST_IN_FULL and not isinstance(value, str)
+    whole = "" if many else repr(value)
+    if whole and len(whole) <= LONGEST_FIELD and "\n" not in whole:
+        return whole
+    if isinstance(value, str):
+        return f"{whole[: LONGEST_FIELD - 1]}…"
+    size = f" of {len(value)}" if isinstance(value, Sized) else ""
+    return f"<{type(value).__name__}{size}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pcs_annotator.base.display import html_table
+from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.task import is_empty
 
 Decision = Literal["accept", "review", "agree"]
 UNLIKE_GOLD = "these texts differ from the gold rows the promise was made on"
+SHOWN = ("id", "label", "confidence", "decision", "reason")
 MOST_SHOWN = 20
 """Rows of a table in a notebook."""
 
@@ -53,16 +55,22 @@ class Outcome:
         return Outcomes([self])._repr_html_()
 
 
-class Outcomes(list[Outcome]):
-    """The outcomes of several texts: a list that a notebook shows as a table."""
+class Outcomes(Frame, list[Outcome]):
+    """The outcomes of several texts: a list, shown as a table, with `to_pandas()` and `to_polars()`."""
+
+    def _about(self) -> str:
+        found = [f"{count:,} {name}" for name, count in Counts.of(self).decisions.items()]
+        return " · ".join([counted(len(self), "outcome"), *found])
+
+    def _columns(self) -> Columns:
+        labels = dict.fromkeys(label for one in self for label in one.scores)
+        scores = {f"score_{label}": [one.scores.get(label) for one in self] for label in labels}
+        return {**{name: [getattr(one, name) for one in self] for name in SHOWN}, **scores}
 
     def _repr_html_(self) -> str:
-        columns = ("id", "label", "confidence", "decision", "reason")
-        rows = ((one.id, one.label, one.confidence, one.decision, one.reason) for one in self[:MOST_SHOWN])
-        counts = Counts.of(self)
-        found = [f"{count:,} {name}" for name, count in counts.decisions.items()]
+        rows = ([getattr(one, name) for name in SHOWN] for one in self[:MOST_SHOWN])
         more = f"the first {MOST_SHOWN} of {len(self):,}" if len(self) > MOST_SHOWN else ""
-        return html_table(" · ".join([counted(len(self), "outcome"), *found]), columns, rows, more)
+        return html_table(self._about(), SHOWN, rows, more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

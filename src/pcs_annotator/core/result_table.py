@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.core.weights import Interval
 
 
@@ -35,6 +36,8 @@ class ResultTable:
     notes: Sequence[str] = ()  # how the numbers were computed, and why some are missing
     best: frozenset[tuple[int, int]] = frozenset()  # cells in bold, as (row, column)
     digits: Mapping[str, int] = field(default_factory=dict)  # decimals per column heading; 2 by default
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         for row in self.rows:

@@ -110,7 +110,7 @@ class Votes:
 
     def __repr__(self) -> str:
         items, annotators, relations, draws = self.codes.shape
-        size = f"{items} items × {annotators} annotators × {relations} relations × {draws} draws"
+        size = f"{items} items × {annotators} models × {relations} relations × {draws} draws"
         return f"<Votes: {size}, labels {', '.join(self.labels)}>"
 
     @classmethod
@@ -181,7 +181,7 @@ class Votes:
         """Return the votes of some annotators and relations, by name and in that order, in the first `draws` draws."""
         voters = list(self.annotators) if annotators is None else list(annotators)
         views = list(self.relations) if relations is None else list(relations)
-        rows = positions_of(voters, self.annotators, "annotator")
+        rows = positions_of(voters, self.annotators, "model")
         columns = positions_of(views, self.relations, "relation")
         return self._each(
             lambda values: values[:, rows][:, :, columns][:, :, :, :draws], annotators=voters, relations=views
@@ -195,7 +195,7 @@ class Votes:
 
     def without(self, *, annotator: str | None = None, relation: str | None = None) -> Votes:
         """Return the votes without one annotator or one relation."""
-        check_known([] if annotator is None else [annotator], self.annotators, "annotator")
+        check_known([] if annotator is None else [annotator], self.annotators, "model")
         check_known([] if relation is None else [relation], self.relations, "relation")
         return self.select(
             annotators=[name for name in self.annotators if name != annotator],
@@ -223,17 +223,15 @@ class Votes:
             return self
         if not names:
             all_names = listed(self.annotators, len(self.annotators), MAX_LISTED)
-            raise UnknownNameError(
-                f"none of {all_names} was asked for a label only: add an annotator without elicitation"
-            )
+            raise UnknownNameError(f"none of {all_names} was asked for a label only: add a model without elicitation")
         return replace(self.select(annotators=names), stated=None)
 
     @classmethod
     def from_table(cls, table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error") -> Votes:
         """Read votes from a pandas, polars or pyarrow table, a dict of columns, or a CSV or Parquet file.
 
-        Wide form has the columns `id`, optionally `gold`, and `<annotator>|<relation>` or
-        `<annotator>|<relation>|<draw>`; long form has `id`, `annotator`, `relation`, `label` and optionally `draw` and
+        Wide form has the columns `id`, optionally `gold`, and `<model>|<relation>` or
+        `<model>|<relation>|<draw>`; long form has `id`, `annotator`, `relation`, `label` and optionally `draw` and
         `gold`. An empty cell is an abstention.
 
         Only the long form has probabilities: grades as `p_<label>`, or their natural logarithms as `logp_<label>` and

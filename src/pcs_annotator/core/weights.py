@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.display import html_table
+from pcs_annotator.base.display import brief, html_table
 from pcs_annotator.core.arrays import Floats, Integers, frozen
 from pcs_annotator.core.votes import Votes, check_unique, positions_of
 
@@ -104,6 +104,8 @@ class Evidence:
     # answered questions of an annotator
     reads: VoteScale = "shares"
 
+    __repr__ = brief
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
         object.__setattr__(self, "log_prior", frozen(self.log_prior, np.float64))
@@ -172,7 +174,7 @@ class Weights:
         rows = [
             (kind, name, weight, *(ends.get(name) or (None, None)))
             for kind, weights, ends in (
-                ("annotator", self.by_annotator, details.annotator_intervals),
+                ("model", self.by_annotator, details.annotator_intervals),
                 ("relation", self.by_relation, details.relation_intervals),
             )
             for name, weight in weights.items()
@@ -211,7 +213,7 @@ class Weights:
 
     def reordered(self, annotators: Sequence[str], relations: Sequence[str]) -> Weights:
         """Return the same weights with their names in another order."""
-        rows = positions_of(annotators, self.annotators, "annotator")
+        rows = positions_of(annotators, self.annotators, "model")
         columns = positions_of(relations, self.relations, "relation")
         evidence = self.evidence and replace(
             self.evidence, log_likelihood=self.evidence.log_likelihood[np.ix_(rows, columns)]

@@ -388,7 +388,7 @@ def _annotators(
     if given is None:
         objects = [name for name, model in models.items() if model is None]
         if objects:
-            raise ConfigError(f"{path}: annotator {objects[0]!r} is an object, not saved: pass annotators=[…]")
+            raise ConfigError(f"{path}: the model {objects[0]!r} is an object, not saved: pass annotators=[…]")
         return list(models.values())
     if sorted(asking.annotator_names(given)) != sorted(models):
         raise ConfigError(f"{path} has weights for {', '.join(models)}: pass exactly these as annotators")

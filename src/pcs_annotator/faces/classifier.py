@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +22,11 @@ from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.executors import Panel
+from pcs_annotator.runs.labelling.labeller import annotators_of
 from pcs_annotator.runs.learn import fit_for_classifier, needs_gold, probabilities
+from pcs_annotator.runs.ledgers import ledger_of
+from pcs_annotator.runs.resolve_config import collect_settings_of, task_of
+from pcs_annotator.runs.run import Run
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -52,7 +57,8 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             or `review` if there are no votes.
         rewriter: The model that rewrites texts; None to rewrite by rule.
         draws: How many times each question is asked.
-        ledger: The file that keeps all answers, or the address of a PostgreSQL server, `postgresql://…`.
+        ledger: The file that keeps all answers, or the address of a PostgreSQL server, `postgresql://…`. `from_run`
+            takes that of a run, and everything else that its answers depend on.
         seed: Random seed for learning.
         settings: How to ask: budget, prices, retries, progress. Its `rewriter` and `draws` apply if the arguments above
             have their default values. Its `environment` is not pickled, because it may contain keys.
@@ -101,6 +107,21 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.ledger = ledger
         self.seed = seed
         self.settings = settings
+
+    @classmethod
+    def from_run(cls, folder: str | Path, **parameters: Any) -> Self:
+        """Return a classifier that asks as a run did, with the run's ledger: no answer of the run is paid for again.
+
+        Args:
+            folder: The run folder.
+            parameters: Arguments of the constructor that take the place of the run's, such as `optimiser`.
+        """
+        recorded = Run.open(Path(folder))
+        config, learn = recorded.config, recorded.config.learn
+        given = {"annotators": annotators_of(recorded), "relations": list(config.relations.use)}
+        given |= {"optimiser": learn.optimiser, "max_error": learn.max_error, "seed": learn.seed}
+        given |= {"ledger": ledger_of(recorded.folder, config), "settings": collect_settings_of(config, None)}
+        return cls(**{"task": task_of(config), **given, **parameters})
 
     def fit(self, X: object, y: object = None) -> Self:
         """Ask about the texts that have a label, and learn the weights.

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import Page
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.base.frames import Columns as FrameColumns
+from pcs_annotator.base.frames import Frame
 from pcs_annotator.core.arrays import values_of
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.result_names import ERROR
@@ -27,6 +29,7 @@ from pcs_annotator.runs.labelling.rows import result_columns
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_result import Certificate, Model, RunResult
+from pcs_annotator.showing.pictures import Picture, picture
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.result_columns import result_schema, with_columns
@@ -44,7 +47,7 @@ MOST_ROWS = 10_000
 NO_TEXT, NOT_TEXT = "no text", "the text is not valid UTF-8"
 
 
-class LoadedRun:
+class LoadedRun(Frame):
     """A fitted run: what it found out, and labels for further texts.
 
     It can be pickled, so that Ray, Spark and Daft can send it to other processes, and used by several threads. Models
@@ -63,6 +66,9 @@ class LoadedRun:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.folder)!r})"
+
+    def _columns(self) -> FrameColumns:
+        return self.result._columns()
 
     def _repr_html_(self) -> str:
         return self.result._repr_html_()
@@ -90,7 +96,7 @@ class LoadedRun:
     @cached_property
     def result(self) -> RunResult:
         """The result of the run, as `run` returned it; read from the folder once."""
-        return replace(open_run(self.folder), own=self.options.own)
+        return replace(open_run(self.folder), own=self.options.own, plotter=picture)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -125,6 +131,10 @@ class LoadedRun:
         """Return the page of the run, which a notebook shows; it is written if it is missing."""
         path = RunFolder(self.folder).report
         return Page(path if path.exists() else write_report(self.result))
+
+    def plot(self, kind: str = "risk") -> Picture:
+        """Return a chart of the run; see `RunResult.plot`."""
+        return picture(self.result, kind)
 
     @overload
     def label(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # a str is an object, too

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, wraps
 from inspect import cleandoc
 from pathlib import Path
@@ -30,6 +31,7 @@ from pcs_annotator.runs.settings import (
     take,
     take_settings,
 )
+from pcs_annotator.showing.pictures import picture
 from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run
@@ -105,7 +107,7 @@ def run(
         own=own,
         **given,
     )
-    return running.run(request)
+    return replace(running.run(request), plotter=picture)
 
 
 arun = _async_twin(run)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, positions_of
@@ -58,6 +59,9 @@ class Trial(NamedTuple):
     scores: Floats
     probabilities: Floats
     labels: Sequence[str]
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def judged(self) -> Judged:

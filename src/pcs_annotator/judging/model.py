@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.outcome import UNLIKE_GOLD, Decision, Outcome
@@ -43,6 +44,8 @@ class Model:
     by_agreement: bool = False
     # whether the texts to judge differ from the gold rows, so that nothing is accepted; not stored
     unlike_gold: bool = False
+
+    __repr__ = brief
 
     @property
     def calibrated(self) -> bool:

@@ -23,6 +23,7 @@ from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.concurrency import run_sync
+from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import BudgetReached, ConfigError, LedgerError, PcsWarning
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.chat import Answers, ChatModel, Usage
@@ -95,6 +96,9 @@ class CollectSettings:
     max_per_second: float | None = None
     cluster: ClusterSettings | None = None
     own: OwnObjects = field(default_factory=OwnObjects)
+
+    def __repr__(self) -> str:
+        return brief(self, but=type(self)())
 
 
 def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls | None = None) -> Asker:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import GoldError, PcsWarning, UndefinedMetric
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Codes, Floats, Mask
@@ -60,6 +61,8 @@ class Learned:
     against_gold: AgainstGold | None = None
     # how far several people agree; None if fewer than two columns of labels were given
     among_coders: AmongCoders | None = None
+
+    __repr__ = brief
 
 
 class Looked(NamedTuple):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.base.display import Page, html_table
+from pcs_annotator.base.display import Page, brief, html_table
+from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.core.outcome import Counts, Outcome
+from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
@@ -46,6 +49,8 @@ class Facts:
     cut: Mapping[str, int] = field(default_factory=dict)  # annotator → texts that did not fit into its model's context
     texts: Sequence[str] | None = None  # the text of every item; None if unknown
     random_sample: Mask | None = None  # which gold rows were drawn at random or may be assumed to be; None for all
+
+    __repr__ = brief
 
     @cached_property
     def gold_codes(self) -> Codes:
@@ -80,6 +85,13 @@ class Facts:
         return Counter(one.label for one, counts in pairs if counts and one.label is not None)
 
 
+def rows_of(dataset: tables.Dataset, outcomes: Sequence[Outcome]) -> Columns:
+    """Return texts and gold labels beside what was found out about them."""
+    found = dict(Outcomes(outcomes)._columns())
+    texts = {"id": found.pop("id"), "text": [item.text for item in dataset.items]}
+    return {**texts, **({"gold": dataset.gold} if any(dataset.gold) else {}), **found}
+
+
 def percent(share: float) -> str:
     """Return a share as text."""
     return f"{100 * share:.0f} %"
@@ -94,8 +106,8 @@ SILENCES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
-    """The result of a run.
+class RunResult(Frame):
+    """The result of a run; `to_pandas()` and `to_polars()` give its rows, of a large table those of a sample.
 
     Attributes:
         folder: The run folder.
@@ -121,6 +133,7 @@ class RunResult:
         whole: What is known about all rows of a large table; everything else is about a sample of it. None for a table
             that is kept completely, and before all rows are labelled.
         own: Models and relations that were given as objects.
+        plotter: What draws its charts, as charts are made by modules that know results; None for none.
     """
 
     folder: RunFolder
@@ -145,6 +158,7 @@ class RunResult:
     assumed: Mask | None = None
     whole: WholeTable | None = None
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)
+    plotter: Callable[[RunResult, str], Any] | None = field(default=None, repr=False)
 
     @property
     def model(self) -> Model:
@@ -164,6 +178,19 @@ class RunResult:
     def report(self) -> Page:
         """Return the page of the run, which a notebook shows."""
         return Page(self.folder.report)
+
+    def plot(self, kind: str = "risk") -> Any:
+        """Return a chart on held-out gold rows, which a notebook shows and `save("chart.svg")` writes.
+
+        Args:
+            kind: `risk` (error against coverage), `calibration`, `roc` or `confusion`.
+        """
+        if self.plotter is None:
+            raise ConfigError("this result has nothing to draw with: load the run with pcs_annotator.load_run")
+        return self.plotter(self, kind)
+
+    def _columns(self) -> Columns:
+        return rows_of(self.dataset, self.outcomes)
 
     def __repr__(self) -> str:
         counts = self.counts

@@ -20,18 +20,18 @@ from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.findings.look_at import what_to_look_at
-from pcs_annotator.showing.formats import count, percent, total_cost
+from pcs_annotator.showing.formats import PRICE_UNKNOWN, count, label_name, percent, total_cost
 
 if TYPE_CHECKING:  # it imports the code that asks models, which a table of votes does not need
-    from pcs_annotator.runs.run_result import RunResult
+    from pcs_annotator.runs.run_result import Facts, RunResult
 
 RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
 TO_LABEL = {
-    "informative": "the {rows} most informative rows to label",
-    "at random": "{rows} random rows to label, which a promise can be based on",
-    "for review": "{rows} rows for review, the least certain first",
+    "informative": ("most informative row to label", "most informative rows to label"),
+    "at random": ("random row to label", "random rows to label, which a promise can be based on"),
+    "for review": ("row for review", "rows for review, the least certain first"),
 }
-LABELS_SHOWN = 6
+LABELS_SHOWN, LONG_LABELS_SHOWN, LONGEST_LABEL = 6, 4, 28
 FINDINGS_SHOWN = 2
 LONGEST_FINDING = 190
 """Characters of a finding, about three lines; `--details` and the report have all of it."""
@@ -41,7 +41,7 @@ Line = tuple[str, b.Words]
 def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
     """Return what came out of a run or a fit."""
     counts, learned, folder = result.counts, result.learned, result.folder
-    found = [flag.detail for flag in what_to_look_at(result.facts)]
+    found = findings(result.facts)
     return b.Answer(
         [
             labelled(counts),
@@ -57,11 +57,18 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
     )
 
 
+def findings(facts: Facts) -> list[str]:
+    """Return what to look at; that nothing is accepted for lack of a promise is said with what may be used."""
+    certificate = facts.learned.model.certificate
+    said = {"nothing accepted"} if certificate is not None and not certificate.holds else set()
+    return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in said]
+
+
 def _to_label(result: RunResult) -> Iterator[Line]:
     """Yield which rows were written for a person to label."""
     sample = result.to_label
     if sample is not None and sample.rows:
-        yield "gold", f"{TO_LABEL[sample.kind].format(rows=count(sample.rows))}: {result.folder.to_label}"
+        yield "gold", f"{counted(sample.rows, *TO_LABEL[sample.kind])}: {result.folder.to_label}"
 
 
 def unanswered(failed: Mapping[str, int]) -> Iterator[str]:
@@ -74,18 +81,15 @@ def unanswered(failed: Mapping[str, int]) -> Iterator[str]:
 def labelled(counts: Counts) -> Line:
     """Return how many rows got which label, and how many got none."""
     most = Counter(counts.labels).most_common()
-    named = [f"{count(rows)} {_quoted(label)}" for label, rows in most[:LABELS_SHOWN]]
-    if rest := most[LABELS_SHOWN:]:
+    shown = LABELS_SHOWN if all(len(label) <= LONGEST_LABEL for label in counts.labels) else LONG_LABELS_SHOWN
+    named = [f"{count(rows)} {label_name(label, LONGEST_LABEL)}" for label, rows in most[:shown]]
+    if rest := most[shown:]:
         named.append(f"{count(sum(rows for _, rows in rest))} with {counted(len(rest), 'other label')}")
     said = [f"{counted(counts.rows, 'row')}: {', '.join(named) or 'none has a label'}"]
     for rows, why in ((counts.unanswered, "no usable answer"), (counts.empty, "the text is empty")):
         if rows:
             said.append(f"{counted(rows, 'row has', 'rows have')} no label ({why})")
     return "labelled", "; ".join(said)
-
-
-def _quoted(label: str) -> str:
-    return f"“{label}”" if "," in label or ";" in label else label
 
 
 def quality(learned: Learned) -> Line:
@@ -125,7 +129,8 @@ def look_at(found: Sequence[str]) -> Iterator[Line]:
 def cost(calls: int, known: int, bills: Sequence[Bill]) -> Line:
     """Return the calls of a command, and what its folder has cost so far."""
     reused = f", {counted(known, 'answer')} from the ledger" if known else ""
-    spent = f"; {total_cost([bill.usd for bill in bills])} so far" if bills else ""
+    cost = total_cost([bill.usd for bill in bills])
+    spent = f"; {cost}{'' if cost == PRICE_UNKNOWN else ' so far'}" if bills else ""
     return "cost", f"{counted(calls, 'call')}{reused}{spent}"
 
 
@@ -134,6 +139,8 @@ def next_step(result: RunResult) -> str:
     folder, model = quote(str(result.folder.path)), result.learned.model
     if result.tally.failed:
         return "the same command again: it asks only what is missing"
+    if model.certificate is not None and model.certificate.hopeless:
+        return f"pcs fit {folder} --max-error {min(2 * model.certificate.promise.max_error, 0.5):g}"
     if not result.learned.figures or (model.certificate is not None and not model.certificate.holds):
         return f"pcs review {folder}"
     if model.certificate is None:

@@ -31,7 +31,6 @@ Style = Literal[
     "chip",
     "listed",
     "meaning",
-    "quantity",
 ]
 
 

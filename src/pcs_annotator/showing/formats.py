@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Sequence
 
 from pcs_annotator.core.weights import Interval
 
 DASH = "–"
+MARK = "\u200e"
 PRICE_UNKNOWN = "price unknown"
 
 
@@ -60,6 +62,25 @@ def count(value: int) -> str:
     '12,345'
     """
     return f"{value:,}"
+
+
+def label_name(label: str, room: int = 1_000) -> str:
+    """Return a label as it stands in a sentence or a table: quoted if it has commas, shortened in the middle if long.
+
+    >>> label_name("good, mostly"), label_name("a very long name of a label", 15), label_name("plain")
+    ('“good, mostly”', 'a very … label', 'plain')
+    """
+    if len(label) > room:
+        tail = label[-(room // 2 - 1) :]
+        tail = tail.split(" ", 1)[-1].strip() or tail
+        label = f"{label[: room - 3 - len(tail)].rstrip()} … {tail}"
+    return left_to_right(f"“{label}”" if "," in label or ";" in label else label)
+
+
+def left_to_right(text: str) -> str:
+    """Return a user's words such that, if they are written from the right, numbers around them stay in their order."""
+    from_the_right = any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in text)
+    return f"{MARK}{text.strip(MARK)}{MARK}" if from_the_right else text
 
 
 def dollars(value: float | None) -> str:

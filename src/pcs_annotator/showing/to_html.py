@@ -27,7 +27,6 @@ ELEMENTS: dict[Style, tuple[str, str | None]] = {
     "chip": ("span", "chip"),
     "listed": ("span", "name"),
     "meaning": ("span", "quiet meaning"),
-    "quantity": ("span", "quantity"),
 }
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
+from rich.cells import cell_len
 from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -13,9 +15,13 @@ from pcs_annotator.core.result_table import Figure, number_of
 from pcs_annotator.core.variant import edits_between
 from pcs_annotator.showing import blocks
 from pcs_annotator.showing.blocks import Bar, Block, Cell, Change, Level, Shaded, Style, Styled, plain
-from pcs_annotator.showing.formats import DASH
+from pcs_annotator.showing.formats import DASH, left_to_right, number
 
 GAP = 2
+NARROWEST, BULLET = 20, " • "
+_TOGETHER = re.compile(r" (?=%)|(?<=\bp) (?=[<=] \d)|(?<=[<=]) (?=\d)|(?<=\d) (?=\w)")
+_GLUE = "\ue000"
+"""A letter of nobody's alphabet, in the place of a blank at which a line must not end."""
 WIDEST_BAR = 30
 GONE, NEW = "red strike", "green"
 STYLES: dict[Style, str] = {
@@ -67,7 +73,7 @@ class ShortNames:
     """Names, those too long for the terminal shortened in the middle; two names never look the same."""
 
     def __init__(self, names: Iterable[str], room: int) -> None:
-        long = [name for name in dict.fromkeys(names) if len(name) > room]
+        long = [name for name in dict.fromkeys(names) if cell_len(name) > room]
         cuts = sorted(range(1, room - 1), key=lambda tail: abs(tail - 3 * room // 4))  # versions are near the end
         ways = ([f"{name[: room - 1 - tail]}…{name[-tail:]}" for name in long] for tail in cuts)
         numbered = [f"{name[: room - 5]}…{number}" for number, name in enumerate(long, 1)]
@@ -98,8 +104,18 @@ def styled(words: object) -> Text:
     if isinstance(words, str):
         return Text(words)
     if isinstance(words, Styled):
-        return Text(words.text, STYLES.get(words.style, ""))
+        return Text(left_to_right(words.text) if words.own else words.text, STYLES.get(words.style, ""))
     return Text.assemble(*map(styled, words))  # type: ignore[call-overload]  # a tuple
+
+
+def lines_of(text: Text, console: Console, width: int) -> Iterator[Text]:
+    """Yield a text in lines without blanks at their ends; a number stays with what belongs to it, as in `50 %`."""
+    kept = text.copy()
+    kept.plain = _TOGETHER.sub(_GLUE, text.plain)
+    for line in kept.wrap(console, max(width, NARROWEST)):
+        line.plain = line.plain.replace(_GLUE, " ")
+        line.rstrip()
+        yield line
 
 
 class _Printer:
@@ -139,7 +155,8 @@ class _Printer:
     def _print(self, text: Text, style: str = "", *, whole: bool = False) -> None:
         """Print a paragraph; `whole` if its lines must not be broken."""
         text.style = style
-        self.console.print(text, soft_wrap=whole)
+        for line in [text] if whole else lines_of(text, self.console, self.console.width):
+            self.console.print(line, soft_wrap=True)
         self._fresh = False
 
     def _gap(self) -> None:
@@ -157,11 +174,9 @@ class _Printer:
             if asked in COPIED:
                 self.console.print(Text.assemble(name, styled(words)), soft_wrap=True)
                 continue
-            grid = RichTable.grid()
-            grid.add_column(width=margin)
-            grid.add_column()
-            grid.add_row(name, styled(words))
-            self.console.print(grid)
+            for part in lines_of(styled(words), self.console, self.console.width - margin):
+                self.console.print(Text.assemble(name, part), soft_wrap=True)
+                name = Text(" " * margin)
         self._fresh = False
 
     def _bullets(self, block: blocks.Bullets) -> None:
@@ -169,9 +184,10 @@ class _Printer:
             if block.kind == "spoken":
                 self._print(styled(item), "" if place else "bold")
             else:
-                grid = RichTable.grid(padding=(0, 1))
-                grid.add_row(" •", styled(item))
-                self.console.print(grid)
+                mark = Text(BULLET)
+                for part in lines_of(styled(item), self.console, self.console.width - len(BULLET)):
+                    self.console.print(Text.assemble(mark, part), soft_wrap=True)
+                    mark = Text(" " * len(BULLET))
                 self._fresh = False
 
 
@@ -262,11 +278,11 @@ def _number(cell: float | Figure, digits: int, between: str) -> Text:
     value = number_of(cell)
     if value is None:
         return Text(DASH, style="dim")
-    shown = Text(f"{cell:,d}" if isinstance(cell, int) else f"{value:.{digits}f}")
+    shown = Text(f"{cell:,d}" if isinstance(cell, int) else number(value, digits))
     if isinstance(cell, Figure) and cell.interval is not None:
         low, high = cell.interval.rounded(digits)
         to = " to " if low < 0 else "–"  # a dash before or after a minus would not be read
-        shown.append(f"{between}{low:.{digits}f}{to}{high:.{digits}f}", style="not bold dim")
+        shown.append(f"{between}{number(low, digits)}{to}{number(high, digits)}", style="not bold dim")
     return shown
 
 
@@ -280,7 +296,7 @@ def _bar(cell: Cell, width: int) -> Text:
 def _width(cells: Sequence[Text], heading_wrapped: bool) -> int:
     heading, *rows = cells
     parts = heading.plain.split() if heading_wrapped else [heading.plain]
-    return max([1, *map(len, parts), *(line.cell_len for cell in rows for line in cell.split())])
+    return max([1, *map(cell_len, parts), *(line.cell_len for cell in rows for line in cell.split())])
 
 
 def difference(before: str, after: str, *, coloured: bool) -> Text:

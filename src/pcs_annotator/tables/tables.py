@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.coders import coder_columns, coder_of, majority_labels
 from pcs_annotator.core.task import Item
@@ -51,6 +52,8 @@ class Dataset:
     items: tuple[Item, ...]  # its texts, in order
     gold: tuple[str | None, ...]  # for every item its gold label or None; empty when there is no gold column
     columns: Columns  # the columns that were used
+
+    __repr__ = brief
 
 
 def chunk_of(table: pa.Table, source: str, columns: Columns, numbers: Sequence[int]) -> Dataset:

@@ -50,7 +50,7 @@ class VoteAxes(NamedTuple):
             return votes
         place = np.ix_(
             positions_of(votes.ids, self.ids, "item"),
-            positions_of(votes.annotators, self.annotators, "annotator"),
+            positions_of(votes.annotators, self.annotators, "model"),
             positions_of(votes.relations, self.relations, "relation"),
             range(votes.codes.shape[3]),
         )

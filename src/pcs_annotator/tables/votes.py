@@ -208,7 +208,7 @@ def _cells(names: Sequence[str], table: str) -> dict[str, ColumnPlace]:
     if not cells:
         found = ", ".join(repr(name) for name in names) or "nothing but ids"
         raise TableError(
-            f"{table} has no votes: name its columns '<annotator>|<relation>' (wide) or use the columns "
+            f"{table} has no votes: name its columns '<model>|<relation>' (wide) or use the columns "
             f"id, annotator, relation, label (long); found {found}"
         )
     if others:
@@ -221,7 +221,7 @@ def _cell(name: str, table: str) -> ColumnPlace:
     match = re.fullmatch(r"([^|]+)\|([^|]+)(?:\|(\d+))?", name)
     if match is None:
         raise TableError(
-            f"{table}: column {name!r} is not '<annotator>|<relation>' or '<annotator>|<relation>|<draw>': rename it"
+            f"{table}: column {name!r} is not '<model>|<relation>' or '<model>|<relation>|<draw>': rename it"
         )
     return ColumnPlace(match[1], match[2], _draw(match[3] or "0", f"{table}, column {name!r}"))
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError, TableError
+from pcs_annotator.base.frames import Columns, Frame
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
@@ -18,7 +20,7 @@ from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAn
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
 from pcs_annotator.judging.evaluation.methods import Method, methods_named
 from pcs_annotator.judging.evaluation.relation_value import RelationValues, relation_values
-from pcs_annotator.judging.evaluation.scored import Splitting, refuse_without_gold
+from pcs_annotator.judging.evaluation.scored import FIGURES, Splitting, refuse_without_gold
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.recorded_votes import RecordedVotes
@@ -67,14 +69,30 @@ class ValueRequest(VotesRequest):
     hard: bool = False  # whether to use labels only, without their log-probabilities
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluated:
-    """Figures of all methods, as values and as tables, and the files written."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Evaluated(Frame):
+    """Figures of all methods, as values and as tables, and the files written; `to_pandas()` gives a row per method."""
 
     evaluation: Evaluation
     tables: Sequence[ResultTable]
     votes: Votes
     files: Sequence[Path] = ()
+
+    def _about(self) -> str:
+        return f"{counted(len(self.evaluation.methods), 'method')} on {counted(self.evaluation.n, 'gold row')}"
+
+    def _columns(self) -> Columns:
+        methods = self.evaluation.methods
+        found: dict[str, list[object]] = {
+            "method": [one.method for one in methods],
+            "calls_per_text": [one.calls and one.calls.total for one in methods],
+        }
+        for name in ("accuracy", *(one for one in FIGURES if one != "accuracy")):
+            known = [one.figures.get(name) for one in methods]
+            found[name] = [one and one.value for one in known]
+            found[f"{name}_low"] = [one and one.interval.low for one in known]
+            found[f"{name}_high"] = [one and one.interval.high for one in known]
+        return {**found, "p_holm": [one.holm for one in methods]}
 
 
 def evaluate_source(request: EvaluateRequest) -> Evaluated:

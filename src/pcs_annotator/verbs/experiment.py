@@ -145,7 +145,7 @@ def _resolved(source: ExperimentSource, asking: RunRequest, folds: int) -> Confi
     if not given.ask.models:
         raise ConfigError(
             f"{source.spec} has texts and no votes: name models to ask with --model provider:model, or give a table "
-            "with columns <annotator>|<relation> and gold"
+            "with columns <model>|<relation> and gold"
         )
     columns, reading = resolve_config.columns_of(given), resolve_config.reading_of(given)
     dataset = sources.read_source(source.spec, columns, asking.limit, reading)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from pcs_annotator.asking.batches.waves import ways_to_label
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.base.frames import Columns, Frame
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill, Plan, WayToAsk
 from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.votes import Votes
@@ -25,6 +27,7 @@ from pcs_annotator.runs.labelling.new_texts import open_texts, without_gold
 from pcs_annotator.runs.labelling.run_table import survey
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.run_result import rows_of
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import check_ending
@@ -35,9 +38,9 @@ from pcs_annotator.tables.tabular import has_wildcards, table_stem
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Labelled:
-    """New texts with labels from a fitted run."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Labelled(Frame):
+    """New texts with labels from a fitted run; `to_pandas()` and `to_polars()` give them as rows."""
 
     dataset: tables.Dataset  # the texts
     votes: Votes  # the votes on them
@@ -54,6 +57,13 @@ class Labelled:
     def unlabelled(self) -> int:
         """Number of rows without a label."""
         return self.counts.unlabelled
+
+    def _about(self) -> str:
+        decided = [f"{rows:,} {decision}" for decision, rows in self.counts.decisions.items()]
+        return " · ".join([counted(self.counts.rows, "row"), *decided, *([] if self.out is None else [str(self.out)])])
+
+    def _columns(self) -> Columns:
+        return rows_of(self.dataset, self.outcomes)
 
 
 def default_out(data: Path | str) -> Path:

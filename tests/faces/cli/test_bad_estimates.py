@@ -49,7 +49,7 @@ def test_questions_that_gold_rows_cannot_answer(
 def test_groups_with_few_gold_rows_are_named_with_the_reason(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["estimate", str(made), "--by", "odd", "--of", "good"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "yes is not estimated: it has 2 gold rows, and 10 are needed." in printed
+    assert "yes is not estimated: it has 2 gold rows, and 10 are needed" in printed
     assert "of the texts in 'yes'" not in printed
 
 

@@ -20,7 +20,7 @@ def test_shares_are_printed_written_and_returned_alike(
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["estimate", str(made), "--of", "good", "-o", str(tmp_path / "e.html")]) == 0
     printed = capsys.readouterr().out
-    assert "naive (biased)" in printed
+    assert "95\u00a0% interval  naive  gold rows" in printed
     assert max(map(len, printed.splitlines())) <= 80 + len(str(tmp_path))
     assert main(["estimate", str(made), "--of", "good", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
@@ -28,7 +28,7 @@ def test_shares_are_printed_written_and_returned_alike(
     assert values["estimates"][0]["corrected"]["value"] == line.corrected.value
     assert f"good {100 * line.corrected.value:.1f} " in " ".join(printed.split())
     assert values["sentences"][0].startswith(f"{100 * line.corrected.value:.1f} % of the 160 texts are good")
-    assert "From labels to conclusions" in (tmp_path / "e.html").read_text(encoding="utf-8")
+    assert '<h1><bdi dir="auto">Share of good</bdi></h1>' in (tmp_path / "e.html").read_text(encoding="utf-8")
 
 
 def test_wrong_questions_have_exit_code_2(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,6 +59,6 @@ def test_gold_rows_are_foretold_and_drawn(made: Path, capsys: pytest.CaptureFixt
 
 def test_other_choices_are_tried(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["robust", str(made), "--of", "good", "-o", str(tmp_path / "r.html")]) == 0
-    assert "% of choices have another sign" in " ".join(capsys.readouterr().out.split())
+    assert "of 1 conclusion is the same under all 16 choices" in " ".join(capsys.readouterr().out.split())
     assert main(["robust", str(made), "--of", "good", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["quantities"][0]["name"] == "good"

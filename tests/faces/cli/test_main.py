@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,26 @@ def test_help_lists_every_verb_without_loading_numpy() -> None:
 def test_every_listed_verb_exists() -> None:
     context = click.Context(pcs)
     assert all(isinstance(pcs.get_command(context, verb), click.Command) for verb in VERBS)
+
+
+def test_many_options_are_grouped_by_purpose_and_each_is_listed_once() -> None:
+    context = click.Context(pcs, info_name="pcs")
+    for verb in VERBS:
+        command = pcs.get_command(context, verb)
+        assert command is not None
+        given = [one for one in command.params if isinstance(one, click.Option)]
+        help = command.get_help(click.Context(command, info_name=verb, parent=context))
+        assert ("Options:" in help) == (len(given) <= 15), verb
+        listed = re.split(r"^\w.*:$", help, maxsplit=1, flags=re.MULTILINE)[-1]
+        names = re.findall(r"^  (?:-\w, )?(--[\w-]+)", listed, re.MULTILINE)
+        assert sorted(names) == sorted({*names}), verb
+        assert {name for one in given for name in one.opts if name.startswith("--")} <= {*names}, verb
+
+
+def test_the_help_of_run_has_the_purposes_in_this_order(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    found = re.findall(r"^(\w.*):$", capsys.readouterr().out, re.MULTILINE)
+    assert found == ["Data", "Models", "Rewrites", "Learning and promise", "Cost and speed", "Output"]
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,6 +47,11 @@ def write_votes(*, rows: int = 200, gold: bool = True, relations: int = 4) -> st
 
 def test_the_table_and_the_sentences_say_what_to_keep(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["relations", "value", write_votes(), *QUICK]) == 0
+    answer = capsys.readouterr().out
+    assert len(answer.splitlines()) <= 15
+    assert "order                1.0" in answer
+    assert "verdict  Keep order (+" in answer
+    assert main(["relations", "value", write_votes(), *QUICK, "--details"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "What each relation adds beside 'original' on 200 gold rows" in text
     assert "order 100 % (200) 1.00" in text

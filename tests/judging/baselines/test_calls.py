@@ -111,7 +111,7 @@ def test_more_draws_than_were_recorded_are_refused() -> None:
 
 def test_majority_of_one_is_refused() -> None:
     for method in (MajorityVote().scores, MajorityVote().asks):
-        with pytest.raises(UndefinedMetric, match="two annotators"):
+        with pytest.raises(UndefinedMetric, match="two models"):
             method(recorded())
 
 

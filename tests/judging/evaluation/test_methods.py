@@ -100,7 +100,7 @@ def test_a_baseline_is_scored_once_and_calibrated_out_of_fold() -> None:
 def test_the_first_relation_stands_for_a_missing_original() -> None:
     assert original_of(panel()) == "original"
     assert original_of(panel().select(relations=["voice"])) == "voice"
-    with pytest.raises(UndefinedMetric, match="no annotator or no relation"):
+    with pytest.raises(UndefinedMetric, match="no model or no relation"):
         original_of(panel().select(relations=[]))
 
 

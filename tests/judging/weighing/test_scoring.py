@@ -112,7 +112,7 @@ def test_weights_are_found_by_name() -> None:
 @pytest.mark.parametrize(
     ("annotators", "relations", "message"),
     [
-        (["stranger", "a1"], ["original", "r1"], "annotator.*'stranger'"),
+        (["stranger", "a1"], ["original", "r1"], "model.*'stranger'"),
         (["a0", "a1"], ["original", "poem"], "relation.*'poem'"),
     ],
 )

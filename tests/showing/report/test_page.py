@@ -215,7 +215,7 @@ def test_a_silent_and_a_constant_model_are_named(tmp_path: Path) -> None:
     assert "Nothing stood out" in section(render(result), "look-at")
     silent = made_run(tmp_path, Made(votes=False, gold=False))
     text = section(render(silent), "look-at")
-    assert "silent annotator model-0" in text
+    assert "silent model model-0" in text
     assert "40 rows have no label" in text
 
 

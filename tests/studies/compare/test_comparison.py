@@ -190,7 +190,7 @@ def test_other_texts_rows_or_labels_are_refused_with_a_remedy(runs: Runs, tmp_pa
         compared(runs.a, str(tmp_path / "ids"))
     with pytest.raises(LabelError, match="run one of them again with --labels"):
         compared(runs.a, str(tmp_path / "labels"))
-    with pytest.raises(UnknownNameError, match="no annotator is called 'gpt'; there are: scripted:hash:a"):
+    with pytest.raises(UnknownNameError, match="no model is called 'gpt'; there are: scripted:hash:a"):
         compared(runs.a, ":model=gpt")
     with pytest.raises(ConfigError, match="are the same"):
         compared(runs.a, runs.a)
@@ -210,6 +210,8 @@ def test_the_command_writes_a_page_and_prints_everything(
     assert found["figures"]["difference"]["accuracy"]["p_value"] < 0.05
     assert np.sum(found["table"]) == ROWS
     assert found["examples"][0].keys() == {"id", "a", "b", "gold"}
+    assert main(["compare", runs.b, runs.a]) == 0  # also over a comparison of other runs
+    Path("compare.html").write_text("mine")
     assert main(["compare", runs.b, runs.a]) == 2
     assert "compare.html exists: name another file, or add --replace" in " ".join(capsys.readouterr().err.split())
     assert main(["compare", str(tmp_path / "nowhere"), runs.a]) == 2

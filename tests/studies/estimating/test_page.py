@@ -1,5 +1,6 @@
 """The pages of estimates, with invented figures."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -8,8 +9,9 @@ import pytest
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.studies.estimating.answers import Estimated, Line
-from pcs_annotator.studies.estimating.page import page, robust_page
+from pcs_annotator.studies.estimating.page import page
 from pcs_annotator.studies.estimating.robust import Robust, Specification
+from pcs_annotator.studies.estimating.robust_page import robust_page
 from tests.chromium import CHROMIUM, MISSING, QUIET, page_errors
 from tests.showing.report.reading import Page, section
 
@@ -34,20 +36,52 @@ ESTIMATED = Estimated(
     labels=["hateful", ATTACK],
     notes=["3 rows have no group"],
 )
-SPECIFICATIONS = [Specification(f"model {number}" * number, about(0.1 * number), about(0.2)) for number in range(1, 9)]
+SPECIFICATIONS = [
+    Specification(
+        (f"model {number}" * number, "original", "lr" if number % 2 else "uniform"), about(0.1 * number), about(0.2)
+    )
+    for number in range(1, 9)
+]
 ROBUST = Robust(name="hateful", reference=0.0, made=SPECIFICATIONS[0], specifications=SPECIFICATIONS)
 
 
-def test_each_quantity_is_drawn_in_three_ways_on_a_scale_with_zero() -> None:
+def test_the_page_has_the_question_and_the_data_first_then_the_differences_without_0() -> None:
+    more = [line("hateful", "east − north", 0.05, 0.6), line("hateful", "west − north", -0.3, 0.01)]
+    differences = [line("hateful", "south − north", -0.2, 0.04), *more]
+    html = page(replace(ESTIMATED, title="Share of hateful by region", data="news.csv", differences=differences))
+    shown = Page(html)
+    assert shown.text.index("Share of hateful by region") < shown.text.index("news.csv · 1,000 texts")
+    text = section(html, "differences")
+    assert "2 of 3 differences have a 95 % interval without 0." in text
+    assert (
+        text.index("west − north") < text.index("south − north") < text.index("1 difference whose interval contains 0")
+    )
+    assert text.index("1 difference whose interval contains 0") < text.index("east − north")
+    assert html.index('id="differences"') < html.index('id="estimates"') < html.index('id="notes"')
+
+
+def test_each_label_has_a_dot_plot_with_a_row_per_group() -> None:
     html = page(ESTIMATED)
     shown = Page(html)
-    assert len(shown.with_class("whisker")) == 9
-    assert len(shown.with_class("reference")) == 9
+    assert len(shown.with_class("whisker")) == 3
+    assert len(shown.with_class("reference")) == 3
     text = section(html, "estimates")
-    assert "hateful · north corrected 40.0 [30.0, 52.0] gold only 45.0 [35.0, 57.0]" in text
-    assert "0 to 57" in text  # shares
-    assert "−40 to 7" in text  # differences
+    assert "hateful group 0 to 52 corrected 95 % interval naive gold rows north 40.0 [30.0, 52.0] 20.0 40" in text
     assert ATTACK not in html
+    alone = page(replace(ESTIMATED, differences=[], lines=[line("hateful", "", 0.4), line("other", "", 0.6)]))
+    assert 'id="differences"' not in alone
+    assert "hateful 40.0 [30.0, 52.0] 20.0 40 other 60.0" in section(alone, "estimates")
+
+
+def test_the_specification_curve_names_every_choice_and_marks_this_run() -> None:
+    html = robust_page([ROBUST], "Share of hateful", "news.csv")
+    shown = Page(html)
+    assert "Share of hateful · news.csv" in shown.text
+    assert len(shown.with_class("dot")) == len(SPECIFICATIONS)
+    assert len(shown.with_class("c1")) == 2 + 3  # the estimate, its interval, and a mark for each part of the choice
+    assert "original · lr (this run)" in shown.text
+    curve = section(html, "q0")
+    assert all(name in curve for name in ("models", "relations", "learning", "original", "lr", "uniform", "model 1"))
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason=MISSING)

@@ -8,8 +8,8 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.studies.estimating import robust as module
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import answer, estimate_run
-from pcs_annotator.studies.estimating.page import robust_sentences, robust_table, write_robust
 from pcs_annotator.studies.estimating.robust import Robust, Specification, robust
+from pcs_annotator.studies.estimating.robust_page import robust_sentences, robust_table, write_robust
 from tests.simulated import MODELS
 from tests.studies.estimating.made import keep_a_sample, make_run
 
@@ -58,12 +58,12 @@ def test_choices_under_which_nothing_can_be_estimated_are_counted(made: Path, mo
     monkeypatch.setattr(module, "MOST_CHOICES", 3)
     (found, *_) = robust(made, EstimateQuestion(formula="good ~ party"))
     assert (len(found.specifications), found.left_out) == (2, 1)
-    assert "Under 1 more choices it could not be estimated." in robust_sentences(found)
+    assert "Under 1 more choice it could not be estimated." in robust_sentences(found)
 
 
 def specification(low: float, high: float, naive: float) -> Specification:
     figure = Figure((low + high) / 2, Interval(low, high))
-    return Specification("one", figure, Figure(naive, Interval(naive - 0.1, naive + 0.1)))
+    return Specification(("one", "original", "lr"), figure, Figure(naive, Interval(naive - 0.1, naive + 0.1)))
 
 
 def test_flips_are_counted_against_the_run_s_corrected_estimate() -> None:

@@ -19,6 +19,7 @@ from pcs_annotator.asking.annotators.prompt import (
     task_prompt,
 )
 from pcs_annotator.asking.annotators.reply import read_label
+from pcs_annotator.base.display import brief
 from pcs_annotator.core.chat import (
     Answers,
     ChatModel,
@@ -94,6 +95,10 @@ class Annotator:
     constrain: bool = True
     answers: Answers | None = None
     version: str = ""
+
+    def __repr__(self) -> str:
+        changed = brief(self, but=type(self)(self.model)).removeprefix("Annotator(").removesuffix(")")
+        return f"Annotator({', '.join([repr(self.model), *([changed] if changed else [])])})"
 
     def __post_init__(self) -> None:
         if not self.name:

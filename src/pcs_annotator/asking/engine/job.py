@@ -66,7 +66,7 @@ class Job:
 
     def __post_init__(self) -> None:
         if not self.annotators or not self.relations or self.draws < 1:
-            raise ConfigError("nothing to ask: name at least one annotator, one relation and one draw")
+            raise ConfigError("nothing to ask: name at least one model, one relation and one draw")
         for relation in self.relations:
             if self.rewriter is None and ("rewriter" in relation.needs or self._lacks_wording(relation)):
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
@@ -121,7 +121,7 @@ class Job:
         for cell in strategy.order:
             if not all(0 <= at < size for at, size in zip(cell, self.shape, strict=True)):
                 raise ConfigError(
-                    f"the strategy asks {cell}, which this job does not have: fit with the same annotators, relations "
+                    f"the strategy asks {cell}, which this job does not have: fit with the same models, relations "
                     "and draws, or ask everything"
                 )
 

@@ -35,7 +35,7 @@ def init_command(data: Path | str, out: Path | None, force: bool, to_json: bool,
     click.echo(f"  pcs plan {data}    # shows the cost\n  pcs run {data}")
 
 
-@click.command("plan")
+@click.command("plan", cls=options.ManyOptions)
 @click.argument("data", type=options.TABLE)
 @options.settings_options
 @click.option("--run", "folder", type=options.PATH, help="Plan to label DATA with this fitted run.")
@@ -61,7 +61,7 @@ def plan_command(
         options.show(run_view.plan_json, run_view.plan_shown, planning.plan(planned), to_json=to_json)
 
 
-@click.command("run")
+@click.command("run", cls=options.ManyOptions)
 @click.argument("data", type=options.TABLE)
 @options.settings_options
 @options.execution_options

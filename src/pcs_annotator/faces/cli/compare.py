@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import join
 
 import click
 
@@ -31,7 +32,7 @@ LONGEST_TEXT = 160
 @options.JSON
 @options.QUIET
 def command(*, first: str, second: str, out: Path, replace: bool, to_json: bool, quiet: bool) -> None:
-    """Compare A and B on the rows that they have in common; no model is called.
+    """Which is better, A or B? Compare them on the rows that they have in common; no model is called.
 
     A and B are run folders, or parts of the votes in one: RUN:model=NAME, RUN:relations=original,order or
     RUN:optimiser=NAME, also several of these. B may leave out the folder if it is that of A, as in :model=NAME.
@@ -44,11 +45,18 @@ def command(*, first: str, second: str, out: Path, replace: bool, to_json: bool,
         path = write_comparison(found, out, replace=replace)
     options.show(
         lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": str(path)},
-        lambda: [*comparison_shown(found, [*found.notes, *notes]), b.Answer([("report", str(path))])],
+        lambda: [
+            *comparison_shown(found, [*found.notes, *notes]),
+            b.Answer([("report", str(path)), ("next", b.strong(_details(first, second)))]),
+        ],
         details=lambda: comparison_details(found),
         to_json=to_json,
         quiet=quiet,
     )
+
+
+def _details(first: str, second: str) -> str:
+    return join(["pcs", "compare", first, second, "--details"])
 
 
 def comparison_shown(found: Comparison, notes: Sequence[str]) -> Iterator[b.Block]:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import join
 from typing import Any
 
 import click
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
+from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.studies.estimating import gold, page
+from pcs_annotator.showing.answer import look_at
+from pcs_annotator.showing.formats import label_name
+from pcs_annotator.studies.estimating import gold, page, robust_page
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import estimate_run
+from pcs_annotator.studies.estimating.estimate import data_name, estimate_run
 from pcs_annotator.studies.estimating.find import Search
 from pcs_annotator.studies.estimating.find import find as find_rows
 from pcs_annotator.studies.estimating.groups import PERIODS
-from pcs_annotator.studies.estimating.page import write_estimates, write_robust
+from pcs_annotator.studies.estimating.page import write_estimates
 from pcs_annotator.studies.estimating.robust import robust
+from pcs_annotator.studies.estimating.robust_page import write_robust
 
+OUTLOOK_SHOWN = 6
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -58,20 +65,29 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, to_json:
             )
         return
     found = gold.plan_gold(folder, gold.GoldGoal(by=by, **wish))
-    options.show(gold.GoldPlan.to_dict, gold_plan_shown, found, to_json=to_json)
+    rows_left = [one.rows for one in found.outlook[-1:]]
+    drawn = ["pcs", "gold", str(folder), "--n", str(min([100, *rows_left])), *(["--by", by] if by else [])]
+    following = drawn if found.outlook else ["pcs", "review", str(folder)]
+    shown = lambda: [*gold_plan_shown(found), b.Answer([*_end(None, following)])]  # noqa: E731  # only if wanted
+    options.show(found.to_dict, shown, to_json=to_json)
 
 
 def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
     """Yield what gold rows would bring, and how many are needed."""
     ways = list(found.outlook[0].widths) if found.outlook else []
-    notes = [f"The share is about {100 * found.share:.1f} %; {found.gold_rows:,} rows have gold."]
+    step = -(-len(found.outlook) // OUTLOOK_SHOWN) or 1
+    has = counted(found.gold_rows, "row has", "rows have")
+    notes = [f"The share is about {100 * found.share:.1f} %; {has} gold."]
     if found.guessed:
         notes.append("There is no calibrated confidence yet, so machine labels are not counted on.")
+    if not found.outlook:
+        yield " ".join(["There are too few rows to foretell what gold rows bring: label all of them.", *notes])
+        return
     yield ResultTable(
         name="outlook",
-        title=f"Half the width of the 95 % interval of the share of {found.of}, percentage points",
+        title=f"Half the width of the 95 % interval of the share of {label_name(found.of)}, percentage points",
         columns=["gold rows", *ways],
-        rows=[[str(one.rows), *(100 * one.widths[way] for way in ways)] for one in found.outlook],
+        rows=[[str(one.rows), *(100 * one.widths[way] for way in ways)] for one in found.outlook[step - 1 :: step]],
         notes=notes,
         digits=dict.fromkeys(ways, 1),
     )
@@ -126,13 +142,35 @@ def estimate_command(*, folder: Path, out: Path | None, to_json: bool, **given: 
         found = estimate_run(folder, question_of(given))
     if out is not None:
         write_estimates(found, out)
-    wrote = [] if out is None else [b.Answer([("files", str(out))])]
+    asked = [
+        "pcs",
+        "robust" if out else "estimate",
+        str(folder),
+        *_asked(given),
+        *([] if out else ["-o", "estimates.html"]),
+    ]
+    lines = [*page.answer_lines(found), *look_at(notes), *_end(out, asked)]
     options.show(
         lambda: {**found.to_dict(), "sentences": page.sentences(found), "warnings": notes},
-        lambda: [*page.most_telling(found), *wrote],
+        lambda: [*page.answer_shown(found), b.Answer(lines)],
         details=lambda: page.tables(found),
         to_json=to_json,
     )
+
+
+def _asked(given: dict[str, Any]) -> Iterator[str]:
+    """Yield the options of a question again."""
+    for name, value in given.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            if one:
+                yield from [f"--{name}"] if one is True else [f"--{name}", str(one)]
+
+
+def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Words]]:
+    """Yield the last lines of an answer: the file, if one was written, and the next command."""
+    if out is not None:
+        yield "files", str(out)
+    yield "next", b.strong(join(following))
 
 
 def _numbers(given: tuple[str, ...]) -> dict[str, float] | None:
@@ -161,9 +199,12 @@ def find_command(*, folder: Path, out: Path | None, to_json: bool, **search: Any
     """
     with options.gathered_warnings() as notes:
         found = find_rows(folder, Search(**search), out)
+    following = (
+        ["pcs", "review", str(folder)] if out else ["pcs", "find", str(folder), *_asked(search), "-o", "found.csv"]
+    )
     options.show(
         lambda: {**found.to_dict(), "warnings": notes},
-        lambda: [found.sentence, None if out is None else f"wrote {out}"],
+        lambda: [found.sentence, b.Answer([*look_at(notes), *_end(out, following)])],
         to_json=to_json,
     )
 
@@ -183,10 +224,16 @@ def robust_command(*, folder: Path, out: Path | None, to_json: bool, **given: An
     with options.gathered_warnings() as notes:
         found = robust(folder, question_of(given))
     if out is not None:
-        write_robust(found, out)
+        recorded = Run.open(folder)
+        write_robust(found, out, question_of(given).in_words(recorded.votes.labels), data_name(recorded))
+    following = [
+        "pcs",
+        *(["paper", str(folder)] if out else ["robust", str(folder), *_asked(given), "-o", "robust.html"]),
+    ]
+    lines = [*robust_page.robust_lines(found), *look_at(notes), *_end(out, following)]
     options.show(
         lambda: {"quantities": [one.to_dict() for one in found], "warnings": notes},
-        lambda: [*page.robust_verdicts(found), *([] if out is None else [b.Answer([("files", str(out))])])],
-        details=lambda: map(page.robust_table, found),
+        lambda: [*robust_page.robust_shown(found), b.Answer(lines)],
+        details=lambda: map(robust_page.robust_table, found),
         to_json=to_json,
     )

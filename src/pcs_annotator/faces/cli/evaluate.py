@@ -19,7 +19,7 @@ from pcs_annotator.showing.formats import number, signed
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate
 
-METHODS_SHOWN = 7
+METHODS_SHOWN = 5
 
 
 def _number(name: str, help: str, least: int, most: int, default: int) -> Callable[[options.F], options.F]:
@@ -46,7 +46,7 @@ def splitting_options(function: options.F) -> options.F:
     return options.with_options(_SPLITTING, function)
 
 
-@click.command("evaluate")
+@click.command("evaluate", cls=options.ManyOptions)
 @click.argument("source", type=options.PATH)
 @click.option(
     "--optimiser",
@@ -73,7 +73,7 @@ def splitting_options(function: options.F) -> options.F:
 @options.JSON
 @options.QUIET
 def command(*, source: Path, alt_test: bool, epsilon: float, to_json: bool, quiet: bool, **given: Any) -> None:
-    """Compare PCS with other methods on the same votes and the same splits; no model is called.
+    """Is PCS better than simpler methods? All of them on the same votes and the same splits; no model is called.
 
     SOURCE is a table of votes with gold (see pcs fit), or a run folder, which then also gets evaluation-methods.json.
     For methods that these votes do not support, a note says what they would need.
@@ -141,16 +141,25 @@ def evaluation_shown(found: evaluate.Evaluated, notes: Sequence[str]) -> Iterato
     columns = [b.Column("Method"), *b.numbers("calls per text", digits=1), *b.numbers("right, %", "95 % interval")]
     rows: list[b.Row] = [_accuracy_row(one) for one in (first, *listed)]
     yield b.Table(columns=[*columns, *b.numbers(f"{first.method} − it", "p (Holm)", digits=3)], rows=rows)
-    more = len(others) - len(listed)
-    files = [("files", ", ".join(map(str, found.files)))] if found.files else []
+    more = counted(len(others) - len(listed), "more method")
     yield b.Answer(
         [
             ("verdict", _verdict(first, others)),
-            ("", b.Styled(f"other figures and tests{f', {more} more methods' if more else ''}: --details", "quiet")),
             *answer.look_at(notes),
-            *files,
+            *files_line(found.files),
+            (
+                "more",
+                f"--details: other figures, tests{f', {more}' if others[len(listed) :] else ''}",
+            ),
         ]
     )
+
+
+def files_line(files: Sequence[Path]) -> Iterator[answer.Line]:
+    """Yield the file that was written, or how many are in which folder."""
+    if files:
+        several = f"{len(files)} files in {files[0].parent}"
+        yield "files", str(files[0]) if len(files) == 1 else several
 
 
 def _accuracy_row(one: Any) -> b.Row:

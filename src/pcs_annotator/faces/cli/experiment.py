@@ -24,7 +24,7 @@ WITH_BASELINES = ("rq2", experiment.ALL)
 PAPERS_OPTIMISER = "lr"
 
 
-@click.command("experiment")
+@click.command("experiment", cls=options.ManyOptions)
 @click.argument("name", type=click.Choice(experiment.NAMES))
 @click.argument("sources", nargs=-1, required=True)
 @click.option("-o", "--out", type=options.PATH, required=True, help="Folder for tables, plots and runs.")
@@ -41,7 +41,7 @@ PAPERS_OPTIMISER = "lr"
 def command(
     *, name: str, sources: tuple[str, ...], out: Path, config: Path | None, to_json: bool, quiet: bool, **given: Any
 ) -> int:
-    """Answer the paper's questions: rq1, rq2, rq3, rq4, size, optimisers, temperature, or all of them.
+    """Does the paper hold on your data? Its questions rq1, rq2, rq3, rq4, size, optimisers, temperature, or all.
 
     Each of the SOURCES is a dataset: a table of votes with gold, a run folder, or texts with gold, which models are
     asked about first, as in pcs run. Texts come from a CSV, JSONL or Parquet file, fakenewsnet:FOLDER/SITE,

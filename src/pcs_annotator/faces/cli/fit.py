@@ -16,7 +16,7 @@ from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import fit_table
 
 
-@click.command("fit")
+@click.command("fit", cls=options.ManyOptions)
 @click.argument("source", metavar="TABLE", type=options.PATH)
 @click.option(
     "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, scaling, naive-bayes, …"
@@ -72,10 +72,10 @@ def command(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Learn the weight of each annotator and relation from recorded votes, and what can be promised.
+    """Learn the weight of each model and relation from recorded votes, and what can be promised.
 
     TABLE is a CSV, Excel, JSONL or Parquet file with the columns id, gold (may be partly empty) and one column
-    <annotator>|<relation> per pair; or with one row per vote and the columns id, annotator, relation, label and gold.
+    <model>|<relation> per pair; or with one row per vote and the columns id, annotator, relation, label and gold.
 
     TABLE can also be a run folder. Its labels and report are then rewritten; settings without an option here stay as
     they were in the run.

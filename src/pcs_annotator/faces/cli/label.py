@@ -26,7 +26,7 @@ from pcs_annotator.tables.table_files import STDIO
 from pcs_annotator.verbs import label
 
 
-@click.command("label")
+@click.command("label", cls=options.ManyOptions)
 @click.argument("data", type=options.TABLE)
 @click.option("--run", "folder", type=options.PATH, required=True, help="Folder of the fitted run.")
 @click.option(
@@ -147,14 +147,14 @@ def label_plan_json(plan: label.LabelPlan) -> dict[str, Any]:
 
 
 def label_plan_shown(plan: label.LabelPlan) -> Iterator[b.Block]:
-    """Yield the cost of labelling with and without stopping early."""
-    yield b.text(b.strong("asking all questions"))
-    yield from run_view.calls_shown(plan.everything)
+    """Yield the cost of labelling with stopping early, and without."""
     if plan.frugal is None or plan.spending is None:
         yield "The run has no confidence, so it cannot tell when a label is settled: everything is asked."
+        yield from run_view.calls_shown(plan.everything)
     else:
-        share = percent(plan.spending.questions, 1)
+        share, all_calls = percent(plan.spending.questions, 1), run_view.calls_and_cost(plan.everything)
         yield b.text(b.strong("stopping when the label is settled"), f", after about {share} of the questions")
         yield from run_view.calls_shown(plan.frugal)
+        yield f"asking all questions: {all_calls}"
     yield from run_view.ways_shown(plan.ways)
     yield from run_view.not_called(plan.everything)

@@ -112,7 +112,7 @@ def fit_json(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Se
 def fit_shown(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Sequence[str]) -> list[b.Block]:
     """Return what came out of a fit to a table of votes, and the files that were written."""
     counts = Counts.of(fitted.outcomes)
-    found = [flag.detail for flag in what_to_look_at(fitted.facts)]
+    found = answer.findings(fitted.facts)
     labels = [("labels", f"{files.labels_out} (column {LABEL})")] if files.labels_out else []
     return [
         b.Answer(

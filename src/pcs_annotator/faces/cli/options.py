@@ -19,7 +19,7 @@ from pcs_annotator.base.errors import ConfigError, PcsWarning
 from pcs_annotator.base.fields import Setting
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.runs import settings
-from pcs_annotator.runs.settings import EXECUTION, LIMITS, all_settings
+from pcs_annotator.runs.settings import EXECUTION, LIMITS, SPENDING, all_settings
 from pcs_annotator.tables.tabular import table_place
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -112,6 +112,45 @@ def _click_type(one: Setting) -> Any:
         return one.kind
     bounded = click.IntRange if one.kind is int else click.FloatRange
     return bounded(one.least) if one.above is None else bounded(one.above, min_open=True)  # type: ignore[arg-type]
+
+
+PURPOSES = {
+    "Data": ("task", "data", "limit", "gold", "gold_wins", "unknown", "label", "config", "folder"),
+    "Models": ("ask",),
+    "Rewrites": ("relations", "rewritten"),
+    "Learning and promise": (
+        *("learn", "folds", "repeats", "resamples", "methods", "order", "baselines"),
+        *("spare_looks", "to_label", "on_drift", "alt_test", "epsilon"),
+    ),
+    "Cost and speed": (*SPENDING, "concurrency", "ledger", "ask_all", "cascade", "fresh", "wait"),
+    "Service": ("port", "host", "token", "names", "max_queue", "timeout"),
+    "Output": (),
+}
+"""Purpose → sections of the table of settings, and options that are in none or belong elsewhere; output is the rest."""
+
+
+class ManyOptions(click.Command):
+    """A command whose help groups its options by purpose."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under the headings of their purposes."""
+        groups: dict[str, list[tuple[str, str]]] = {purpose: [] for purpose in PURPOSES}
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx) if isinstance(one, click.Option) else None
+            if record is not None:
+                groups[_purpose(str(one.name))].append(record)
+        longest = max(len(record[0]) for records in groups.values() for record in records)
+        for purpose, records in groups.items():
+            if records:
+                with formatter.section(purpose):
+                    formatter.write_dl([(option.ljust(min(longest, 30)), help) for option, help in records])
+
+
+def _purpose(name: str) -> str:
+    """Return what an option is for: as it says itself, or as its section in the table of settings does."""
+    section = all_settings()[name][0] if name in all_settings() else ""
+    ways = (purpose for wanted in (name, section) for purpose, members in PURPOSES.items() if wanted in members)
+    return next(ways, "Output")
 
 
 def options_for(*names: str) -> Callable[[F], F]:

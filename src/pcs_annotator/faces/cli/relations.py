@@ -9,13 +9,16 @@ from typing import Any
 
 import click
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.evaluate import splitting_options
 from pcs_annotator.faces.cli.exit_codes import exit_code
-from pcs_annotator.faces.cli.learned_view import notes_shown
+from pcs_annotator.judging.evaluation.relation_value import ADVICE
 from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.formats import count, percent
+from pcs_annotator.showing.answer import look_at
+from pcs_annotator.showing.diff import clipped
+from pcs_annotator.showing.formats import count, percent, signed
 from pcs_annotator.showing.report.sections.answers import reasons
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate, relations
@@ -95,9 +98,10 @@ def check(*, config: Path | None, to_json: bool, **given: Any) -> None:
 @splitting_options
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Random seed for splits and resamples.")
 @options.reading_options
+@options.DETAILS
 @options.JSON
 def value(*, source: Path, to_json: bool, **given: Any) -> None:
-    """Show what each relation adds beside the original question, and what to keep; no model is called.
+    """Which rewrites pay? What each relation adds beside the original question; no model is called.
 
     RUN_OR_VOTES is a run folder or a table of votes, with gold labels (see pcs fit). Gains are in points of class AUROC
     on gold rows that the fit did not see, with 95 % intervals: per question, where the relation applies, and over all
@@ -110,11 +114,41 @@ def value(*, source: Path, to_json: bool, **given: Any) -> None:
         found = evaluate.value_of_source(request)
     options.show(
         lambda: {**found.to_dict(), "warnings": notes},
-        lambda: [found.table, *found.conclusions, *notes_shown(notes)],
+        lambda: values_shown(found, notes),
+        details=lambda: [found.table, *found.conclusions],
         to_json=to_json,
     )
 
 
+def values_shown(found: evaluate.RelationValues, notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield what the relations with the largest gains add per question, and which ones to keep."""
+    columns = [
+        b.Column("Relation"),
+        *b.numbers("calls per text", digits=1),
+        *b.numbers("AUROC points", "95 % interval"),
+    ]
+    rows: list[b.Row] = []
+    for one in found.relations[:RELATIONS_SHOWN]:
+        low, high = (one.per_question or one.gain).interval.rounded(3)
+        points = signed(100 * (one.per_question or one.gain).difference, 1)
+        ends = f"{signed(100 * low, 1)} to {signed(100 * high, 1)}"
+        rows.append([b.name(one.relation), one.calls, points, ends, ADVICE[one.advice]])
+    yield b.Table(columns=[*columns, b.Column("advice")], rows=rows)
+    told = dict.fromkeys([*found.conclusions[:2], found.conclusions[-1]])
+    said = [clipped(one, LONGEST_CONCLUSION) for one in told]
+    verdict = [("" if at else "verdict", one) for at, one in enumerate(said)]
+    more = len(found.relations) - len(rows)
+    rest = f" and {counted(more, 'more relation')}" if more else ""
+    yield b.Answer(
+        [
+            *verdict,
+            *look_at(notes),
+            ("more", f"--details: gains over all texts, how they are computed{rest}"),
+        ]
+    )
+
+
+RELATIONS_SHOWN, LONGEST_CONCLUSION = 5, 140
 NEEDS = {"rewriter": "--rewriter MODEL", "parser": "the extra [rules]", "wording": "--rewriter, once"}
 CAUSES_SHOWN = 3
 NAMES = (

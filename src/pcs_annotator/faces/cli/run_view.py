@@ -155,7 +155,7 @@ def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
         yield b.text(languages.warning, kind="warning") if languages.warning else None
     yield from calls_shown(planned.plan)
     if planned.without_logprobs is not None:
-        calls = _calls_and_cost(planned.without_logprobs)
+        calls = calls_and_cost(planned.without_logprobs)
         yield b.text(f"without log-probabilities: {calls}", kind="warning")
     if planned.alternatives:
         rows: list[b.Row] = [[option, one.calls, _usd(one.usd)] for option, one in planned.alternatives.items()]
@@ -171,7 +171,7 @@ def print_panel(panel: DefaultPanel) -> None:
 
 def calls_shown(plan: Plan) -> Iterator[b.Block]:
     """Yield the calls of a plan per model and in total."""
-    yield b.text(b.strong(f"{count(plan.rows)} rows, {_calls_and_cost(plan)}"))
+    yield b.text(b.strong(f"{count(plan.rows)} rows, {calls_and_cost(plan)}"))
     yield b.Table(columns=bill_columns("max. "), rows=bill_rows(plan.models))
     if known := plan.calls - plan.left.calls:
         left = f"{counted(plan.left.calls, 'call is', 'calls are')} left, {_usd(plan.left.usd)}"
@@ -200,5 +200,6 @@ def _usd(usd: float | None) -> str:
     return "cost unknown" if usd is None else dollars(usd)
 
 
-def _calls_and_cost(plan: Plan) -> str:
+def calls_and_cost(plan: Plan) -> str:
+    """Return how many calls a plan has, and what they cost."""
     return f"{counted(plan.calls, 'call')}, {'cost unknown' if plan.usd is None else f'at most {dollars(plan.usd)}'}"

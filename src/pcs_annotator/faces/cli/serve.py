@@ -16,7 +16,7 @@ from pcs_annotator.runs.settings import Saving
 DEFAULT_PORT = 8080
 
 
-@click.command("serve")
+@click.command("serve", cls=options.ManyOptions)
 @click.argument("folder", metavar="RUN", type=options.PATH)
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free one.")
 @options.listening_options

@@ -71,7 +71,7 @@ def plain_rows(votes: Votes, who: str) -> list[int]:
     """Return the positions of the annotators that gave plain labels, without stating a confidence."""
     found = [row for row, name in enumerate(votes.annotators) if not kind_of(name)]
     if not found:
-        raise UndefinedMetric(f"{who} needs plain labels: record an annotator without an elicitation too")
+        raise UndefinedMetric(f"{who} needs plain labels: record a model without an elicitation too")
     return found
 
 

@@ -61,7 +61,7 @@ class MajorityVote(ZeroShot):
         found = int((votes.codes[:, rows, original_column(votes, self.name), 0] >= 0).any(axis=0).sum())
         if found < 2:
             raise UndefinedMetric(
-                f"{self.name} needs answers of two annotators or more, and these votes have {found}: record more"
+                f"{self.name} needs answers of two models or more, and these votes have {found}: record more"
             )
         return rows
 

@@ -44,7 +44,7 @@ def elicited(votes: Votes, fits: Callable[[str], bool], who: str, record: str) -
     rows = [row for row, name in enumerate(votes.annotators) if kind_of(name) and fits(kind_of(name))]
     if not rows or votes.stated is None or np.isnan(votes.stated[:, rows]).all():
         raise UndefinedMetric(
-            f"{who} needs probabilities that the annotators state themselves, and these votes hold none: "
+            f"{who} needs probabilities that the models state themselves, and these votes hold none: "
             f"record them with the elicitation {record!r}"
         )
     return Source(rows, votes.stated)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
@@ -80,6 +81,8 @@ class AgainstGold:
     figures: Mapping[str, Estimate]
     # label → its precision, recall and F1; those that are undefined are absent
     by_label: Mapping[str, Mapping[str, Estimate]]
+
+    __repr__ = brief
 
     @property
     def n(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.fit_model import Trial
@@ -51,6 +52,9 @@ class Risk(NamedTuple):
     low: Sequence[float]
     high: Sequence[float]
 
+    def __repr__(self) -> str:
+        return brief(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curves:
@@ -62,6 +66,8 @@ class Curves:
     # every label that some but not all rows have, most frequent first; the first few with their curve
     roc: Sequence[Roc]
     risk: Risk  # error against coverage
+
+    __repr__ = brief
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError, UndefinedMetric, UnknownNameError
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
@@ -63,6 +64,8 @@ class Evaluation:
     missing: Mapping[str, str]  # method → why it has no figures
     notes: Sequence[str]  # what readers of the figures need to know
     against_gold: AgainstGold  # the labels of the first method against gold
+
+    __repr__ = brief
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -262,6 +265,8 @@ class PairFigures:
     delong: PairedTest | None
     right: RightRows  # who is right how often
     mcnemar: float  # p-value of McNemar's exact test on these
+
+    __repr__ = brief
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; the contenders are `a` and `b`."""

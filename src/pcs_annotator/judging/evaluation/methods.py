@@ -114,7 +114,7 @@ class BestAnnotator:
 def original_of(votes: Votes) -> str:
     """Return the relation that stands for the unchanged text: `original`, or the first if there is none."""
     if not votes.relations or not votes.annotators:
-        raise UndefinedMetric("no answers to evaluate: these votes have no annotator or no relation")
+        raise UndefinedMetric("no answers to evaluate: these votes have no model or no relation")
     return votes.original
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.core.votes import Votes
@@ -77,9 +78,9 @@ class RelationValue:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelationValues:
-    """What all relations add."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RelationValues(Frame):
+    """What all relations add; `to_pandas()` and `to_polars()` give a row per relation."""
 
     n: int  # number of gold rows
     original: str  # the relation that stands for the unchanged text
@@ -90,6 +91,24 @@ class RelationValues:
     relations: Sequence[RelationValue]  # the largest gain first
     absent: Sequence[str]  # relations without an answer on any gold row
     how: EvaluationOptions  # splits, seeds and resamples
+
+    def _about(self) -> str:
+        return f"class AUROC that each relation adds, from {self.n:,} gold rows"
+
+    def _columns(self) -> Columns:
+        found: dict[str, list[object]] = {
+            "relation": [one.relation for one in self.relations],
+            "covered": [one.covered for one in self.relations],
+            "calls_per_text": [one.calls for one in self.relations],
+        }
+        for name, tests in (
+            ("per_question", [one.per_question for one in self.relations]),
+            ("over_all_texts", [one.gain for one in self.relations]),
+        ):
+            found[name] = [one and one.difference for one in tests]
+            found[f"{name}_low"] = [one and one.interval.low for one in tests]
+            found[f"{name}_high"] = [one and one.interval.high for one in tests]
+        return {**found, "advice": [one.advice for one in self.relations]}
 
     @property
     def conclusions(self) -> list[str]:

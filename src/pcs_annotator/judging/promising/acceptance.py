@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import positions_of
@@ -94,6 +95,9 @@ class Judged(NamedTuple):
     confidence: Floats  # calibrated probability of the chosen label
     best: Codes  # code of the chosen label
     right: Mask  # whether it is the gold label
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def take(self, rows: Integers | Mask) -> Judged:
         """Return the given rows."""

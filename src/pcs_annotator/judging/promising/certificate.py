@@ -164,6 +164,11 @@ class Certificate:
     audit: Audit | None = None
     assumed_rows: int = 0
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether nothing is promised, and more gold rows of this kind would hardly change that."""
+        return not self.thresholds and self.rows_needed is None and self.gold_rows >= ENOUGH_TO_FORETELL
+
     def _repr_html_(self) -> str:
         promise = self.promise
         least = {"" if label == EVERY_LABEL else f" ({label})": value for label, value in self.thresholds.items()}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, frozen
 from pcs_annotator.core.variant import ORIGINAL
@@ -41,6 +42,8 @@ class Profile:
     cells: Integers
     chosen: Integers  # how often each label is the label of an item
     highest: Integers  # how often the highest score falls in each hundredth between 0 and 1
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         for name in ("annotators", "relations", "labels"):

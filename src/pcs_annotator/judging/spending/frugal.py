@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 from pcs_annotator.core.votes import Votes, check_known, positions_of
@@ -46,6 +47,9 @@ class Frugal(NamedTuple):
     spending: Spending  # the share of questions that is asked
     trial: Trial | None  # the gold rows, asked about in the same way, as judged by fits that did not see them
 
+    def __repr__(self) -> str:
+        return brief(self)
+
 
 def learn_frugal(
     votes: Votes,
@@ -65,7 +69,7 @@ def learn_frugal(
     order, graded = order_of(weights, votes.codes.shape[3], prices), bool(graded_annotators(votes))
 
     def ask_policy(held_out: Votes, fold_weights: Weights, calibrator: Calibrator | None) -> Votes:
-        annotators = positions_of(weights.annotators, fold_weights.annotators, "annotator")
+        annotators = positions_of(weights.annotators, fold_weights.annotators, "model")
         relations = positions_of(weights.relations, fold_weights.relations, "relation")
         cells = [Cell(annotators[cell.annotator], relations[cell.relation], cell.draw) for cell in order]
         return simulate(held_out, ExactStop(fold_weights, held_out.labels, cells, calibrator)).votes
@@ -126,7 +130,7 @@ def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | Non
     without any other vote. Annotators without a price are free.
     """
     prices = prices or {}
-    check_known(prices, weights.annotators, "annotator")
+    check_known(prices, weights.annotators, "model")
     cost = [prices.get(name, 0.0) for name in weights.annotators]
     worth, evidence = weights.matrix, weights.evidence
     # one unit of log-odds is much from a model that is never sure, and little from one that always is

@@ -142,9 +142,7 @@ def _flags(votes: Votes, gold: Codes, weights: Weights, needs_gold: bool) -> Ite
             yield Flag("label without gold", f"no gold row says {listed}, so nothing is learned about it")
     for name, weight in weights.by_annotator.items():
         if weight >= ALONE_SHARE and len(votes.annotators) > 1:
-            detail = (
-                f"{name} has {100 * weight:.0f} % of the weight and decides alone: the other annotators change nothing"
-            )
+            detail = f"{name} has {100 * weight:.0f} % of the weight and decides alone: the other models change nothing"
             yield Flag("one annotator decides alone", detail)
 
 

@@ -61,7 +61,7 @@ def _nothing_to_learn(votes: Votes, gold: Codes) -> str:
         count = "the only gold row says" if len(gold) == 1 else f"all {len(gold)} gold rows say"
         return f"{count} {votes.labels[gold[0]]!r}, so the weights stay equal: label rows of another class too"
     if votes.silent.all():
-        return "no annotator voted on a gold row, so the weights stay equal: check the answers, or label other rows"
+        return "no model voted on a gold row, so the weights stay equal: check the answers, or label other rows"
     return ""
 
 

@@ -107,7 +107,7 @@ class _Aligned(NamedTuple):
 
 def _aligned(weights: Weights, votes: Votes) -> _Aligned:
     try:
-        rows = positions_of(votes.annotators, weights.annotators, "annotator with a weight")
+        rows = positions_of(votes.annotators, weights.annotators, "model with a weight")
         columns = positions_of(votes.relations, weights.relations, "relation with a weight")
         evidence = weights.evidence and _aligned_evidence(weights.evidence, rows, columns, votes.labels)
     except UnknownNameError as error:

@@ -78,7 +78,7 @@ def environment_with(keys: Mapping[str, str], given: Mapping[str, str] | None = 
 def annotator_names(annotators: Sequence[object]) -> list[str]:
     """Return the names of annotators in votes: for models, their names as written; none, or one twice, is an error."""
     if not annotators:
-        raise ConfigError("no annotators: name at least one model, as in annotators=['groq:llama-3.1-8b-instant']")
+        raise ConfigError("no models: name at least one model, as in annotators=['groq:llama-3.1-8b-instant']")
     return [one.name for one in name_annotators(annotators)]
 
 

@@ -138,15 +138,16 @@ def open_fitted(recorded: Run, options: LoadOptions) -> FittedRun:
 
 
 def job_of(recorded: Run, settings: ask.CollectSettings) -> Job:
-    """Return the run's questions; a model whose votes in the run are hard is asked for hard ones, as it was there."""
+    """Return the run's questions."""
     config = recorded.config
+    return ask.open_job(resolve_config.task_of(config), annotators_of(recorded), config.relations.use, settings)
+
+
+def annotators_of(recorded: Run) -> list[Annotator]:
+    """Return whom a run asked; a model whose votes in the run are hard is asked for hard ones, as it was there."""
     graded = graded_annotators(recorded.votes)
-    annotators = [
-        Annotator(model, answers=None if model in graded else "hard")
-        for model in config.ask.models
-        if not kind_of(model)
-    ]
-    return ask.open_job(resolve_config.task_of(config), annotators, config.relations.use, settings)
+    asked = (model for model in recorded.config.ask.models if not kind_of(model))
+    return [Annotator(model, answers=None if model in graded else "hard") for model in asked]
 
 
 def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSettings, saving: Saving) -> Frugal | None:

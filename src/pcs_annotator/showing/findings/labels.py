@@ -119,7 +119,8 @@ def _accepted(facts: Facts) -> Iterator[Flag]:
         remedy = f"use a better model, ask more questions, or {more}"
     else:
         what = f"none of {len(decisions):,} labels is accepted, because there is no promise"
-        remedy = f"label more random rows (those in to_label.csv of a run folder) and run pcs fit, or {more}"
+        gold = "label more random rows (those in to_label.csv of a run folder) and run pcs fit"
+        remedy = f"{'use better models' if model.certificate.hopeless else gold}, or {more}"
     yield Flag("nothing accepted", f"{what}: {remedy}")
 
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.base.text import listed
+from pcs_annotator.base.frames import Columns, Frame
+from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -87,9 +88,9 @@ class SideCost:
         return None if None in prices or not self.complete else sum(price or 0.0 for price in prices)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Two runs, or parts of runs, on the same rows."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Comparison(Frame):
+    """Two runs, or parts of runs, on the same rows, which `to_pandas()` and `to_polars()` list."""
 
     a: Side  # the first
     b: Side  # the second
@@ -123,6 +124,23 @@ class Comparison:
     def differing(self) -> int:
         """On how many rows the labels differ."""
         return len(self.examples)
+
+    def _about(self) -> str:
+        return f"{self.a.name} and {self.b.name}, {self.differing:,} of {counted(self.rows, 'row')} differ"
+
+    def _columns(self) -> Columns:
+        rows = list(zip(self.matched.first, self.matched.second, strict=True))
+        items, first, second = self.a.result.dataset.items, self.a.result.outcomes, self.b.result.outcomes
+        golds = [side.result.dataset.gold or [None] * len(side.result.outcomes) for side in self.sides]
+        return {
+            "id": [items[row].id for row, _ in rows],
+            "text": [items[row].text for row, _ in rows],
+            "a": [first[row].label for row, _ in rows],
+            "a_confidence": [first[row].confidence for row, _ in rows],
+            "b": [second[row].label for _, row in rows],
+            "b_confidence": [second[row].confidence for _, row in rows],
+            "gold": [golds[0][row] or golds[1][other] for row, other in rows],
+        }
 
     def accepted(self, side: Side) -> int:
         """Return how many of the compared rows a side accepts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import DASH, count, dollars, interval, number, percent, signed
 from pcs_annotator.showing.markup import Markup, figure, tag, user_text
-from pcs_annotator.showing.report.document import STYLES, document, header, title_of
+from pcs_annotator.showing.report.document import STYLES, document, header
 from pcs_annotator.showing.report.sections import rows as lists
 from pcs_annotator.showing.report.sections.answers import matrix, top_changes
 from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows, bill_total
@@ -41,6 +42,8 @@ FILTERS = (
     ("none-right", "neither is right"),
     ("sure", f"both are sure ({SURE} or more)"),
 )
+_KIND = " · comparison"
+_OURS = re.compile(b"perceived-confidence [^<]*" + _KIND.encode())
 CAUTION = (
     "Labels here are those of the runs, which learned from the gold rows; the figures above are of rows that the fits "
     "did not see."
@@ -48,10 +51,10 @@ CAUTION = (
 
 
 def write_comparison(found: Comparison, path: Path, *, replace: bool = False) -> Path:
-    """Write the page; a file that is not a comparison of the same two is an error or, with `replace`, kept aside."""
+    """Write the page over an earlier comparison; another file is an error or, with `replace`, kept aside."""
     check_ending(path, (".html", ".htm"))
     page = render(found)
-    if path.exists() and str(title_of(_name(found))).encode("utf-8", "replace") not in path.read_bytes():
+    if path.exists() and not _OURS.search(path.read_bytes()):
         refuse_existing(path, replace=replace)
         make_way(path)
     write_page(path, page)
@@ -81,7 +84,7 @@ def _header(found: Comparison) -> Markup:
     for name, cost in zip(NAMES, found.costs, strict=True):
         value, what = (count(cost.calls), "calls") if cost.usd is None else (dollars(cost.usd), "cost")
         figures.append(b.KeyFigure(value, f"{what} of {name}", f"per {count(PER_ROWS)} rows"))
-    kind = f"perceived-confidence {__version__} · comparison"
+    kind = f"perceived-confidence {__version__}{_KIND}"
     return header("A and B on the same rows", sides, b.KeyFigures(figures), overline=kind)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning, TableError
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.gold import gold_codes, same_text
@@ -133,6 +134,9 @@ class Matched(NamedTuple):
     second: Sequence[int]
     only_first: Sequence[str]
     only_second: Sequence[str]
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @classmethod
     def of(cls, a: Side, b: Side) -> Matched:

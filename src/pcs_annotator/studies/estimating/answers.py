@@ -9,15 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.frames import Columns, Frame
+from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, Study
 from pcs_annotator.judging.estimating.formula import parse_formula
 from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.metrics.significance import holm
+from pcs_annotator.showing.formats import label_name
 
 TAIL = 0.025
-MOST_BY = 2
+MOST_BY, MOST_NAMED = 2, 4
 METHODS = ("corrected", "gold_only", "naive")
 
 
@@ -44,6 +47,16 @@ class EstimateQuestion:
         if len(found) > MOST_BY:
             raise ConfigError(f"--by is given for {len(found)} columns ({', '.join(found)}), {MOST_BY} are possible")
         return [name for name in found if name]
+
+    def in_words(self, labels: Sequence[str]) -> str:
+        """Return what is asked, as a title."""
+        if self.formula:
+            return f"Regression {self.formula}"
+        wanted = self.of or labels
+        names = series([label_name(one) for one in wanted]) if len(wanted) <= MOST_NAMED else f"{len(wanted)} labels"
+        numbers = ", ".join(f"{label} = {value:g}" for label, value in (self.values or {}).items())
+        groups = f" by {series(self.columns_of_groups)}" if self.columns_of_groups else ""
+        return f"{f'Mean of {numbers}' if numbers else f'Share of {names}'}{groups}"
 
     @property
     def columns(self) -> set[str]:
@@ -80,9 +93,9 @@ class Missing(NamedTuple):
     reason: str  # why not; the end of a sentence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimated:
-    """Answers to a question.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Estimated(Frame):
+    """Answers to a question; `to_pandas()` and `to_polars()` give a row per estimate and per difference.
 
     Attributes:
         kind: `share`, `mean` or `regression`.
@@ -92,6 +105,8 @@ class Estimated:
         rows: How many rows they are about.
         labels: All labels.
         notes: What was left out or assumed.
+        title: What was asked, in words.
+        data: The name of the data.
     """
 
     kind: str
@@ -101,6 +116,8 @@ class Estimated:
     rows: int = 0
     labels: Sequence[str] = ()
     notes: Sequence[str] = ()
+    title: str = ""
+    data: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -112,6 +129,23 @@ class Estimated:
             "not_estimated": [one._asdict() for one in self.missing],
             "notes": list(self.notes),
         }
+
+    def _about(self) -> str:
+        return f"{self.kind}, {counted(len(self.lines), 'estimate')} from {counted(self.rows, 'row')}"
+
+    def _columns(self) -> Columns:
+        lines = [*self.lines, *self.differences]
+        found: dict[str, list[object]] = {
+            "what": [*["estimate"] * len(self.lines), *["difference"] * len(self.differences)],
+            "name": [line.name for line in lines],
+            "group": [line.group for line in lines],
+        }
+        for method in METHODS:
+            figures = [plain(getattr(line, method)) for line in lines]
+            ends = (("", "value"), ("_low", "low"), ("_high", "high"))
+            found |= {f"{method}{ending}": [one[key] for one in figures] for ending, key in ends}
+        last = {name: [getattr(line, name) for line in lines] for name in ("gold_rows", "p_value")}
+        return {**found, **last, "p_holm": [line.adjusted for line in lines]}
 
 
 def plain(figure: Figure) -> dict[str, float | None]:

@@ -23,7 +23,13 @@ LEAST_PER_COEFFICIENT = 10
 def estimate_run(path: Path, question: EstimateQuestion) -> Estimated:
     """Answer a question about the labels of the run in a folder."""
     recorded = Run.open(path)
-    return answer(evidence_of(recorded, question.probability or None, question.columns), question)
+    found = answer(evidence_of(recorded, question.probability or None, question.columns), question)
+    return replace(found, title=question.in_words(found.labels), data=data_name(recorded))
+
+
+def data_name(recorded: Run) -> str:
+    """Return the name of the data of a run."""
+    return str(recorded.start.get("data") or recorded.folder.path.name)
 
 
 def answer(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:

@@ -322,10 +322,9 @@ def _probability(cell: str, row: int, column: str) -> float:
 def _refuse_one_label(gold: Codes, labels: Sequence[str]) -> None:
     known = gold[gold != UNLABELLED]
     if len(known) and (known == known[0]).all():
-        raise GoldError(
-            f"all {len(known):,} gold rows are {labels[known[0]]!r}, so that nothing is known about other labels: draw "
-            "more with pcs gold --draw stratified"
-        )
+        rows = "the only gold row is" if len(known) == 1 else f"all {len(known):,} gold rows are"
+        more = "draw more with pcs gold RUN --n 30 --draw stratified"
+        raise GoldError(f"{rows} {labels[known[0]]!r}, so that nothing is known about other labels: {more}")
 
 
 def _refuse_few(rows: int, left_out: int) -> None:

@@ -1,4 +1,4 @@
-"""Estimates as tables, as sentences to quote, and as a page with every quantity in three ways on one scale."""
+"""Estimates as a short answer, as tables and sentences to quote, and as a page with a dot plot per label."""
 
 from __future__ import annotations
 
@@ -7,37 +7,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pcs_annotator.base.text import capital
+from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.significance import p_text
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.formats import count, interval, number
+from pcs_annotator.showing.answer import LONGEST_LABEL, look_at
+from pcs_annotator.showing.formats import interval, label_name, number, signed
 from pcs_annotator.showing.report.document import STYLES, document, header
 from pcs_annotator.showing.result_tables import to_csv
 from pcs_annotator.showing.to_latex import latex
 from pcs_annotator.showing.to_markdown import markdown
 from pcs_annotator.studies.estimating.answers import METHODS, Estimated, Line
-from pcs_annotator.studies.estimating.robust import Robust
 from pcs_annotator.tables.files import check_ending, write_page
 
 HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)"}
-_TITLES = {"share": "Share of labels, %", "mean": "Mean", "regression": "Coefficients"}
+TITLES = {"share": "Share of labels, %", "mean": "Mean", "regression": "Coefficients"}
 _TESTS = ("p", "p (Holm)")
-LINES_SHOWN = 6
-_IN_SHORT = "95 % intervals; naive counts machine labels as if they were true."
+LINES_SHOWN = 5
+_HOW_TO_READ = (
+    "Marks are estimates from machine labels, corrected by the gold rows, with 95 % intervals. Naive is what machine "
+    "labels would give if all were true, which is biased: the dashed line of a share; that of a difference is 0."
+)
 _EXPLAINED = (
     "corrected: machine labels, corrected by the gold rows; gold only: the gold rows alone; naive: machine labels as "
     "if they were true, which is biased and shown for comparison; 95 % intervals"
 )
-_STYLES = (*STYLES, "estimates.css")
-_ROBUST_COLUMNS = (
-    b.Column("choice"),
-    *b.numbers("corrected", digits=3),
-    b.Column("", "chart"),
-    *b.numbers("naive", digits=3),
-    b.Column(" ", "chart"),
-)
+STYLES_OF_ESTIMATES = (*STYLES, "estimates.css")
 
 
 def tables(found: Estimated) -> list[ResultTable]:
@@ -45,7 +41,7 @@ def tables(found: Estimated) -> list[ResultTable]:
     unit = 100.0 if found.kind == "share" else 1.0
     notes = [f"{_EXPLAINED}.", *(f"{note}." for note in found.notes)]
     notes += _about_missing(found)
-    first = _table("estimates", _TITLES[found.kind], found.lines, unit, notes)
+    first = _table("estimates", TITLES[found.kind], found.lines, unit, notes)
     if found.missing:
         empty: Sequence[Content] = [None] * len(METHODS)
         first = replace(first, rows=[*first.rows, *(["", one.group, *empty, one.gold_rows] for one in found.missing)])
@@ -55,18 +51,63 @@ def tables(found: Estimated) -> list[ResultTable]:
     return [first, _table("differences", title, found.differences, unit, ())]
 
 
-def most_telling(found: Estimated) -> list[ResultTable | str]:
-    """Return the first estimates, the differences whose interval excludes 0, and what they are based on."""
-    first, *differences = tables(found)
-    shown: list[ResultTable | str] = [replace(first, rows=first.rows[:LINES_SHOWN], notes=())]
-    if differences:
-        told = [at for at, line in enumerate(found.differences) if _excludes_zero(line)]
-        rows = [differences[0].rows[at] for at in told[:LINES_SHOWN]]
-        title = f"Differences: {len(told)} of {len(found.differences)} have an interval without 0"
-        shown.append(replace(differences[0], title=title, rows=rows) if rows else f"{title}.")
-    if len(first.rows) > LINES_SHOWN:
-        shown.append(f"{len(first.rows) - LINES_SHOWN} more lines: --details, or a page with -o estimates.html")
-    return [*shown, _IN_SHORT, *(f"{note}." for note in found.notes), *_about_missing(found)]
+def answer_shown(found: Estimated) -> Iterator[b.Block]:
+    """Yield the differences whose interval excludes 0, the largest first; without any, the estimates."""
+    told, _ = told_apart(found.differences)
+    if found.differences:
+        yield b.Paragraph(f"{_differences_told(found)}{', the largest' if told[LINES_SHOWN:] else ''}", "title")
+    lines = told or found.lines
+    if not told:
+        yield b.Paragraph(found.title or TITLES[found.kind], "title")
+    yield _short_table(lines[:LINES_SHOWN], found, differences=bool(told))
+
+
+def answer_lines(found: Estimated) -> Iterator[tuple[str, b.Words]]:
+    """Yield what the figures are based on, and where the others are."""
+    told, _ = told_apart(found.differences)
+    more = len(found.lines) + len(found.differences) - len((told or found.lines)[:LINES_SHOWN])
+    details = f"; {counted(more, 'more line')}, gold only and p-values: --details" if more else ""
+    yield "how", b.Styled(f"corrected by gold rows; naive: machine labels as if true{details}", "quiet")
+    yield from look_at([*found.notes, *(one.rstrip(".") for one in _about_missing(found))])
+
+
+def told_apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+    """Return the lines whose interval excludes 0, the largest first, and the others."""
+    told = [line for line in lines if _excludes_zero(line)]
+    return sorted(told, key=lambda line: -abs(line.corrected.value)), [one for one in lines if not _excludes_zero(one)]
+
+
+def _differences_told(found: Estimated) -> str:
+    told, _ = told_apart(found.differences)
+    return f"{len(told)} of {counted(len(found.differences), 'difference')} have a 95 % interval without 0"
+
+
+def _short_table(lines: Sequence[Line], found: Estimated, *, differences: bool) -> b.Table:
+    """Return a line of text per estimate."""
+    unit, digits = (100.0, 1) if found.kind == "share" else (1.0, 3)
+    write = signed if differences or found.kind == "regression" else number
+    value = {"share": "points" if differences else "share, %", "mean": "mean", "regression": "coefficient"}[found.kind]
+    tested = ["p (Holm)"] if found.kind == "regression" else []
+    rows: list[b.Row] = []
+    for line in lines:
+        low, high = Interval(*(_scaled(line.corrected, unit).interval or (0.0, 0.0))).rounded(digits)
+        shown = [write(one, digits) for one in (unit * line.corrected.value, unit * line.naive.value, low, high)]
+        p_value = p_text(line.adjusted or 0.0).removeprefix("p ").removeprefix("= ")
+        name = label_name(line.name, LONGEST_LABEL)
+        row: b.Row = [
+            b.name(f"{name} · {line.group}" if line.group else name),
+            shown[0],
+            f"{shown[2]} to {shown[3]}",
+            shown[1],
+            line.gold_rows,
+        ]
+        rows.append([*row, p_value] if tested else row)
+    columns = [b.Column(""), *b.numbers(value, "95 % interval", "naive", "gold rows", *tested)]
+    return b.Table(columns=columns, rows=rows)
+
+
+def _named(line: Line) -> str:
+    return f"{line.name} · {line.group}" if line.group else line.name
 
 
 def _excludes_zero(line: Line) -> bool:
@@ -144,119 +185,85 @@ def _ends(figure: Figure, unit: float, how: str) -> str:
     return f"{low:{how}} to {high:{how}}"
 
 
-def robust_table(found: Robust) -> ResultTable:
-    """Return a quantity under every choice, smallest first."""
-    listed = sorted(found.specifications, key=lambda one: one.corrected.value)
-    return ResultTable(
-        name="robust",
-        title=found.name,
-        columns=["choice", "corrected", "naive (biased)"],
-        rows=[[one.choice, one.corrected, one.naive] for one in listed],
-        notes=robust_sentences(found),
-        digits={"corrected": 3, "naive (biased)": 3},
+def page(found: Estimated) -> str:
+    """Return the page: differences that can be told first, then a dot plot per label, then how."""
+    unit = 100.0 if found.kind == "share" else 1.0
+    about = [f"{found.data} · " if found.data else "", counted(found.rows, "text")]
+    title = found.title or TITLES[found.kind]
+    top = header(b.name(title), b.text(b.name("".join(about)), kind="sub"))
+    names = dict.fromkeys(line.name for line in found.lines)
+    grouped = any(line.group for line in found.lines)
+    parts = [(name, [line for line in found.lines if line.name == name]) for name in names] if grouped else []
+    scale = _scale(found.lines)
+    plots: list[b.Block] = [b.titled(b.name(name), _dots(lines, unit, scale)) for name, lines in parts]
+    notes = [_HOW_TO_READ, *(f"{capital(note)}." for note in found.notes), *_about_missing(found)]
+    sections = [
+        *([_differences(found, unit)] if found.differences else []),
+        b.section("estimates", TITLES[found.kind], *(plots or [_dots(found.lines, unit, scale)])),
+        b.section(
+            "notes",
+            "How to read this",
+            b.Bullets([b.Styled(note, "plain", own=True) for note in notes]),
+            b.Folded("Sentences to quote", [b.Bullets([b.name(one) for one in sentences(found)])]),
+            b.Folded("All numbers", [part for one in tables(found) for part in b.results(replace(one, notes=()))]),
+        ),
+    ]
+    return document(title, top, sections, STYLES_OF_ESTIMATES)
+
+
+def _differences(found: Estimated, unit: float) -> b.Section:
+    """Return the differences whose interval excludes 0, and the others folded away."""
+    told, rest = told_apart(found.differences)
+    scale = _scale(found.differences)
+    more = counted(len(rest), "difference whose interval contains 0", "differences whose interval contains 0")
+    return b.section(
+        "differences",
+        "Differences, percentage points" if unit == 100 else "Differences",
+        b.Paragraph(f"{_differences_told(found)}.", "verdict"),
+        _dots(told, unit, scale, zero=True) if told else None,
+        b.Folded(more, [_dots(rest, unit, scale, zero=True)]) if rest else None,
+        menu="Differences",
     )
 
 
-def robust_verdicts(found: Sequence[Robust]) -> list[str]:
-    """Return for every quantity how often another choice would have changed the conclusion."""
-    return [" ".join([f"{one.name}:", *robust_sentences(one)]) for one in found[:LINES_SHOWN]]
+def _scale(lines: Sequence[Line]) -> Interval:
+    ends = [end for line in lines for end in (*(line.corrected.interval or ()), line.naive.value)]
+    return Interval(min([0.0, *ends]), max([0.0, *ends]))
 
 
-def robust_sentences(found: Robust) -> list[str]:
-    """Return how often another choice would have changed the conclusion."""
-    values = [one.corrected.value for one in found.specifications]
-    said = [
-        f"{len(values)} choices: corrected estimates from {min(values):.3g} to {max(values):.3g}; with the choices of "
-        f"this run, {found.made.corrected.value:.3g}."
-    ]
-    for method in ("corrected", "naive"):
-        sign, conclusion = found.flips(method)
-        said.append(
-            f"{method}: {100 * sign:.0f} % of choices have another sign, {100 * conclusion:.0f} % another conclusion "
-            "(below, above or undecided) than the corrected estimate of this run."
-        )
-    if found.left_out:
-        said.append(f"Under {found.left_out} more choices it could not be estimated.")
-    return said
-
-
-def page(found: Estimated) -> str:
-    """Return the page."""
-    top = header("From labels to conclusions", b.text(f"{count(found.rows)} texts", kind="sub"))
-    unit = 100.0 if found.kind == "share" else 1.0
-    made = tables(found)
-    lines = {"estimates": found.lines, "differences": found.differences}
-    said = b.Bullets([b.name(one) for one in sentences(found)])
-    sections = [
-        b.section("estimates", "Estimates", *(_drawn(one.title, lines[one.name], unit) for one in made)),
-        b.section("sentences", "In words", said),
-        b.section("notes", "Notes", b.Bullets([capital(note) for note in made[0].notes])),
-    ]
-    return document("estimates", top, sections, _STYLES)
-
-
-def _drawn(title: str, lines: Sequence[Line], unit: float) -> b.Group:
-    ends = [end for line in lines for method in METHODS for end in getattr(line, method).interval]
-    low, high = min(0.0, *ends), max(0.0, *ends)
-    scale = " to ".join(number(unit * end, 0 if unit == 100 else 2) for end in (low, high))
+def _dots(lines: Sequence[Line], unit: float, scale: Interval, *, zero: bool = False) -> b.Table:
+    """Return a dot plot: each estimate with its interval, and where it would be from machine labels, or 0."""
+    grouped = len({line.name for line in lines}) == 1 and any(line.group for line in lines)
+    digits, write = (1 if unit == 100 else 3), signed if zero else number
+    ends = " to ".join(number(unit * end, 0 if unit == 100 else 2) for end in scale)
     columns = [
-        b.Column("quantity"),
-        b.Column(scale, "chart axis"),
-        *b.numbers("value", digits=1 if unit == 100 else 3),
+        b.Column("group" if grouped else ""),
+        b.Column(ends, "chart axis"),
+        *b.numbers("corrected"),
         b.Column("95 % interval", "number quiet"),
+        *b.numbers("naive", "gold rows"),
     ]
-    rows = [*_rows(lines, unit, low, high)]
-    return b.titled(title, b.Table(columns=columns, rows=rows, kind="bars estimates"))
-
-
-def _rows(lines: Sequence[Line], unit: float, low: float, high: float) -> Iterator[b.Row]:
+    rows: list[b.Row] = []
     for line in lines:
-        name = b.Styled(f"{line.name} · {line.group}" if line.group else line.name, "quantity", own=True)
-        for method in METHODS:
-            value, ends = getattr(line, method)
-            scaled = Interval(unit * ends.low, unit * ends.high)
-            ours = method == "corrected"
-            yield [
-                (*([name] if ours else []), HEADINGS[method]),
-                b.Spot(value, ends, low, high, 0.0, "point" if ours else "point other"),
-                unit * value,
-                interval(scaled, 1 if unit == 100 else 3),
+        value, interval_of = line.corrected
+        within = interval_of or Interval(value, value)
+        rows.append(
+            [
+                b.name(line.group if grouped else _named(line)),
+                b.Spot(value, within, scale.low, scale.high, 0.0 if zero else line.naive.value),
+                write(unit * value, digits),
+                interval(Interval(unit * within.low, unit * within.high), digits),
+                write(unit * line.naive.value, digits),
+                line.gold_rows,
             ]
-
-
-def robust_page(found: Sequence[Robust]) -> str:
-    """Return the page of a quantity under all choices: a specification curve."""
-    sections = []
-    for place, one in enumerate(found):
-        said = [b.text(b.name(words)) for words in robust_sentences(one)]
-        curve = b.Table(columns=_ROBUST_COLUMNS, rows=[*_specifications(one)], kind="bars curve")
-        sections.append(b.section(f"q{place}", one.name, *said, curve))
-    return document("robust", header("Would another choice change the conclusion?"), sections, _STYLES)
-
-
-def _specifications(found: Robust) -> Iterator[b.Row]:
-    listed = sorted(found.specifications, key=lambda one: one.corrected.value)
-    figures = [figure for one in listed for figure in (one.corrected, one.naive)]
-    all_ends = [end for one in figures for end in one.interval or (one.value,)]
-    low, high = min(found.reference, *all_ends), max(found.reference, *all_ends)
-    for one in listed:
-        cells: b.Row = [b.name(f"{one.choice} (this run)" if one is found.made else one.choice)]
-        for shown in (one.corrected, one.naive):
-            ends = shown.interval or Interval(shown.value, shown.value)
-            cells += [shown.value, b.Spot(shown.value, ends, low, high, found.reference)]
-        yield cells
+        )
+    return b.Table(columns=columns, rows=rows, kind="bars estimates")
 
 
 def write_estimates(found: Estimated, path: Path) -> None:
     """Write estimates to a file; its extension says how."""
     check_ending(path, tuple(_FORMATS))
     write_page(path, _FORMATS[path.suffix.lower()](found))
-
-
-def write_robust(found: Sequence[Robust], path: Path) -> None:
-    """Write a specification curve as a page."""
-    check_ending(path, (".html", ".htm"))
-    write_page(path, robust_page(found))
 
 
 def _json(found: Estimated) -> str:

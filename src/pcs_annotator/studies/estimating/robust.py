@@ -29,19 +29,24 @@ class AnalysisChoice(NamedTuple):
     relations: tuple[str, ...]
     optimiser: str
 
-    def said(self, votes: Votes) -> str:
-        """Return the choice in words, short where it is everything."""
+    def said(self, votes: Votes) -> tuple[str, str, str]:
+        """Return models, relations and optimiser in words, short where it is all of them."""
         models = "all models" if self.annotators == tuple(votes.annotators) else " + ".join(self.annotators)
         views = "all relations" if self.relations == tuple(votes.relations) else " + ".join(self.relations)
-        return f"{models} · {views} · {self.optimiser}"
+        return models, views, self.optimiser
 
 
 class Specification(NamedTuple):
     """A quantity under one choice."""
 
-    choice: str
+    parts: tuple[str, str, str]  # models, relations and optimiser
     corrected: Figure
     naive: Figure
+
+    @property
+    def choice(self) -> str:
+        """All of the choice."""
+        return " · ".join(self.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,7 +144,7 @@ def temperatures(study: Replication) -> Experiment:
         groups.pop("", None)
         if not groups:
             notes.append(
-                f"{bench.dataset}: no annotator is called <model>@<temperature>, so temperatures cannot be told apart."
+                f"{bench.dataset}: no model is called <model>@<temperature>, so temperatures cannot be told apart."
             )
         for degree, models in groups.items():
             for panel in [[name] for name in models] + ([models] if len(models) > 1 else []):

@@ -173,7 +173,8 @@ def look_at(facts: Facts) -> b.Section:
     """Return what is or may be wrong with the run, the most important first."""
     # These are our sentences: one that begins with an Arabic label must not be read from the right.
     found: list[b.Words] = [
-        (b.Styled(flag.kind, "warn"), " ", b.Styled(f"{flag.detail}.", "plain")) for flag in what_to_look_at(facts)
+        (b.Styled(flag.kind.replace("annotator", "model"), "warn"), " ", b.Styled(f"{flag.detail}.", "plain"))
+        for flag in what_to_look_at(facts)
     ]
     none = b.text("Nothing stood out. How good the labels are is below, under Promise and Quality.")
     return b.section("look-at", "What to look at", b.Bullets(found, "notices") if found else none)
