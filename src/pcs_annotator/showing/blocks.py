@@ -29,9 +29,8 @@ Style = Literal[
     "warn",
     "caution",
     "chip",
-    "listed",
-    "meaning",
     "quantity",
+    "command",
 ]
 
 

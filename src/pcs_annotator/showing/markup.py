@@ -34,7 +34,12 @@ def escaped(text: str) -> Markup:
     """
     if type(text) is Markup:
         return text
-    return Markup(escape(_UNPRINTABLE.sub("\ufffd", text)) if _NEEDS_WORK.search(text) else text)
+    return Markup(escape(printable(text)) if _NEEDS_WORK.search(text) else text)
+
+
+def printable(text: str) -> str:
+    """Return text with a replacement for every character that a page cannot have."""
+    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def joined(*children: Child) -> Markup:
