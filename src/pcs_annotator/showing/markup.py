@@ -98,11 +98,6 @@ def section(name: str, title: str, *children: Child) -> Markup:
     return tag("section", tag("h2", title, id=f"{name}-title"), *children, id=name, aria_labelledby=f"{name}-title")
 
 
-def figure(title: str, *children: Child) -> Markup:
-    """Return a chart or a table with a small heading."""
-    return tag("div", tag("h3", title), *children, class_="figure")
-
-
 def sentence(*children: Child, kind: str | None = None, **attributes: str | bool | None) -> Markup:
     """Return a paragraph."""
     return tag("p", *children, class_=kind, **attributes)

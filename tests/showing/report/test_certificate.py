@@ -125,7 +125,8 @@ def test_the_first_words_say_what_can_be_used_and_what_to_do_next(tmp_path: Path
     step = f"{review} to check → pcs review" if review else "Next → pcs label NEW.csv"
     assert f"{step}" in text
     assert f"{90 - accepted} to review of 90 rows" in text
-    assert "How does the writer feel? 90 rows: " in text
+    label, rows = max(result.counts.labels.items(), key=lambda pair: pair[1])
+    assert f"How does the writer feel? {label} {rows} " in text
 
 
 def test_if_no_label_can_be_used_the_first_words_say_why(tmp_path: Path) -> None:
@@ -146,3 +147,10 @@ def test_many_findings_are_folded_after_the_first_three(tmp_path: Path, monkeypa
     monkeypatch.setattr(summary, "what_to_look_at", lambda facts: flags)
     text = header(made_run(tmp_path))
     assert "finding 2. 2 more findings label flips finding 3. label flips finding 4." in text
+
+
+def test_rare_labels_are_counted_together_and_rows_without_a_label_apart(tmp_path: Path) -> None:
+    many = made_run(tmp_path, Made(labels=tuple("abcdefgh"), rows=150, gold=False))
+    rest = sorted(many.counts.labels.values())[:2]
+    assert f"and {sum(rest)} with 2 other labels" in header(many)
+    assert "How does the writer feel? no label 40 " in header(made_run(tmp_path, Made(votes=False, gold=False)))

@@ -95,16 +95,12 @@ def _by_label(found: AgainstGold) -> b.Table:
     rows: list[b.Row] = []
     for code, (label, figures) in enumerate(found.by_label.items()):
         said, true = int(found.table[code].sum()), int(found.table[:, code].sum())
-        f1 = figures.get("f1")
-        cells = [b.figure(figures.get(mean)) for mean in MEANS]
-        rows.append([b.name(label), *cells, b.Bar(f1.value) if f1 else "", said, true])
+        rows.append([b.name(label), *(b.figure(figures.get(mean)) for mean in MEANS), said, true])
     for title, ending in (("mean of labels", ""), ("mean weighted by gold", "_weighted")):
         cells = [b.figure(found.figures.get(f"{mean}{ending}")) for mean in MEANS]
-        rows.append([b.Styled(title, "em"), *cells, "", "", found.n])
-    means, counts = b.numbers("precision", "recall", "F1"), b.numbers("labelled", "gold")
-    return b.Table(
-        columns=[b.Column("Label"), *means, b.Column("0 to 1", "chart axis"), *counts], rows=rows, kind="figures"
-    )
+        rows.append([b.Styled(title, "em"), *cells, "", found.n])
+    columns = [b.Column("Label"), *b.numbers("precision", "recall", "F1", "labelled", "gold")]
+    return b.Table(columns=columns, rows=rows, kind="figures")
 
 
 def coders(found: AmongCoders) -> b.Group:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 
 import numpy as np
 
@@ -14,9 +13,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import count, percent
 from pcs_annotator.showing.report.view import View
 
-MOST_LABELS, MOST_NARROW = 8, 4
 MOST_FLIPS = 12
-MOST_MATRICES = 20
 HEAT = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 """Shares above which a cell is one shade darker."""
 MOST_REASONS = 8
@@ -28,23 +25,14 @@ ABOUT_FLIPS = (
 
 def flips(view: View) -> b.Folded | None:
     """Return how often each relation made each model change its label, and from which to which; None if unknown."""
-    matrices = [one for one in flip_matrices(view.result.votes) if one.flips.pairs]
-    if not matrices:
+    votes = view.result.votes
+    found = [one for one in flip_matrices(votes) if one.flips.pairs]
+    if not found:
         return None
-    shown = matrices[:MOST_MATRICES]
-    hidden = len(matrices) - len(shown)
-    return b.Folded(
-        "Which labels changed, by relation and model",
-        [
-            b.text(ABOUT_FLIPS),
-            _rates(matrices, view.result.votes.annotators),
-            *(_relation(relation, list(group), view) for relation, group in groupby(shown, lambda one: one.relation)),
-            b.note(f"{hidden} more tables are left out.") if hidden else None,
-            b.note("A graded answer counts as the label that was answered.")
-            if view.result.votes.grades is not None
-            else None,
-        ],
-    )
+    changes = top_changes(np.sum([one.counts for one in found], axis=0), votes.labels, "Original → asked otherwise")
+    graded = "A graded answer counts as the label that was answered." if votes.grades is not None else ""
+    shown = [b.text(ABOUT_FLIPS), _rates(found, votes.annotators), changes, b.note(graded) if graded else None]
+    return b.Folded("Which labels changed", shown)
 
 
 def _rates(matrices: Sequence[FlipMatrix], annotators: Sequence[str]) -> b.Table:
@@ -56,23 +44,6 @@ def _rates(matrices: Sequence[FlipMatrix], annotators: Sequence[str]) -> b.Table
         rows.append([b.name(relation), *(None if one is None else _rate(one.changed, one.pairs) for one in flips)])
     columns = [b.Column("Relation"), *b.numbers(*map(b.name, annotators))]
     return b.Table(columns=columns, rows=rows, kind="heat", label="Share of answers that changed")
-
-
-def _relation(relation: str, matrices: Sequence[FlipMatrix], view: View) -> b.Folded:
-    changed, pairs = (sum(getattr(one.flips, what) for one in matrices) for what in ("changed", "pairs"))
-    labels = view.result.votes.labels
-    other = "other question" if relation in view.question_relations else "rewrite"
-    shown = [b.titled(one.annotator, _changes(one, labels, f"original → {other}")) for one in matrices]
-    share = b.Styled(f" {percent(changed, pairs)} of {count(pairs)} answers changed", "quiet")
-    kind = "matrices wide" if len(labels) > MOST_NARROW else "matrices"
-    return b.Folded((b.Styled(relation, "bold", own=True), share), [b.Group(shown, kind=kind)])
-
-
-def _changes(one: FlipMatrix, labels: Sequence[str], heading: str) -> b.Block:
-    """Return labels before and after as a matrix; of many labels, which it would mostly be empty for, as a list."""
-    if len(labels) <= MOST_LABELS:
-        return matrix(one.counts, labels, heading, "Labels before and after")
-    return top_changes(one.counts, labels, heading) or b.note("No answer changed.")
 
 
 def matrix(counts: np.ndarray, names: Sequence[str], heading: str, label: str) -> b.Table:

@@ -17,11 +17,11 @@ from pcs_annotator.showing.svg_plot import Axes, Axis, LegendEntry, Plot, Point,
 MOST_LISTED = 10
 MIN_ROWS = 10
 """The risk axis fits the errors among at least this many rows; among fewer, one wrong label makes a spike."""
-WIDE = 640.0
+WIDE = 560.0
 TENTHS = tuple(place / 10 for place in range(1, 11))
 MOST_HOVERED = 60
 RELIABILITY = Axes(Axis(title="confidence or score"), Axis(title="share of correct labels"))
-COVERAGE = Axis(title="coverage: share of rows, most confident first", ticks=TENTHS, percent=True)
+COVERAGE = Axis(title="coverage: share of rows, most confident first", percent=True)
 ROC = Axes(Axis(title="false positive rate"), Axis(title="true positive rate"))
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from pcs_annotator.base.text import capital, counted
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Share, Weights
 from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
 from pcs_annotator.judging.metrics.significance import BootstrapTest
@@ -17,16 +15,12 @@ from pcs_annotator.showing.figures_text import (
     SHOWN,
     about_auroc,
     about_ece,
-    about_evidence,
-    about_weights,
     what_more_questions_bought,
 )
 from pcs_annotator.showing.formats import DASH, interval, number, signed
 from pcs_annotator.showing.report.sections.agreement import against_gold, beyond_chance, coders, per_label
 from pcs_annotator.showing.report.sections.curves import calibration, risk, separation
-
-if TYPE_CHECKING:  # it imports the code that asks models, which a table of votes does not need
-    from pcs_annotator.showing.report.view import View
+from pcs_annotator.showing.report.view import View
 
 METRICS = (
     ("auroc", "class AUROC"),
@@ -62,11 +56,6 @@ ABOUT_P = (
 )
 NO_DIFFERENCE = "No difference between PCS and {} can be shown on these rows."
 ABOUT_ZERO_SHOT = " Zero-shot is one question to one model, for every fold the one that does best on the others."
-BARS = "Bars are weights, which sum to 1 in each chart; the dashed line is an equal weight for all."
-STABILITY = (
-    "Solid lines are stability ranges: where 95 % of fits on resampled gold rows put the weight. Weights are drawn "
-    "towards equal ones when there is little gold, so a range need not contain what endless gold would give."
-)
 
 
 def how_good(view: View) -> b.Section:
@@ -170,42 +159,3 @@ def _difference(test: BootstrapTest, p_value: float) -> str:
     p_text = "p < 0.001" if p_value < 0.001 else f"p = {number(p_value, 3)}"
     p_text = p_text.replace(" ", "\N{NO-BREAK SPACE}")
     return f"{signed(test.difference)} {interval(test.interval, 3)}, {p_text}"
-
-
-def weights(learned: Weights, votes: Votes) -> b.Section:
-    """Return the learned weights with their stability ranges."""
-    annotators, relations = learned.shares(votes)
-    ranges = any(share and share.interval for share in (*annotators.values(), *relations.values()))
-    charts = [b.titled("Models", _chart("Model", annotators)), b.titled("Relations", _chart("Relation", relations))]
-    return b.section(
-        "weights",
-        "Weights of models and relations",
-        b.text(capital(f"{about_weights(learned)}.")),
-        b.Group(charts, kind="pair"),
-        b.note(f"{BARS} {STABILITY}" if ranges else BARS),
-        b.note(about_evidence(learned)) if learned.evidence else None,
-        menu="Weights",
-    )
-
-
-def levels(shares: Mapping[str, Share | None]) -> Iterator[tuple[str, Share | None, b.Cell]]:
-    """Yield name, weight and bar, the heaviest first; without votes there is no weight, and no bar but the reason."""
-    given = {one: share for one, share in shares.items() if share is not None}
-    ends = [share.interval.high for share in given.values() if share.interval]
-    top = min(1.0, max([*(share.weight for share in given.values()), *ends], default=1.0) * 1.06) or 1.0
-    equal = 1 / max(len(given), 1)
-    for one, share in sorted(given.items(), key=lambda pair: -pair[1].weight):
-        yield one, share, b.Level(share.weight, share.interval, max(top, equal), equal)
-    yield from ((one, None, b.Styled("cast no votes", "small")) for one in shares if one not in given)
-
-
-def _chart(title: str, shares: Mapping[str, Share | None]) -> b.Table:
-    """Return a bar per weight."""
-    rows: list[b.Row] = [
-        [b.name(one), level, share and share.weight, interval(share.interval) if share else ""]
-        for one, share, level in levels(shares)
-    ]
-    columns = [b.Column(title), b.Column("", "chart"), *b.numbers("weight"), b.Column("range", "number quiet")]
-    if not any(share and share.interval for share in shares.values()):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
-    return b.Table(columns=columns, rows=rows, kind="bars")

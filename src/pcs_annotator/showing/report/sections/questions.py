@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,20 +12,25 @@ from pcs_annotator.base.text import capital
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.vote import ABSTAINED
+from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Share
 from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
 from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, points, relation_values
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions
-from pcs_annotator.runs.learn import counted_once
+from pcs_annotator.judging.spending.frugal import Spending
+from pcs_annotator.runs.learn import Learned, counted_once
 from pcs_annotator.runs.recorded_votes import written_by_model
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.figures_text import about_evidence, about_weights
 from pcs_annotator.showing.formats import DASH, percent
 from pcs_annotator.showing.report.sections.answers import flips, silences
-from pcs_annotator.showing.report.sections.quality import STABILITY, levels
 from pcs_annotator.showing.report.view import View
 
 RESAMPLES = 300
+STABILITY = (
+    "Solid lines are stability ranges: where 95 % of fits on resampled gold rows put the weight. Weights are drawn "
+    "towards equal ones when there is little gold, so a range need not contain what endless gold would give."
+)
 HINTS = {
     "weight": f"How much its answers count; weights of models sum to 1, and so do those of relations; the dashed line "
     f"is an equal weight for all. {STABILITY}",
@@ -50,33 +55,37 @@ class _Part(NamedTuple):
 
 def questions(view: View) -> b.Section | None:
     """Return what every model and every relation adds; None if nobody was asked."""
-    result, learned = view.result, view.result.learned
-    if not len(result.votes):
+    if not len(view.result.votes):
         return None
     found = _valued(view)
-    models, relations = learned.model.weights.shares(result.votes)
+    section = weights(view.result.learned, view.result.votes, None if isinstance(found, str) else found)
+    added = (
+        b.note(f"What relations add is not known: {found.rstrip('.')}.")
+        if isinstance(found, str)
+        else b.text(found.conclusions[-1], kind="verdict")
+    )
+    return b.section("questions", section.title, *section.blocks, added, flips(view), silences(view))
+
+
+def weights(learned: Learned, votes: Votes, values: RelationValues | None = None) -> b.Section:
+    """Return models and relations with their weights and what is known about their answers."""
+    models, relations = learned.model.weights.shares(votes)
     parts = [
-        _Part("Models", models, _of_models(view)),
-        _Part("Relations", relations, _of_relations(view, None if isinstance(found, str) else found)),
+        _Part("Models", models, _of_models(votes, learned.spending)),
+        _Part("Relations", relations, _of_relations(votes, learned.spending, values)),
     ]
     evidence = about_evidence(learned.model.weights)
     return b.section(
-        "questions",
+        "weights",
         "What each question adds",
         b.text(capital(f"{about_weights(learned.model.weights)}.")),
         _table(parts),
-        b.note(f"What relations add is not known: {found.rstrip('.')}.")
-        if isinstance(found, str)
-        else b.text(found.conclusions[-1], kind="verdict"),
-        _saved(view),
+        _saved(learned.spending),
         b.note(evidence) if evidence else None,
-        flips(view),
-        silences(view),
     )
 
 
-def _saved(view: View) -> b.Block:
-    spending = view.result.learned.spending
+def _saved(spending: Spending | None) -> b.Block:
     if spending is None:
         return None
     needed = (
@@ -94,14 +103,24 @@ def _table(parts: Sequence[_Part]) -> b.Table:
     rows: list[b.Row] = []
     for part in parts:
         rows.append([b.Styled(part.title, "bold"), *[""] * (len(columns) - 1)])
-        for name, share, level in levels(part.shares):
+        for name, share, level in _levels(part.shares):
             weight, cells = share and Figure(share.weight, share.interval), part.cells.get(name, {})
             rows.append([b.name(name), weight, level, *(cells.get(key, "") for key in shown[1:])])
     return b.Table(columns=columns, rows=rows, kind="asked", label="Models and relations")
 
 
-def _of_models(view: View) -> dict[str, dict[str, b.Cell]]:
-    votes, spending = view.result.votes, view.result.learned.spending
+def _levels(shares: Mapping[str, Share | None]) -> Iterator[tuple[str, Share | None, b.Cell]]:
+    """Yield name, weight and bar, the heaviest first; without votes there is no weight, and no bar but the reason."""
+    given = {one: share for one, share in shares.items() if share is not None}
+    ends = [share.interval.high for share in given.values() if share.interval]
+    top = min(1.0, max([*(share.weight for share in given.values()), *ends], default=1.0) * 1.06) or 1.0
+    equal = 1 / max(len(given), 1)
+    for one, share in sorted(given.items(), key=lambda pair: -pair[1].weight):
+        yield one, share, b.Level(share.weight, share.interval, max(top, equal), equal)
+    yield from ((one, None, b.Styled("cast no votes", "small")) for one in shares if one not in given)
+
+
+def _of_models(votes: Votes, spending: Spending | None) -> dict[str, dict[str, b.Cell]]:
     changed = _changed([(one.annotator, one) for one in flip_matrices(votes)])
     found: dict[str, dict[str, b.Cell]] = {}
     for place, name in enumerate(votes.annotators):
@@ -112,8 +131,9 @@ def _of_models(view: View) -> dict[str, dict[str, b.Cell]]:
     return found
 
 
-def _of_relations(view: View, values: RelationValues | None) -> dict[str, dict[str, b.Cell]]:
-    votes, spending = view.result.votes, view.result.learned.spending
+def _of_relations(
+    votes: Votes, spending: Spending | None, values: RelationValues | None
+) -> dict[str, dict[str, b.Cell]]:
     changed = _changed([(one.relation, one) for one in flip_matrices(votes)])
     answered = (votes.codes >= 0).any(axis=(1, 3)).sum(axis=0).tolist()
     found: dict[str, dict[str, b.Cell]] = {

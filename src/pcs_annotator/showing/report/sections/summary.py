@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.outcome import Counts
@@ -19,10 +18,9 @@ from pcs_annotator.showing.findings.look_at import what_to_look_at
 from pcs_annotator.showing.formats import count, percent, total_cost
 from pcs_annotator.showing.markup import Markup
 from pcs_annotator.showing.report.document import header
+from pcs_annotator.showing.report.view import View
 
-if TYPE_CHECKING:  # it imports the code that asks models, which a promise about a table of votes does not need
-    from pcs_annotator.showing.report.view import View
-
+MOST_LABELS = 6
 SHOWN = 3
 """Findings that are not folded."""
 HELD_OUT = "held\N{NO-BREAK SPACE}out"
@@ -44,9 +42,7 @@ def headline(view: View) -> Markup:
     certificate = result.learned.model.certificate
     stamp = None if certificate is None else _stamp(certificate)
     kind = (f"perceived-confidence {view.origin.version} · run report · ", b.name(view.data_name))
-    question = b.text(
-        b.name(view.task.instruction), f" {capital(b.plain(answer.labelled(result.counts)[1]))}.", kind="asked-for"
-    )
+    question = b.text(b.name(view.task.instruction), " ", *_given(result.counts), kind="asked-for")
     return header(
         verdict,
         b.Group([stamp, b.text(why)], kind="why"),
@@ -57,6 +53,19 @@ def headline(view: View) -> Markup:
         look_at(result.facts, SHOWN),
         overline=kind,
     )
+
+
+def _given(counts: Counts) -> Iterator[str | b.Styled]:
+    """Yield how often each label was given, each in its own writing direction; rare ones are counted together."""
+    given = Counter(counts.labels).most_common()
+    for label, rows in given[:MOST_LABELS]:
+        yield b.Styled(label, "chip", own=True)
+        yield f" {count(rows)} "
+    if rest := given[MOST_LABELS:]:
+        yield f"and {count(sum(rows for _, rows in rest))} with {counted(len(rest), 'other label')} "
+    if counts.unlabelled:
+        yield b.Styled("no label", "warn")
+        yield f" {count(counts.unlabelled)}"
 
 
 def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
@@ -95,7 +104,8 @@ def _figures(view: View) -> Iterator[b.KeyFigure]:
         yield b.KeyFigure(count(_waiting(result.counts)), "to review", f"of {counted(rows, 'row')}{unlabelled}")
     else:
         yield b.KeyFigure(count(rows - result.unlabelled), "rows labelled", f"of {count(rows)}")
-    learned = f"{counted(reviewed['rows'], 'row')} reviewed" if reviewed["rows"] else "for learning and testing"
+    used = "for learning and testing" if view.gold_rows else "to learn from and to test with"
+    learned = f"{counted(reviewed['rows'], 'row')} reviewed" if reviewed["rows"] else used
     yield b.KeyFigure(count(view.gold_rows), "gold rows" if view.gold_rows != 1 else "gold row", learned)
     calls = sum(bill.calls for bill in bills)
     price = total_cost([bill.usd for bill in bills])
@@ -112,7 +122,8 @@ def _accuracy(view: View) -> b.KeyFigure:
         return b.KeyFigure("unknown", "share of right labels", gold)
     found = view.result.learned.figures[0].accuracy
     low, high = (f"{100 * end:.0f}" for end in found.interval.rounded(2))
-    return b.KeyFigure(percent(found.value, 1), "of labels are right", f"95 % interval {low}–{high} %, {HELD_OUT}")
+    interval = f"95 % interval {low}–{high} %".replace(" %", "\N{NO-BREAK SPACE}%")
+    return b.KeyFigure(percent(found.value, 1), "of labels are right", f"{interval}, {HELD_OUT}")
 
 
 def promise(model: Model, drift: Drift | None, counts: Counts) -> b.Section:
