@@ -27,13 +27,10 @@ from pcs_annotator.showing.report.sections.answers import flips, silences
 from pcs_annotator.showing.report.view import View
 
 RESAMPLES = 300
-STABILITY = (
-    "Solid lines are stability ranges: where 95 % of fits on resampled gold rows put the weight. Weights are drawn "
-    "towards equal ones when there is little gold, so a range need not contain what endless gold would give."
-)
+STABILITY = "Ranges of weights are stability ranges: where 95 % of fits on resampled gold rows put the weight."
 HINTS = {
-    "weight": f"How much its answers count; weights of models sum to 1, and so do those of relations; the dashed line "
-    f"is an equal weight for all. {STABILITY}",
+    "weight": "How much its answers count; weights of models sum to 1, and so do those of relations; the dashed line is "
+    "an equal weight for all. With little gold, weights are drawn towards equal ones.",
     "answered": "Of a model: questions with a usable answer. Of a relation: texts to which it applied.",
     "changed": "Answers with another label than the same model gave to the original question about the original text.",
     "adds": "Points of class AUROC that the relation adds beside the original where it applies, on gold rows that the "
@@ -75,13 +72,14 @@ def weights(learned: Learned, votes: Votes, values: RelationValues | None = None
         _Part("Relations", relations, _of_relations(votes, learned.spending, values)),
     ]
     evidence = about_evidence(learned.model.weights)
+    ranges = any(share and share.interval for share in (*models.values(), *relations.values()))
     return b.section(
         "weights",
         "What each question adds",
         b.text(capital(f"{about_weights(learned.model.weights)}.")),
         _table(parts),
         _saved(learned.spending),
-        b.note(evidence) if evidence else None,
+        b.note(" ".join(filter(None, [STABILITY if ranges else "", evidence]))) if ranges or evidence else None,
     )
 
 
