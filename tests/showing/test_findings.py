@@ -343,7 +343,7 @@ def test_terminal_json_and_report_name_the_same_troubles(
     page = section((tmp_path / "runs/data/report.html").read_text(encoding="utf-8"), "look-at")
     assert main(["fit", "runs/data", "--details"]) == 0  # what to look at is kept after a run
     text = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert "rule:contraction – cast no votes" in text
+    assert "rule:contraction – 0 % – cast no votes" in text
     assert "12 rewrites did not apply: • 12 rule:contraction" in text
     assert "12 answers were unreadable: • 12 no label in reply" in text
     evidence, _, answer = text.partition(f"labelled {len(texts)} rows")

@@ -27,6 +27,7 @@ from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.paper import Paper, format_of, paper_of, paper_text
 from pcs_annotator.verbs.run import run
 from tests.runs.review.reviewing import judge
+from tests.showing.report.reading import section
 from tests.simulated import read_csv, simulated_models, truth_of, write_csv
 from tests.stub.behaviour import pick
 
@@ -303,7 +304,7 @@ def test_without_enough_gold_there_is_no_table_and_the_message_says_why(tmp_path
     folder = labelled(tmp_path, ())
     with pytest.raises(GoldError, match="no figures of labels against gold: no gold labels, so all votes count"):
         paper_of(open_run(folder))
-    assert "Not known yet. No gold labels" in re.sub("<[^>]+>", "", render(open_run(folder)))
+    assert "Not known yet. No gold labels" in section(render(open_run(folder)), "quality")
 
 
 def test_a_folder_of_an_earlier_version_still_opens_and_says_how_to_get_the_figures(made: Path, tmp_path: Path) -> None:
@@ -315,4 +316,4 @@ def test_a_folder_of_an_earlier_version_still_opens_and_says_how_to_get_the_figu
     assert result.learned.against_gold is None
     with pytest.raises(GoldError, match="pcs fit makes them again"):
         paper_of(result)
-    assert "pcs fit makes them" in render(result)
+    assert "pcs fit FOLDER adds them" in section(render(result), "quality")

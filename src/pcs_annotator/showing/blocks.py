@@ -29,8 +29,7 @@ Style = Literal[
     "warn",
     "caution",
     "chip",
-    "listed",
-    "meaning",
+    "command",
 ]
 
 

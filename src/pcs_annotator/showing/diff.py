@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pcs_annotator.core.variant import Edit, edits_between
-from pcs_annotator.showing.markup import Child, Markup, joined, tag
+from pcs_annotator.showing.markup import Markup, joined, tag
 
 # Comparing word by word takes time quadratic in the length.
 LONGEST_COMPARED = 600
@@ -22,18 +22,22 @@ class _Frame(NamedTuple):
 
 def marked(before: str, after: str, room: int) -> Markup:
     """Return the second text, with `<del>` and `<ins>` where it differs from the first, in about `room` characters."""
+    return joined(*(one if isinstance(one, str) else tag(*one) for one in changes(before, after, room)))
+
+
+def changes(before: str, after: str, room: int) -> list[str | tuple[str, str]]:
+    """Return the parts of the second text: a text that both share, or `del` or `ins` with what differs."""
     edits, whole = _edits(before, after), max(len(before), len(after)) <= room
-    shown: list[Child] = []
+    shown: list[str | tuple[str, str]] = []
     at = 0
     for place, edit in enumerate(edits if whole else edits[:MOST_CHANGES]):
         same = before[at : edit.start]
         shown.append(same if whole else _middle(same, from_start=not place))
         longest = LONGEST_COMPARED if whole else max(room // 3, CONTEXT)
-        shown += [tag(name, clipped(one, longest)) for name, one in (("del", edit.before), ("ins", edit.after)) if one]
+        shown += [(name, clipped(one, longest)) for name, one in (("del", edit.before), ("ins", edit.after)) if one]
         at = edit.start + len(edit.before)
-    if whole:
-        return joined(*shown, before[at:])
-    return joined(*shown, " …" if len(edits) > MOST_CHANGES else clipped(before[at:], CONTEXT))
+    rest = " …" if len(edits) > MOST_CHANGES else clipped(before[at:], CONTEXT)
+    return [one for one in [*shown, before[at:] if whole else rest] if one]
 
 
 def clipped(text: str, room: int) -> str:

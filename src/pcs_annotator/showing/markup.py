@@ -34,7 +34,12 @@ def escaped(text: str) -> Markup:
     """
     if type(text) is Markup:
         return text
-    return Markup(escape(_UNPRINTABLE.sub("\ufffd", text)) if _NEEDS_WORK.search(text) else text)
+    return Markup(escape(printable(text)) if _NEEDS_WORK.search(text) else text)
+
+
+def printable(text: str) -> str:
+    """Return text with a replacement for every character that a page cannot have."""
+    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def joined(*children: Child) -> Markup:
@@ -91,11 +96,6 @@ def _cells(columns: Sequence[tuple[str, str]], row: Sequence[Child]) -> list[Mar
 def section(name: str, title: str, *children: Child) -> Markup:
     """Return a section of the page with its heading."""
     return tag("section", tag("h2", title, id=f"{name}-title"), *children, id=name, aria_labelledby=f"{name}-title")
-
-
-def figure(title: str, *children: Child) -> Markup:
-    """Return a chart or a table with a small heading."""
-    return tag("div", tag("h3", title), *children, class_="figure")
 
 
 def sentence(*children: Child, kind: str | None = None, **attributes: str | bool | None) -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -44,10 +45,16 @@ class Axes(NamedTuple):
 
     x: Axis
     y: Axis
+    width: float = WIDTH  # of the drawing, in its own units
+
+    @property
+    def right(self) -> float:
+        """The end of the horizontal axis."""
+        return RIGHT + self.width - WIDTH
 
     def at(self, x: float, y: float) -> Point:
         """Return the position of a value in the drawing."""
-        return LEFT + self.x.place(x) * (RIGHT - LEFT), BOTTOM - self.y.place(y) * (BOTTOM - TOP)
+        return LEFT + self.x.place(x) * (self.right - LEFT), BOTTOM - self.y.place(y) * (BOTTOM - TOP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +77,7 @@ class Plot:
         axes: The horizontal and the vertical axis.
         parts: The lines, areas and dots.
         legend: The meaning of the colours.
+        hover: Places to point at, and what is said there.
     """
 
     name: str
@@ -78,6 +86,7 @@ class Plot:
     axes: Axes
     parts: Sequence[Markup]
     legend: Sequence[LegendEntry] = ()
+    hover: Sequence[tuple[Point, str]] = ()
 
     @property
     def height(self) -> float:
@@ -86,11 +95,13 @@ class Plot:
 
     def inline(self) -> Markup:
         """Return the drawing for a page that has the styles."""
-        return self._svg(self._body(), f"0 0 {_n(WIDTH)} {_n(self.height)}")
+        points = json.dumps([[round(x, 1), round(y, 1), said] for (x, y), said in self.hover], ensure_ascii=False)
+        more = {"data_points": points} if self.hover else {}
+        return self._svg(self._body(), f"0 0 {_n(self.axes.width)} {_n(self.height)}", **more)
 
     def file(self) -> str:
         """Return the drawing as a separate file: white background, styles included."""
-        width, height = _n(WIDTH + 2 * PAPER_MARGIN), _n(self.height + 2 * PAPER_MARGIN)
+        width, height = _n(self.axes.width + 2 * PAPER_MARGIN), _n(self.height + 2 * PAPER_MARGIN)
         corner = _n(-PAPER_MARGIN)
         ground = tag("rect", x=corner, y=corner, width=width, height=height, fill="#ffffff")
         whole = joined(tag("style", Markup(_style())), ground, self._body())
@@ -104,7 +115,7 @@ class Plot:
             tag("title", self.title, id=ids[0]),
             tag("desc", self.description, id=ids[1]),
             body,
-            class_="plot",
+            class_="plot wide" if self.axes.width > WIDTH else "plot",
             viewBox=box,
             role="img",
             aria_labelledby=" ".join(ids),
@@ -160,11 +171,11 @@ def nice_ticks(value: float) -> list[float]:
 
 
 def _axes(axes: Axes) -> list[Markup]:
-    x, y = axes
-    parts = [_text(y.title, 0, 14, "axis-title"), _text(x.title, RIGHT, UNDER_AXIS, "axis-title end")]
+    x, y, _ = axes
+    parts = [_text(y.title, 0, 14, "axis-title"), _text(x.title, axes.right, UNDER_AXIS, "axis-title end")]
     for tick in y.ticks:
         _, height = axes.at(0, tick)
-        parts.append(segment((LEFT, height), (RIGHT, height), "grid" if tick else "base"))
+        parts.append(segment((LEFT, height), (axes.right, height), "grid" if tick else "base"))
         parts.append(_text(y.tick_text(tick), LEFT - 7, height + 4, "tick end"))
     for tick in x.ticks:
         place, _ = axes.at(tick, 0)

@@ -25,8 +25,7 @@ ELEMENTS: dict[Style, tuple[str, str | None]] = {
     "count": ("b", "count"),
     "warn": ("span", "chip warn"),
     "chip": ("span", "chip"),
-    "listed": ("span", "name"),
-    "meaning": ("span", "quiet meaning"),
+    "command": ("code", "command"),
 }
 
 
@@ -131,7 +130,9 @@ def _(block: blocks.Table) -> Markup:
 
 
 def _heading(column: Column) -> Markup:
-    return tag("th", inline(column.title), scope="col", class_=column.kind or None, title=column.hint)
+    words = inline(column.title)
+    title = tag("abbr", words, title=column.hint) if column.hint else words
+    return tag("th", title, scope="col", class_=column.kind or None)
 
 
 def _row(table: blocks.Table, row: Sequence[Cell], *, last: bool) -> Markup:

@@ -33,7 +33,6 @@ STYLES: dict[Style, str] = {
     "em": "italic",
     "small": "dim",
     "quiet": "dim",
-    "meaning": "dim",
 }
 COPIED = ("labels", "report", "files", "gold", "next")
 """Lines of an answer with paths and commands."""

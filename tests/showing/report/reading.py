@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 from html import unescape
+from typing import Any
 
 VOID = {"meta", "input", "br", "col", "rect", "line"}
 NAME = r"[a-zA-Z][-:a-zA-Z0-9]*"
@@ -81,3 +83,11 @@ def section(html: str, name: str) -> str:
     """Return the text of one section of a page."""
     start = html.index(f'<section id="{name}"')
     return Page(html[start : html.index("</section>", start) + len("</section>")]).text
+
+
+def listed(html: str) -> list[dict[str, Any]]:
+    """Return the rows that the script of a page lists."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
+    assert found is not None
+    rows: list[dict[str, Any]] = json.loads(found[1])["rows"]
+    return rows

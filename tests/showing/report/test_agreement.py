@@ -49,7 +49,7 @@ def test_many_labels_with_markup_are_numbered_and_rows_without_a_label_are_liste
     assert head[1:-1] == [str(number) for number in range(1, 21)]
     assert lines[-1][0] == "(no label)"
     assert lines[0][1:3] == ["9", "·"]
-    assert "5 rows without a label count as wrong" in section(html, "agreement")
+    assert "5 rows without a label count as wrong" in section(html, "quality")
 
 
 def test_coders_are_listed_two_by_two_and_with_the_model(tmp_path: Path) -> None:
@@ -57,6 +57,6 @@ def test_coders_are_listed_two_by_two_and_with_the_model(tmp_path: Path) -> None
     coders = Coders(names=("<i>Anna</i>", "Ben"), codes=codes)
     found = among_coders(coders, codes[0], ("a", "b", "c"), Scale(ordered=True), FEW)
     result = made_run(tmp_path)
-    text = section(render(replace(result, learned=replace(result.learned, among_coders=found))), "agreement")
+    text = section(render(replace(result, learned=replace(result.learned, among_coders=found))), "quality")
     for part in ("2 coders", "<i>Anna</i> – Ben", "model – Ben", "majority of the coders", "1 of 7 rows"):
         assert part in text

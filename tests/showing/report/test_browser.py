@@ -2,158 +2,195 @@
 
 from __future__ import annotations
 
-import json
-import re
-import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-from pcs_annotator.showing.report.page import render
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.showing.report.page import render, write_report
 from pcs_annotator.showing.report.view import select, view_of
 from tests.chromium import CHROMIUM, MISSING, QUIET
-from tests.showing.report.reading import Page
 from tests.showing.report.results import QUICKER, Made, made_run
+from tests.simulated import simulated_run
 
 pytestmark = [pytest.mark.system, pytest.mark.skipif(CHROMIUM is None, reason=MISSING)]
-FOR_ONE_PAGE = ("--enable-logging=stderr", "--virtual-time-budget=2000")
 ATTACK = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
-
-# Clicks and types as a reader would, and records after each step what is shown; the last step stays in effect.
-ACTS = """
-  const steps = {};
-  const rows = () => [...document.querySelectorAll("li[data-sure]")];
-  const press = (name) => document.querySelector(`button[data-filter="${name}"]`).click();
-  const put = (id, value, event) => {
-    const field = document.getElementById(id);
-    field.value = value;
-    field.dispatchEvent(new Event(event));
-  };
-  const note = (name) => {
-    steps[name] = {
-      listed: rows().map((row) => !row.hidden),
-      sure: rows().map((row) => Number(row.dataset.sure)),
-      found: document.getElementById("found").textContent,
-      nothing: !document.getElementById("nothing").hidden,
-    };
-    document.body.dataset.steps = JSON.stringify(steps);
-  };
-  const again = () => {
-    for (const group of new Set([...document.querySelectorAll("button[data-filter]")].map((one) => one.parentElement)))
-      group.querySelector('[data-filter="all"]').click();
-  };
-  press("accept"); note("accept"); again();
-  press("review"); note("review"); again();
-  press("accept"); press("wrong"); note("accept wrong"); again();
-  press("wrong"); put("order", "sure", "change"); note("wrong, ordered"); again();
-  steps.background = getComputedStyle(document.querySelector(".vote.yes")).backgroundColor;
-  put("search", "Unicorn <b>", "input"); note("search");
-"""
-
-
-class Opened(Page):
-    """A page as rendered by a browser, with the messages on its console."""
-
-    def __init__(self, html: str, folder: Path) -> None:
-        page = folder / "page.html"
-        page.write_text(html, encoding="utf-8")
-        command = [
-            str(CHROMIUM),
-            *QUIET,
-            *FOR_ONE_PAGE,
-            f"--user-data-dir={folder / 'profile'}",
-            "--dump-dom",
-            page.as_uri(),
-        ]
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-        self.complaints = re.findall(r".*CONSOLE.*", ran.stderr)
-        self.html = ran.stdout
-        super().__init__(re.sub(r"<(rect|line)([^>]*)></\1>", r"<\1\2/>", ran.stdout))
-
-    def listed(self) -> list[bool]:
-        """Return for each row whether it is shown."""
-        return ["hidden" not in attributes for attributes in self.of("li") if "data-sure" in attributes]
-
-
-def test_the_page_opens_without_complaints_and_runs_nothing_but_its_own_script(tmp_path: Path) -> None:
-    made = Made(rows=12, text=ATTACK, labels=("good", ATTACK), names=("a", ATTACK))
-    page = Opened(render(made_run(tmp_path, made)), tmp_path)
-    assert page.complaints == []
-    assert "<title>tweets.csv" in page.html
-    assert "12 of 12 rows" in page.text
-    (controls,) = page.with_class("controls")
-    assert "hidden" not in controls
-
-
-def test_search_filters_and_order_work_together_and_a_search_without_result_shows_a_note(tmp_path: Path) -> None:
-    """One page, used step by step: starting the browser takes longer than all of this."""
-    made = made_run(tmp_path, Made(rows=30, skills=(0.6, 0.5)))
-    outcomes = [replace(one, decision="accept" if row % 3 else "review") for row, one in enumerate(made.outcomes)]
-    result = replace(made, outcomes=outcomes)
-    marks = [row.marks for row in select(view_of(result)).rows]
-    html = render(result)
-    # The page's own policy would block the test's script.
-    free = re.sub(r"<meta http-equiv[^>]*>", "", html)
-    page = Opened(free.replace("</body>", f"<script>{ACTS}</script></body>"), tmp_path)
-    assert page.complaints == []
-    (kept,) = [attributes for attributes in page.of("body") if "data-steps" in attributes]
-    steps = json.loads(str(kept["data-steps"]))
-
-    for wanted in (("accept",), ("review",), ("accept", "wrong")):
-        step = steps[" ".join(wanted)]
-        assert step["listed"] == [set(wanted) <= set(one) for one in marks]
-        assert 0 < sum(step["listed"]) < 30
-        assert step["nothing"] is False
-
-    ordered = steps["wrong, ordered"]
-    wrong = html.count('data-is="wrong')
-    assert 0 < wrong < 30
-    assert sum(ordered["listed"]) == wrong
-    assert ordered["found"] == f"{wrong} of 30 rows"
-    assert ordered["sure"] == sorted(ordered["sure"]) != steps["accept"]["sure"]
-
-    assert steps["background"] == "rgba(0, 0, 0, 0)"  # bold, but not coloured like the bar of decisions
-    assert not any(page.listed())
-    assert "0 of 30 rows" in page.text
-    (nothing,) = [attributes for attributes in page.of("p") if attributes.get("id") == "nothing"]
-    assert "hidden" not in nothing
-
-
+SCREEN, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+MOST_PIXELS, MOST_WORDS, MOST_BYTES = 8 * 900, 2_500, 400_000
+TWO = ("simulated:large@92", "simulated:middle@80")
 LONG = tuple(f"openrouter:deepseek/deepseek_r1_distill_qwen_{number}2b:free" for number in range(6))
-MANY = tuple(
-    f"{how} {what}" for how in ("strongly", "somewhat", "barely", "mixed") for what in ("a", "b", "c", "d", "e")
-)
-WIDE = """() => {
-  const all = (which) => [...document.querySelectorAll(which)];
+LABELS = {
+    "markup": ("<b>good</b>", "bad & ugly", '"quoted"'),
+    "right to left": ("חיובי", "سلبي", "neutral"),
+    "cjk": ("正面的标签很长很长很长", "負面", "中立"),
+    "twelve long names": tuple(f"somewhat or rather strongly of the opinion number {number}" for number in range(12)),
+}
+FITS = """() => {
   const box = (one) => one.getBoundingClientRect();
-  const top = (row) => [...row.querySelectorAll("summary > span")].map((one) => box(one).top - box(row).top);
-  return {
-    page: document.documentElement.scrollWidth,
-    cut: all("#weights .scroll, #labels .scroll").filter((one) => one.scrollWidth > one.clientWidth + 1).length,
-    outside: all("main *").filter((one) => box(one).right > innerWidth + 1 && !one.closest(".scroll")).length,
-    tops: all(".rows > li").slice(0, 9).map(top),
-    last: all("main > section").at(-1).id,
-  };
+  const outside = (one) => box(one).width && box(one).right > innerWidth + 1 && !one.closest(".scroll, nav");
+  return [document.documentElement.scrollWidth, [...document.querySelectorAll("body *")].filter(outside).length];
 }"""
 
 
-def test_long_names_and_many_labels_fit_on_a_screen_and_a_phone(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as play, play.chromium.launch(executable_path=CHROMIUM, args=[*QUIET]) as started:
+        yield started
+
+
+@contextmanager
+def opened(browser: Browser, html: str, folder: Path, **how: Any) -> Iterator[Page]:
+    """Open a page; what it throws or complains about is a failure."""
+    (folder / "page.html").write_text(html, encoding="utf-8")
+    page = browser.new_page(**{"viewport": SCREEN, **how})
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.goto((folder / "page.html").as_uri())
+    yield page
+    page.close()
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of 300 rows and two models."""
+    result = simulated_run(tmp_path_factory.mktemp("large"), rows=300, gold_rows=150, models=TWO)
+    return write_report(result)
+
+
+def test_a_report_of_300_rows_is_short_and_small(browser: Browser, large: Path, tmp_path: Path) -> None:
+    html = large.read_text(encoding="utf-8")
+    assert len(html.encode()) <= MOST_BYTES
+    with opened(browser, html, tmp_path) as page:
+        assert page.evaluate("document.documentElement.scrollHeight") <= MOST_PIXELS
+        assert len(page.inner_text("body").split()) <= MOST_WORDS
+        assert page.locator("#list > li").count() == 25
+        assert page.locator("main > section").count() <= 5
+
+
+def test_the_first_screen_of_a_phone_has_the_verdict_and_the_next_command(
+    browser: Browser, large: Path, tmp_path: Path
+) -> None:
+    with opened(browser, large.read_text(encoding="utf-8"), tmp_path, viewport=PHONE) as page:
+        for part in ("h1", "header .command", ".tile >> nth=3"):
+            box = page.locator(part).bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] <= PHONE["height"]
+        assert page.evaluate(FITS) == [PHONE["width"], 0]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(
+    browser: Browser, large: Path, tmp_path: Path, scheme: Literal["light", "dark"]
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    for viewport in (SCREEN, PHONE):
+        # the page's own policy would block axe
+        how = {"viewport": viewport, "color_scheme": scheme, "bypass_csp": True}
+        with opened(browser, large.read_text(encoding="utf-8"), tmp_path, **how) as page:
+            page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+            worst = [one for one in Axe().run(page).response["violations"] if one["impact"] in ("serious", "critical")]
+            assert not worst
+
+
+def test_nothing_that_a_user_writes_becomes_an_element(browser: Browser, tmp_path: Path) -> None:
+    made = Made(rows=12, text=ATTACK, labels=("good", ATTACK), names=("a", ATTACK))
+    with opened(browser, render(made_run(tmp_path, made)), tmp_path) as page:
+        page.locator("#list summary").first.click()
+        assert page.title().startswith("tweets.csv")
+        assert ATTACK in page.inner_text("#list .text >> nth=0")
+        assert page.locator("img").count() == 0
+        assert page.inner_text("#found") == "12 of 12 rows"
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> RunResult:
+    """A run of 60 rows, of which every third is for review."""
+    made = made_run(tmp_path, Made(rows=60, skills=(0.6, 0.5)))
+    outcomes = [replace(one, decision="accept" if row % 3 else "review") for row, one in enumerate(made.outcomes)]
+    return replace(made, outcomes=outcomes)
+
+
+def test_rows_are_shown_a_page_at_a_time_those_to_review_first(
+    browser: Browser, result: RunResult, tmp_path: Path
+) -> None:
+    with opened(browser, render(result), tmp_path) as page:
+        decisions = page.locator("#list .decision > span").all_inner_texts()
+        assert decisions == ["review"] * 20 + ["accept"] * 5
+        page.click("#more")
+        assert page.locator("#list > li").count() == 50
+        assert page.inner_text("#more") == "Show 10 more"
+        page.click("#more")
+        assert page.locator("#list > li").count() == 60
+        assert page.locator("#more").is_hidden()
+
+
+def test_search_filters_and_order_work_together(browser: Browser, result: RunResult, tmp_path: Path) -> None:
+    rows = select(view_of(result)).rows
+    with opened(browser, render(result), tmp_path) as page:
+        found = page.locator("#found")
+        for wanted in (("accept",), ("review",), ("accept", "wrong")):
+            for name in wanted:
+                page.click(f'button[data-filter="{name}"]')
+            fitting = sum(set(wanted) <= set(row.marks) for row in rows)
+            assert found.inner_text().startswith(f"{fitting} of 60 rows")
+            for name in wanted:
+                page.click(f'button[data-filter="{name}"]')
+        page.click('button[data-filter="accept"]')
+        page.click('button[data-filter="review"]')  # of a group, only one can be pressed
+        assert found.inner_text() == "20 of 60 rows"
+        page.click('button[data-filter="review"]')
+        page.select_option("#order", "surest")
+        sure = [float(text) for text in page.locator("#list .sure").all_inner_texts()]
+        assert sure == sorted(sure, reverse=True)
+        page.select_option("#label", "neutral")
+        assert set(page.locator("#list .said .chip").all_inner_texts()) == {"neutral"}
+        page.fill("#search", "Unicorn <b>")
+        assert found.inner_text() == "0 of 60 rows"
+        assert page.locator("#nothing").is_visible()
+
+
+def test_a_row_opens_to_its_questions_and_answers(browser: Browser, result: RunResult, tmp_path: Path) -> None:
+    with opened(browser, render(result), tmp_path) as page:
+        page.select_option("#order", "file")
+        assert page.locator(".votes").count() == 0
+        page.locator("#list summary").first.click()
+        assert page.locator(".votes tbody tr").count() == 3
+        assert page.locator(".votes .vote").count() == 6
+        assert page.locator(".votes ins").first.inner_text().startswith("It is said that")
+        assert page.locator(".votes .vote.yes").count() + page.locator(".votes .vote.no").count() <= 6
+
+
+def test_a_chart_tells_what_is_under_the_pointer(browser: Browser, large: Path, tmp_path: Path) -> None:
+    with opened(browser, large.read_text(encoding="utf-8"), tmp_path) as page:
+        page.hover("svg.wide")
+        assert "of labels" not in page.inner_text(".tip")
+        assert "% wrong, 95 % interval" in page.inner_text(".tip")
+        page.hover("h1")
+        assert page.locator(".tip").count() == 0
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS.keys())
+def test_unusual_labels_fit_on_a_screen_and_a_phone(browser: Browser, labels: tuple[str, ...], tmp_path: Path) -> None:
+    html = render(made_run(tmp_path, Made(rows=60, labels=labels, learn=QUICKER)))
+    for viewport in (SCREEN, PHONE):
+        with opened(browser, html, tmp_path, viewport=viewport) as page:
+            page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+            assert page.evaluate(FITS) == [viewport["width"], 0]
+
+
+def test_long_names_fit_on_a_screen_and_a_phone(browser: Browser, tmp_path: Path) -> None:
     relations = ("original", *(f"order:{number}" for number in range(2, 13)))
-    labels = tuple(f"{label} and rather long" for label in MANY)
-    made = Made(rows=12, labels=labels, skills=(0.7,) * 6, names=LONG, relations=relations, learn=QUICKER)
-    (tmp_path / "page.html").write_text(render(made_run(tmp_path, made)), encoding="utf-8")
-    with (
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=CHROMIUM, args=[*QUIET]) as browser,
-    ):
-        page = browser.new_page()
-        page.goto((tmp_path / "page.html").as_uri())
-        for width in (1280, 400):
-            page.set_viewport_size({"width": width, "height": 900})
-            found = page.evaluate(WIDE)
-            assert (found["page"], found["cut"], found["outside"]) == (width, 0, 0)
-            assert found["last"] == "rows"
-            if width == 1280:  # every cell of a row begins at its first line, whatever the others have below
-                assert all(max(tops) - min(tops) < 8 for tops in found["tops"]), found["tops"]
+    made = Made(rows=12, labels=LABELS["markup"], skills=(0.7,) * 6, names=LONG, relations=relations, learn=QUICKER)
+    html = render(made_run(tmp_path, made))
+    for viewport in (SCREEN, PHONE):
+        with opened(browser, html, tmp_path, viewport=viewport) as page:
+            page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+            assert page.evaluate(FITS) == [viewport["width"], 0]

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.core.weights import Interval
+from pcs_annotator.core.weights import Flag, Interval
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
 from pcs_annotator.judging.promising.certificate import Audit
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import render
+from pcs_annotator.showing.report.sections import summary
 from tests.showing.report.reading import Page, section
 from tests.showing.report.results import QUICK, Made, made_run
 
@@ -17,7 +18,7 @@ LENIENT = replace(QUICK, max_error=0.3, certainty=0.8)
 
 
 def shown(result: RunResult) -> str:
-    return section(render(result), "promise")
+    return section(render(result), "method").partition("Cost, by model")[0]
 
 
 def audited(result: RunResult, audit: Audit) -> RunResult:
@@ -84,7 +85,9 @@ def test_without_gold_no_label_is_accepted_and_agreement_promises_nothing(tmp_pa
     assert "accepted (" not in text
     assert "gold rows used" not in text
     page = Page(render(result)).text
-    assert "0 % accepted for lack of gold labels" in page
+    assert "0 of 40 labels can be used unchecked" in page
+    assert "Nothing is promised without gold labels" in page
+    assert "40 to check" not in page
     assert "Nothing stood out" not in page
 
 
@@ -108,8 +111,46 @@ def test_rows_without_a_label_are_counted_separately(tmp_path: Path) -> None:
     assert "to review (" not in text
 
 
-def test_the_accepted_share_is_among_the_first_numbers(tmp_path: Path) -> None:
+def header(result: RunResult) -> str:
+    html = render(result)
+    return Page(html[html.index("<header") : html.index("</header>") + len("</header>")]).text
+
+
+def test_the_first_words_say_what_can_be_used_and_what_to_do_next(tmp_path: Path) -> None:
     result = made_run(tmp_path, Made(rows=90, learn=LENIENT))
-    accepted = sum(outcome.decision == "accept" for outcome in result.outcomes)
-    left = 90 - accepted
-    assert f"accepted {left} row{'s' * (left != 1)} for review" in Page(render(result)).text
+    decisions = result.counts.decisions
+    accepted, review = decisions["accept"], decisions.get("review", 0)
+    text = header(result)
+    assert f"{accepted} of 90 labels can be used promise, not audited At most 30 % of the accepted labels" in text
+    step = f"{review} to check → pcs review" if review else "Next → pcs label NEW.csv"
+    assert f"{step}" in text
+    assert f"{90 - accepted} to review of 90 rows" in text
+    label, rows = max(result.counts.labels.items(), key=lambda pair: pair[1])
+    assert f"How does the writer feel? {label} {rows} " in text
+
+
+def test_if_no_label_can_be_used_the_first_words_say_why(tmp_path: Path) -> None:
+    refused = header(made_run(tmp_path, Made(learn=replace(QUICK, max_error=0.05))))
+    assert "0 of 40 labels can be used unchecked no promise No promise that at most 5 %" in refused
+    assert "40 to check → pcs review" in refused
+    unasked = header(made_run(tmp_path, Made(learn=replace(QUICK, max_error=None))))
+    assert "40 labels, without a promise No promise was requested" in unasked
+    assert "Next → pcs fit" in unasked
+    assert "40 rows labelled of 40" in unasked
+    without = header(made_run(tmp_path, Made(gold=False)))
+    assert "unknown share of right labels no gold rows" in without
+    assert "pcs review" in without
+
+
+def test_many_findings_are_folded_after_the_first_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = [Flag("label flips", f"finding {place}") for place in range(5)]
+    monkeypatch.setattr(summary, "what_to_look_at", lambda facts: flags)
+    text = header(made_run(tmp_path))
+    assert "finding 2. 2 more findings label flips finding 3. label flips finding 4." in text
+
+
+def test_rare_labels_are_counted_together_and_rows_without_a_label_apart(tmp_path: Path) -> None:
+    many = made_run(tmp_path, Made(labels=tuple("abcdefgh"), rows=150, gold=False))
+    rest = sorted(many.counts.labels.values())[:2]
+    assert f"and {sum(rest)} with 2 other labels" in header(many)
+    assert "How does the writer feel? no label 40 " in header(made_run(tmp_path, Made(votes=False, gold=False)))

@@ -16,9 +16,9 @@ from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.runs.learn import learn_if_possible
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import render, write_figures
-from pcs_annotator.showing.report.sections.curves import plots
+from pcs_annotator.showing.report.sections.curves import MOST_HOVERED, WIDE, plots
 from pcs_annotator.showing.report.view import view_of
-from pcs_annotator.showing.svg_plot import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Axes, Axis, Plot, nice_ticks, short
+from pcs_annotator.showing.svg_plot import BOTTOM, LEFT, RIGHT, TOP, Axes, Axis, Plot, nice_ticks, short
 from tests.showing.report.reading import Page, section
 from tests.showing.report.results import QUICK, QUICKER, Made, made_run
 
@@ -94,7 +94,7 @@ def test_a_drawing_is_well_formed_and_stays_inside_its_box(made: Made, tmp_path:
         assert root.tag == f"{SVG}svg"
         assert "nan" not in plot.inline()
         assert "inf" not in plot.inline().replace("information", "")
-        assert all(-1 <= value <= max(WIDTH, plot.height) for value in numbers(plot.inline()))
+        assert all(-1 <= value <= max(plot.axes.width, plot.height) for value in numbers(plot.inline()))
         assert root.find(f"{SVG}title") is not None
         assert root.find(f"{SVG}desc") is not None
         assert not root.findall(f".//{SVG}script")
@@ -135,7 +135,7 @@ def test_at_most_six_labels_have_a_line_and_all_have_a_number(tmp_path: Path) ->
     result = made_run(tmp_path, Made(labels=labels, rows=180, learn=QUICKER))
     assert drawn(result)["roc"].inline().count("<path") == 6
     text = Page(render(result)).text
-    by_label = text[text.index("Class AUROC per label") :]
+    by_label = text[text.index("class AUROC per label") :]
     assert all(label in by_label for label in labels)
 
 
@@ -145,7 +145,7 @@ def test_the_accepted_share_and_the_error_limit_are_marked_only_if_there_are_any
     assert certificate is not None
     assert certificate.holds
     marked = drawn(promised)["risk-coverage"].inline()
-    place, _ = SQUARE.at(certificate.accepted_share, 0)
+    place, _ = SQUARE._replace(width=WIDE).at(certificate.accepted_share, 0)
     assert f'x1="{round(place, 2):g}"' in marked
     assert "at most 30 % wrong" in marked
     refused = drawn(made_run(tmp_path, Made()))["risk-coverage"].inline()
@@ -159,22 +159,20 @@ def test_the_page_has_three_charts_or_says_what_they_need(tmp_path: Path) -> Non
     page = Page(render(made_run(tmp_path)))
     assert len(page.with_class("plot")) == 3
     assert all(svg["role"] == "img" for svg in page.with_class("plot"))
-    for made, gold_rows in (
-        (Made(gold=False), "0 rows"),
-        (Made(rows=3), "3 rows"),
-        (Made(labels=("only", "other"), rows=1), "1 row"),
+    for made, why in (
+        (Made(gold=False), "No gold labels"),
+        (Made(rows=3), "5-fold cross-validation needs at least 10 gold rows and two classes, there are 3 rows"),
+        (Made(labels=("only", "other"), rows=1), "5-fold cross-validation needs at least 10 gold rows"),
     ):
         html = render(made_run(tmp_path, made))
         assert not Page(html).with_class("plot")
-        text = section(html, "curves")
-        assert "at least 10 rows" in text
-        assert gold_rows in text
+        assert f"Not known yet. {why}" in section(html, "quality")
 
 
 def test_a_run_of_an_earlier_version_has_no_curves_and_shows_how_to_get_them(tmp_path: Path) -> None:
     result = made_run(tmp_path)
     earlier = replace(result, learned=replace(result.learned, curves=None, spending=None))
-    assert "pcs fit FOLDER" in section(render(earlier), "curves")
+    assert "pcs fit FOLDER" in section(render(earlier), "quality")
 
 
 def test_figures_are_separate_files(tmp_path: Path) -> None:
@@ -197,3 +195,14 @@ def test_gold_of_one_class_gives_no_charts_and_the_page_shows_why(tmp_path: Path
     assert not page.with_class("plot")
     assert re.search("40 gold rows .*'neutral'", page.text)
     assert not re.search(r"\bnan\b", page.text)
+
+
+def test_a_chart_tells_what_is_under_the_pointer_and_a_table_has_the_same_numbers(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=90))
+    curves = result.learned.curves
+    assert curves is not None
+    hover = drawn(result)["risk-coverage"].hover
+    assert len(hover) <= MOST_HOVERED + 1
+    all_wrong = f"{100 * curves.risk.risk[-1]:.0f} % wrong"
+    assert f"most confident 100 % (90 gold rows): {all_wrong}, 95 % interval" in hover[0][1]
+    assert "100 % 90 " in section(render(result), "quality")

@@ -55,7 +55,7 @@ def test_a_page_written_again_is_the_page_that_the_run_wrote(run: Path) -> None:
     written = (run / "report.html").read_text(encoding="utf-8")
     assert main(["report", str(run), "--no-figures"]) == 0
     again = (run / "report.html").read_text(encoding="utf-8")
-    for part in ("promise", "curves", "saved", "flips"):
+    for part in ("look-at", "rows", "quality", "questions"):
         assert section(written, part) == section(again, part)
 
 
@@ -68,4 +68,4 @@ def test_a_folder_of_an_earlier_version_still_opens(run: Path) -> None:
     assert open_run(run).learned.curves is None
     assert main(["report", str(run)]) == 0
     assert not (run / "figures").exists()
-    assert "pcs fit FOLDER" in section((run / "report.html").read_text(encoding="utf-8"), "curves")
+    assert "pcs fit FOLDER" in section((run / "report.html").read_text(encoding="utf-8"), "quality")

@@ -13,8 +13,8 @@ from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.compare.page import MOST_EXAMPLES, render, write_comparison
 from pcs_annotator.studies.compare.verdict import verdict
 from tests.chromium import CHROMIUM, MISSING, page_errors
-from tests.showing.report.reading import Page, section
-from tests.studies.compare.runs import ARABIC, ATTACK, Runs
+from tests.showing.report.reading import Page, listed, section
+from tests.studies.compare.runs import ATTACK, Runs
 
 pytestmark = pytest.mark.system
 
@@ -28,7 +28,7 @@ def test_the_page_shows_the_verdict_both_sides_and_every_row_on_which_they_diffe
     html = render(found)
     page = Page(html)
     assert all(" ".join(said.split()) in section(html, "verdict") for said in verdict(found))
-    assert sum("data-sure" in one for one in page.of("li")) == found.differing
+    assert len(listed(html)) == found.differing
     assert [one["href"] for one in page.of("a")][1:] == [f"#{one['id']}" for one in page.of("section")]
     assert "A costs" not in page.text
     assert "by McNemar's exact test" in section(html, "quality")
@@ -39,17 +39,14 @@ def test_the_page_shows_the_verdict_both_sides_and_every_row_on_which_they_diffe
 def test_texts_cannot_break_out_and_set_their_own_direction(found: Comparison) -> None:
     html = render(found)
     assert ATTACK not in html
-    labels = [one for one in Page(html).with_class("text") if one.get("dir") != "auto"]
-    assert labels == []
-    assert ARABIC not in html or f'dir="auto">{ARABIC}' in html
+    assert all(one.get("dir") == "auto" for one in Page(html).of("bdi"))
 
 
 def test_many_rows_are_cut_to_those_with_gold_and_many_labels_to_the_most_frequent_pairs(found: Comparison) -> None:
     one = found.examples[0]
     many = [one._replace(gold=None)] * 300 + [one] * 10
     html = render(replace(found, examples=many))
-    assert html.count("data-sure=") == MOST_EXAMPLES
-    assert section(html, "rows").count("✓") == 0  # the mark is drawn by the style, and read as a word
+    assert len(listed(html)) == MOST_EXAMPLES
     labels = [f"label {number}" for number in range(30)]
     table = np.zeros((31, 31), dtype=np.intp)
     table[3, 4], table[5, 6], table[7, 7] = 2, 9, 50
@@ -77,7 +74,7 @@ def test_without_figures_examples_or_settings_the_page_says_why(found: Compariso
     table = np.pad(found.table[:-1, :-1], (0, 1), constant_values=1)
     mute = found.examples[0]._replace(outcomes=(unlabelled, found.examples[0].outcomes[1]), gold=None)
     page = render(replace(found, examples=[mute], table=table))
-    assert "no label" in section(page, "rows")
+    assert [cell[:2] for cell in listed(page)[0]["cells"]] == [["said", None], ["said", mute.outcomes[1].label]]
     assert section(page, "labels").count("no label") == 2
 
 

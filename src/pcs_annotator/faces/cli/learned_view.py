@@ -16,7 +16,8 @@ from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings.look_at import what_to_look_at
 from pcs_annotator.showing.formats import count
-from pcs_annotator.showing.report.sections.quality import METRICS, quality, weights
+from pcs_annotator.showing.report.sections.quality import METRICS, quality
+from pcs_annotator.showing.report.sections.questions import weights
 from pcs_annotator.showing.report.sections.summary import look_at, promise
 from pcs_annotator.verbs import fit_table
 
@@ -88,7 +89,7 @@ def learned_shown(learned: learn.Learned, votes: Votes, counts: Counts, *, folds
     return [
         b.text(f"{size}; {count(gold_rows)} items have gold labels"),
         b.text(f"labels: {', '.join(votes.labels)}"),
-        weights(learned.model.weights, votes),
+        weights(learned, votes),
         quality(learned, folds, unit),
         promise(learned.model, learned.drift, counts),
     ]

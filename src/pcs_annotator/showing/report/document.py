@@ -15,9 +15,9 @@ STYLES = ("colours.css", "style.css", "charts.css")
 SCRIPT = "explore.js"
 
 
-def header(title: Words, *shown: Block, overline: str = "") -> Markup:
+def header(title: Words, *shown: Block, overline: Words = "") -> Markup:
     """Return the top of a page."""
-    above = tag("p", overline, class_="overline") if overline else None
+    above = tag("p", inline(overline), class_="overline") if overline else None
     return tag("header", above, tag("h1", inline(title)), html_of(*shown))
 
 
@@ -30,8 +30,8 @@ def document(name: str, header: Markup, sections: Sequence[Section], styles: Seq
     body = tag(
         "body",
         tag("a", f"Skip to the {skip[0]}", href=skip[1], class_="skip"),
-        header,
         tag("nav", *links, aria_label="Sections"),
+        header,
         tag("main", html_of(*sections)),
         *(tag("script", one) for one in script),
     )

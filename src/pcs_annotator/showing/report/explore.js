@@ -1,45 +1,172 @@
 "use strict";
 (() => {
-  const list = document.getElementById("list");
-  const rows = [...list.children];
-  const texts = new Map();
-  const search = document.getElementById("search");
-  const order = document.getElementById("order");
-  const buttons = [...document.querySelectorAll("button[data-filter]")];
-  const pressed = () => buttons.filter((one) => one.getAttribute("aria-pressed") === "true");
-
-  const textOf = (row) => {
-    if (!texts.has(row)) texts.set(row, row.textContent.toLowerCase());
-    return texts.get(row);
+  const PAGE = 25;
+  const LONG = 220;
+  const make = (name, kind, ...inside) => {
+    const one = document.createElement(name);
+    if (kind) one.className = kind;
+    one.append(...inside.filter((part) => part !== null && part !== ""));
+    return one;
+  };
+  // words of a user or a model set their own writing direction
+  const own = (name, kind, ...inside) => {
+    const one = make(name, kind, ...inside);
+    one.dir = "auto";
+    return one;
+  };
+  const bar = (share) => {
+    const filled = make("span", "filled");
+    filled.style.width = `${100 * share}%`;
+    return make("span", "sure", make("span", "track", filled), share.toFixed(2));
   };
 
-  const show = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const filters = pressed().map((one) => one.dataset.filter).filter((name) => name !== "all");
-    let found = 0;
-    for (const row of rows) {
-      const marks = (row.dataset.is || "").split(" ");
-      const fits = filters.every((name) => marks.includes(name)) && words.every((word) => textOf(row).includes(word));
-      row.hidden = !fits;
-      found += fits;
-    }
-    document.getElementById("found").textContent = `${found} of ${rows.length} rows`;
-    document.getElementById("nothing").hidden = found > 0;
-  };
+  const listRows = ({ titles, sides, rows }) => {
+    const list = document.getElementById("list");
+    const more = document.getElementById("more");
+    const search = document.getElementById("search");
+    const order = document.getElementById("order");
+    const label = document.getElementById("label");
+    const buttons = [...document.querySelectorAll("button[data-filter]")];
+    const words = new Map();
+    let fitting = [];
 
-  for (const button of buttons) {
-    button.addEventListener("click", () => {
-      for (const other of button.parentElement.children) other.setAttribute("aria-pressed", String(other === button));
-      show();
+    const cell = ([kind, says, share, small], place) => {
+      const one = make("span", kind);
+      one.dataset.title = titles[place + 2];
+      if (kind.startsWith("said")) one.append(own("span", says === null ? "chip warn" : "chip", says ?? "no label"));
+      else if (says !== null) one.append(own("span", "", says));
+      if (share !== null) one.append(bar(share));
+      if (small) one.append(own("small", "", small));
+      return one;
+    };
+
+    const variant = (row, found) => {
+      if (found === 0) return own("td", "variant", row.text || "(empty text)");
+      if (found === 1) return make("td", "variant quiet", "same text, question put differently");
+      const [why, parts] = found;
+      const changed = parts.map((part) => (typeof part === "string" ? part : make(part[0], "", part[1])));
+      return own("td", "variant", why && make("span", "quiet", why), make("span", why ? "refused" : "", ...changed));
+    };
+
+    const vote = (found, chosen, side, by) => {
+      const [says, small, place] = typeof found === "number" ? [side.labels[found], "", found] : found;
+      const kind = place < 0 ? "silent" : place === chosen ? "yes" : "no";
+      const one = own("td", `vote ${kind}`, place < 0 ? (place === -1 ? "no label" : "–") : says);
+      if (small) one.append(make("small", "", small));
+      one.dataset.by = by;
+      return one;
+    };
+
+    const answers = (row) => row.votes.map(([chosen, lines], at) => {
+      const side = sides[at];
+      const heads = ["relation", "text", ...side.annotators].map((name) => own("th", "", name));
+      const body = lines.map(([found, ...votes], line) => {
+        const cells = votes.map((one, model) => vote(one, chosen, side, side.annotators[model]));
+        return make("tr", "", own("th", "", side.relations[line]), variant(row, found), ...cells);
+      });
+      const table = make("table", "votes", make("thead", "", make("tr", "", ...heads)), make("tbody", "", ...body));
+      const scroll = make("div", "scroll", table);
+      scroll.tabIndex = 0;
+      return make("div", "", side.title ? make("h3", "", side.title) : null, scroll);
     });
-  }
-  search.addEventListener("input", show);
-  order.addEventListener("change", () => {
-    const sorted = order.value === "sure" ? [...rows].sort((a, b) => certainty(a) - certainty(b)) : rows;
-    list.append(...sorted);
-  });
-  const certainty = (row) => Number(row.dataset.sure);
 
-  document.getElementById("controls").hidden = false;
-  show();
+    const opened = (row) => {
+      const told = (row.people || []).map((one) => own("li", "", one));
+      const people = told.length ? [make("h3", "", "Verdicts"), make("ul", "", ...told)] : [];
+      const asked = row.votes.some(([, lines]) => lines.some(([found]) => found === 0));
+      return make("div", "more", asked ? null : own("p", "whole", row.text), ...people, ...answers(row));
+    };
+
+    const entry = (row) => {
+      const preview = row.text.length > LONG ? `${row.text.slice(0, LONG)}…` : row.text || "(empty text)";
+      const cells = [own("span", "id", row.id), own("span", "text", preview), ...row.cells.map(cell)];
+      const details = make("details", "", make("summary", "", ...cells));
+      details.addEventListener("toggle", () => {
+        if (details.children.length === 1) details.append(opened(row));
+      });
+      return make("li", "", details);
+    };
+
+    const wordsOf = (row) => {
+      if (!words.has(row)) words.set(row, JSON.stringify([row.id, row.text, row.cells]).toLowerCase());
+      return words.get(row);
+    };
+    const waiting = (row) => (row.is.includes("review") || row.is.includes("none") ? 0 : 1);
+    const orders = {
+      review: (a, b) => waiting(a) - waiting(b) || a.sure - b.sure,
+      file: () => 0,
+      sure: (a, b) => a.sure - b.sure,
+      surest: (a, b) => b.sure - a.sure,
+      label: (a, b) => (a.label || "").localeCompare(b.label || "") || a.sure - b.sure,
+    };
+
+    const grow = () => {
+      const shown = list.children.length;
+      list.append(...fitting.slice(shown, shown + PAGE).map(entry));
+      const left = fitting.length - list.children.length;
+      more.hidden = left <= 0;
+      more.textContent = `Show ${Math.min(left, PAGE)} more`;
+      const some = left > 0 ? `, ${list.children.length} shown` : "";
+      document.getElementById("found").textContent = `${fitting.length} of ${rows.length} rows${some}`;
+    };
+    const show = () => {
+      const sought = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const pressed = buttons.filter((one) => one.ariaPressed === "true").map((one) => one.dataset.filter);
+      fitting = rows.filter((row) =>
+        pressed.every((name) => row.is.includes(name)) && (!label || !label.value || row.label === label.value)
+        && sought.every((word) => wordsOf(row).includes(word)));
+      fitting.sort(orders[order.value]);
+      document.getElementById("nothing").hidden = fitting.length > 0;
+      list.replaceChildren();
+      grow();
+    };
+
+    for (const button of buttons) {
+      button.addEventListener("click", () => {
+        const press = button.ariaPressed !== "true";
+        for (const other of button.parentElement.children) other.ariaPressed = String(press && other === button);
+        show();
+      });
+    }
+    search.addEventListener("input", show);
+    for (const one of [order, label]) one?.addEventListener("change", show);
+    more.addEventListener("click", grow);
+    document.getElementById("controls").hidden = false;
+    show();
+  };
+
+  // a chart says what is under the pointer; the same numbers are in the table that folds open below it
+  const follow = (plot) => {
+    const points = JSON.parse(plot.dataset.points);
+    const tip = make("div", "tip");
+    const mark = document.createElementNS(plot.namespaceURI, "circle");
+    mark.setAttribute("class", "here");
+    mark.setAttribute("r", 5);
+    plot.addEventListener("pointermove", (event) => {
+      const box = plot.getBoundingClientRect();
+      const scale = plot.viewBox.baseVal.width / box.width;
+      const at = (event.clientX - box.left) * scale;
+      const [x, y, says] = points.reduce((best, one) => (Math.abs(one[0] - at) < Math.abs(best[0] - at) ? one : best));
+      mark.setAttribute("cx", x);
+      mark.setAttribute("cy", y);
+      tip.textContent = says;
+      plot.append(mark);
+      document.body.append(tip);
+      tip.style.left = `${Math.max(8, Math.min(box.left + x / scale, innerWidth - tip.offsetWidth - 8))}px`;
+      tip.style.top = `${box.top + y / scale - tip.offsetHeight - 12}px`;
+    });
+    plot.addEventListener("pointerleave", () => [mark, tip].forEach((one) => one.remove()));
+  };
+
+  const data = document.getElementById("data");
+  if (data) listRows(JSON.parse(data.textContent));
+  document.querySelectorAll("svg[data-points]").forEach(follow);
+  for (const command of navigator.clipboard ? document.querySelectorAll("code.command") : []) {
+    const button = make("button", "copy", "Copy");
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(command.textContent);
+      button.textContent = "Copied";
+    });
+    command.after(button);
+  }
 })();

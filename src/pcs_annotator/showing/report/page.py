@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing.blocks import Section
+from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.report.document import document, title_of
-from pcs_annotator.showing.report.sections.agreement import agreement
-from pcs_annotator.showing.report.sections.answers import distribution, flips, silences
-from pcs_annotator.showing.report.sections.cost import cost, saved
-from pcs_annotator.showing.report.sections.curves import curves, plots
-from pcs_annotator.showing.report.sections.quality import quality, weights
-from pcs_annotator.showing.report.sections.relations import relations
+from pcs_annotator.showing.report.sections.cost import cost
+from pcs_annotator.showing.report.sections.curves import plots
+from pcs_annotator.showing.report.sections.quality import how_good
+from pcs_annotator.showing.report.sections.questions import questions
 from pcs_annotator.showing.report.sections.rows import rows
 from pcs_annotator.showing.report.sections.settings import settings
-from pcs_annotator.showing.report.sections.summary import headline, look_at, promise
+from pcs_annotator.showing.report.sections.summary import headline, promise
 from pcs_annotator.showing.report.view import View, view_of
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 
@@ -55,23 +53,10 @@ def render(result: RunResult) -> str:
     return document(view.data_name, headline(view), sections(view))
 
 
-def sections(view: View) -> list[Section]:
-    """Return the sections of the page, in their order; the rows, by far the longest, come last."""
+def sections(view: View) -> list[b.Section]:
+    """Return the sections below the verdict: the rows, the evidence, the method; those with nothing to say are out."""
     result, learned = view.result, view.result.learned
-    unit = "questions" if result.config.relations.rewriter else "calls"
-    return [
-        look_at(result.facts),
-        promise(learned.model, learned.drift, result.counts),
-        quality(learned, result.config.learn.folds, unit),
-        agreement(view),
-        curves(view),
-        distribution(view),
-        weights(learned.model.weights, result.votes),
-        relations(view),
-        flips(view),
-        silences(view),
-        saved(learned.spending),
-        cost(result),
-        settings(view),
-        rows(view),
-    ]
+    promised = promise(learned.model, learned.drift, result.counts)
+    method = [b.Folded("The promise in full", promised.blocks), cost(result), settings(view)]
+    shown = [rows(view), how_good(view), questions(view), b.section("method", "Method and settings", *method)]
+    return [one for one in shown if one is not None]

@@ -19,10 +19,10 @@ from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.tables.vote_files import read_variants
 
 MOST_ROWS = 500
-# Keeps the page of 1,000 rows below 3 MB, however long the texts are and however many models voted.
+# Keeps the page of 300 rows below 400 kB, however long the texts are and however many models voted.
 MOST_CELLS = 14_000
-MOST_BYTES = 700_000
-GRADED_CELL = 2
+MOST_BYTES = 220_000
+GRADED_CELL = 8
 """A graded vote takes the room of so many hard ones."""
 LEAST_ROOM, MOST_ROOM = 160, 1_500
 CERTAIN_SHARE = 0.3
@@ -141,7 +141,8 @@ def rows_at(view: View, chosen: Sequence[int]) -> Selection:
     result = view.result
     variants = read_variants(result.folder.variants, [result.dataset.items[at].id for at in chosen])
     rows = tuple(_row(view, at, variants) for at in chosen)
-    return Selection(rows=rows, room=_room(rows, texts=len(rows) * (len(result.votes.relations) + 1)))
+    rewritten = sum(one.status != "original" for row in rows for one in row.variants.values())
+    return Selection(rows=rows, room=_room(rows, texts=len(rows) + rewritten))
 
 
 def _chosen(sure: Sequence[float], certain: Sequence[bool], most: int) -> list[int]:

@@ -11,14 +11,13 @@ from pcs_annotator.base.text import capital, counted
 from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, about_intervals
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import DASH, count, dollars, interval, number, percent, signed
-from pcs_annotator.showing.markup import Markup, figure, tag, user_text
+from pcs_annotator.showing.markup import Markup, tag, user_text
 from pcs_annotator.showing.report.document import STYLES, document, header
 from pcs_annotator.showing.report.sections import rows as lists
 from pcs_annotator.showing.report.sections.answers import matrix, top_changes
 from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows, bill_total
-from pcs_annotator.showing.report.view import MOST_CELLS, Row, Selection, View, certainty, rows_at, view_of
+from pcs_annotator.showing.report.view import MOST_CELLS, Selection, rows_at, view_of
 from pcs_annotator.studies.compare.comparison import PER_ROWS, SURE, Comparison, Example, SettingDifference
 from pcs_annotator.studies.compare.sides import Side
 from pcs_annotator.studies.compare.verdict import promise_of, verdict
@@ -36,6 +35,7 @@ FIGURES = (
     ("ece_confidence", "ECE of confidence"),
     ("accuracy_at_80", "accuracy of the surest 80 %"),
 )
+ORDERS = (("file", "both sure first"), ("sure", "least certain first"))
 FILTERS = (
     ("a-right", "only A is right"),
     ("b-right", "only B is right"),
@@ -206,18 +206,17 @@ def _rows(found: Comparison) -> b.Section:
     listed = Selection(rows=tuple(marks), room=min(side.room for side in sides))
     gold = any(one.gold is not None for one in shown)
     entries = [
-        _row(one, (first, second), views, listed.room)
+        _row(one, [lists.Shown(row, view) for row, view in zip((first, second), views, strict=True)], listed.room)
         for one, first, second in zip(shown, listed.rows, sides[1].rows, strict=True)
     ]
-    buttons = lists.filter_buttons("Which rows", "all rows", FILTERS, listed)
-    shape = "explorer compared with-gold" if gold else "explorer compared"
+    titles = ["id", "text", *NAMES, *(["gold"] if gold else [])]
     return b.section(
         "rows",
         "Rows on which they differ",
         b.text(_which(found, len(shown))),
+        lists.controls(ORDERS, None, lists.filter_buttons("Which rows", FILTERS, listed)),
+        lists.explorer(titles, entries, [*zip(NAMES, views, strict=True)], f"{lists.shape(titles, listed)} compared"),
         b.note(CAUTION) if gold else None,
-        lists.controls("both sure first", buttons),
-        lists.explorer(("id", "text", *NAMES, *(["gold"] if gold else [])), entries, shape),
         menu="Rows",
     )
 
@@ -239,24 +238,11 @@ def _which(found: Comparison, shown: int) -> str:
     return f"{count(shown)} of {counted(found.differing, 'row')}, those with gold labels among them. {order}"
 
 
-def _row(one: Example, rows: tuple[Row, Row], views: Sequence[View], room: int) -> Markup:
-    gold = None if one.gold is None else tag("span", user_text(one.gold), class_="gold")
-    sides = zip(NAMES, rows, views, strict=True)
-    votes = [figure(name, lists.votes_table(row, view, room)) for name, row, view in sides]
-    more = tag("div", lists.whole_text(rows[0].item.text, room), *votes, class_="more")
-    return lists.row_entry(rows[0], [*(_said(one, at) for at in range(len(NAMES))), gold], more, room)
+def _row(one: Example, shown: Sequence[lists.Shown], room: int) -> lists.Entry:
+    cells = [_said(one, at) for at in range(len(NAMES))]
+    return lists.entry(shown, cells if one.gold is None else [*cells, ("gold", one.gold, None, "")], room)
 
 
-def _said(one: Example, at: int) -> Markup:
-    outcome = one.outcomes[at]
-    if outcome.label is None:
-        return tag("span", tag("span", "no label", class_="chip warn"), class_="said", data_by=NAMES[at])
-    right, sure = outcome.label == one.gold, certainty(outcome)
-    return tag(
-        "span",
-        lists.label_chip(outcome),
-        tag("span", "right", class_="unseen") if right else None,
-        tag("span", bar(sure), number(sure), class_="sure"),
-        class_="said right" if right else "said",
-        data_by=NAMES[at],
-    )
+def _said(one: Example, at: int) -> lists.Cell:
+    kind, label, share, small = lists.said(one.outcomes[at])
+    return "said right" if label is not None and label == one.gold else kind, label, share, small

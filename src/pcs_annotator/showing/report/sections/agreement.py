@@ -1,10 +1,10 @@
-"""Labels against gold, and people against each other: figures, confusion matrix, and precision and recall per label."""
+"""Labels against gold, and people against each other: confusion matrix, figures per label, κ and α."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from pcs_annotator.base.text import capital, counted
+from pcs_annotator.base.text import counted
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, AmongCoders
 from pcs_annotator.judging.evaluation.agreement_tables import (
     ABOUT_F1,
@@ -16,59 +16,37 @@ from pcs_annotator.judging.evaluation.agreement_tables import (
     TITLES,
     about_replacing,
 )
-from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import count, interval, number, percent
-from pcs_annotator.showing.report.view import View
 
 MEANS = ("precision", "recall", "f1")
+ELSEWHERE = ("accuracy", *MEANS)
+FOR_A_PAPER = "For a paper: pcs paper FOLDER writes this with a methods paragraph."
 HEAT = (0.02, 0.1, 0.2, 0.35)
 """Shares of a gold label from which on a wrong label is shown in a stronger colour."""
-OTHER_ACCURACY = (
-    "The label of a row is that of its mean probability over all splits, while Quality has means of figures over "
-    "splits, so the two may differ by a little."
-)
 
 
-def agreement(view: View) -> b.Section:
-    """Return how far labels agree with gold, and people with each other; or why that is not known."""
-    learned = view.result.learned
-    found, coders = learned.against_gold, learned.among_coders
-    why = learned.no_figures or "there are no figures of single labels: pcs fit makes them"
-    unknown = b.text(b.strong("Not known yet. "), f"{capital(why.rstrip('.'))}.")
-    paper = b.note("For a paper: pcs paper FOLDER writes this with a methods paragraph.")
-    return b.section(
-        "agreement",
-        "Agreement",
-        *([unknown] if found is None else _against_gold(found)),
-        None if coders is None else _coders(coders),
-        None if found is None else paper,
-    )
+def against_gold(found: AgainstGold) -> b.Group:
+    """Return the confusion matrix."""
+    table, shares = _confusion(found)
+    return b.titled("Which labels are confused?", table, shares)
 
 
-def _against_gold(found: AgainstGold) -> list[b.Block]:
+def per_label(found: AgainstGold) -> b.Group:
+    """Return precision and recall per label."""
     rare = any("f1" not in figures and "recall" in figures for figures in found.by_label.values())
-    silent = int(found.table[-1].sum())
-    notes = [ABOUT_INTERVALS, ABOUT_KAPPA, OTHER_ACCURACY, *([ABOUT_F1] if rare else [])]
-    if silent:
+    notes = [ABOUT_INTERVALS, *([ABOUT_F1] if rare else [])]
+    if silent := int(found.table[-1].sum()):
         notes.append(f"{counted(silent, 'row')} without a label count as wrong; κ and α leave them out.")
-    return [
-        b.text(
-            f"Labels of {counted(found.n, 'gold row')} against gold, each given by fits that did not see the row's own "
-            "gold label."
-        ),
-        _figures(found.figures),
-        b.titled("Confusion matrix", *_confusion(found)),
-        b.titled("Per label", _by_label(found)),
-        b.note(" ".join(notes)),
-    ]
+    return b.titled("Per label", _by_label(found), b.note(" ".join(notes)))
 
 
-def _figures(figures: Mapping[str, Estimate]) -> b.Table:
-    """Return the figures of all rows; means over labels are in the table of labels."""
-    shown = {key: one for key, one in figures.items() if key.removesuffix("_weighted") not in MEANS}
+def beyond_chance(found: AgainstGold) -> b.Folded:
+    """Return κ and α; accuracy and means over labels are shown elsewhere."""
+    shown = {key: one for key, one in found.figures.items() if key.removesuffix("_weighted") not in ELSEWHERE}
     rows = [[TITLES[key], b.figure(one), one.n] for key, one in shown.items()]
-    return b.Table(columns=[b.Column("Figure"), *b.numbers("value", "n")], rows=rows, kind="figures narrow")
+    table = b.Table(columns=[b.Column("Figure"), *b.numbers("value", "n")], rows=rows, kind="figures narrow")
+    return b.Folded("Agreement beyond chance: κ and α", [table, b.note(f"{ABOUT_KAPPA} {FOR_A_PAPER}")])
 
 
 def _confusion(found: AgainstGold) -> tuple[b.Table, b.Block]:
@@ -86,9 +64,9 @@ def _confusion(found: AgainstGold) -> tuple[b.Table, b.Block]:
     ]
     rows.append(["all", *(b.Shaded(count(times), "number quiet") for times in (*gold, found.n))])
     shares = (
-        "Counts; point at a cell for its shares. Columns are gold labels by number."
+        "Point at a cell for its shares. Columns are gold labels by number."
         if numbered
-        else "Counts; below them, the share of the gold label (column) and of the given label (line)."
+        else "Below each count: its share of the gold label (column) and of the given label (line)."
     )
     table = b.Table(
         columns=[*columns, *b.numbers("all")],
@@ -97,7 +75,7 @@ def _confusion(found: AgainstGold) -> tuple[b.Table, b.Block]:
         label="Labels against gold",
         total=True,
     )
-    return table, b.note(f"{shares} Off the diagonal, colour shows the share of the gold label.")
+    return table, b.note(shares)
 
 
 def _line(found: AgainstGold, line: int, gold: Sequence[int], numbered: bool) -> b.Row:
@@ -117,19 +95,16 @@ def _by_label(found: AgainstGold) -> b.Table:
     rows: list[b.Row] = []
     for code, (label, figures) in enumerate(found.by_label.items()):
         said, true = int(found.table[code].sum()), int(found.table[:, code].sum())
-        f1 = figures.get("f1")
-        cells = [b.figure(figures.get(mean)) for mean in MEANS]
-        rows.append([b.name(label), *cells, b.Bar(f1.value) if f1 else "", said, true])
+        rows.append([b.name(label), *(b.figure(figures.get(mean)) for mean in MEANS), said, true])
     for title, ending in (("mean of labels", ""), ("mean weighted by gold", "_weighted")):
         cells = [b.figure(found.figures.get(f"{mean}{ending}")) for mean in MEANS]
-        rows.append([b.Styled(title, "em"), *cells, "", "", found.n])
-    means, counts = b.numbers("precision", "recall", "F1"), b.numbers("labelled", "gold")
-    return b.Table(
-        columns=[b.Column("Label"), *means, b.Column("0 to 1", "chart axis"), *counts], rows=rows, kind="figures"
-    )
+        rows.append([b.Styled(title, "em"), *cells, "", found.n])
+    columns = [b.Column("Label"), *b.numbers("precision", "recall", "F1", "labelled", "gold")]
+    return b.Table(columns=columns, rows=rows, kind="figures")
 
 
-def _coders(found: AmongCoders) -> b.Group:
+def coders(found: AmongCoders) -> b.Group:
+    """Return how far people agree with each other and with the labels."""
     kinds = list(dict.fromkeys(kind for one in found.pairs for kind in one.figures))
     rows: list[b.Row] = []
     for one in found.pairs:

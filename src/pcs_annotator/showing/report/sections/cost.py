@@ -1,15 +1,14 @@
-"""What the calls cost, and how many of them new texts need."""
+"""What the calls cost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.judging.spending.frugal import Spending
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.formats import dollars, percent, total_cost
+from pcs_annotator.showing.formats import dollars, total_cost
 
 
 def bill_columns(limit: str = "") -> list[b.Column]:
@@ -32,13 +31,13 @@ def bill_total(title: str, bills: Sequence[Bill]) -> b.Row:
     return [b.Styled(title, "bold"), "", *sums, total_cost([bill.usd for bill in bills])]
 
 
-def cost(result: RunResult) -> b.Section:
-    """Return calls, tokens and cost per model."""
-    bills, elsewhere = result.bills, _elsewhere(result)
-    if not bills:
-        return b.section("cost", "Cost", b.text("No calls are recorded."), elsewhere)
+def cost(result: RunResult) -> b.Folded | None:
+    """Return calls, tokens and cost per model; None if no call is known."""
+    bills = result.bills
     rows = [*bill_rows(bills), *([bill_total("total", bills)] if len(bills) > 1 else [])]
-    return b.section("cost", "Cost", b.Table(columns=bill_columns(), rows=rows), elsewhere, _last_run(result))
+    table = b.Table(columns=bill_columns(), rows=rows) if bills else None
+    shown = [table, _elsewhere(result), _last_run(result)]
+    return b.Folded("Cost, by model", shown) if any(shown) else None
 
 
 def _elsewhere(result: RunResult) -> b.Paragraph | None:
@@ -63,34 +62,3 @@ def _last_run(result: RunResult) -> b.Paragraph | None:
     if tally.retries:
         parts.append(tally.retries_by_cause())
     return b.note("; ".join(parts) + ".")
-
-
-def saved(spending: Spending | None) -> b.Section:
-    """Return the share of questions that a new text needs, per model and per relation."""
-    title = "Calls saved on new texts"
-    if spending is None:
-        why = "Not known: stopping early needs a confidence, which takes at least 10 gold rows of two classes."
-        return b.section("saved", title, b.text(why), menu="Calls saved")
-    charts = [
-        b.titled("Questions per model", _chart("Model", spending.by_annotator)),
-        b.titled("Texts that need each relation", _chart("Relation", spending.by_relation)),
-    ]
-    return b.section(
-        "saved",
-        title,
-        b.text(
-            "A new text needs ",
-            b.strong(percent(spending.questions, 1)),
-            " of all questions: pcs label asks for the votes with the most weight first and stops when no "
-            "remaining vote can change the label. The label is the same as if every question had been asked.",
-        ),
-        b.Group(charts, kind="pair"),
-        b.note("Measured on the recorded votes of all rows in this run."),
-        menu="Calls saved",
-    )
-
-
-def _chart(title: str, shares: Mapping[str, float]) -> b.Table:
-    most_first = sorted(shares.items(), key=lambda pair: -pair[1])
-    rows: list[b.Row] = [[b.name(one), b.Bar(share), percent(share, 1)] for one, share in most_first]
-    return b.Table(columns=[b.Column(title), b.Column("", "chart"), *b.numbers("asked")], rows=rows, kind="bars")

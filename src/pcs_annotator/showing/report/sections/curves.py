@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pcs_annotator.base.text import counted
@@ -12,11 +12,14 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import interval, number, percent
 from pcs_annotator.showing.markup import Markup
 from pcs_annotator.showing.report.view import View
-from pcs_annotator.showing.svg_plot import Axes, Axis, LegendEntry, Plot, dot, nice_ticks, path, segment, short
+from pcs_annotator.showing.svg_plot import Axes, Axis, LegendEntry, Plot, Point, dot, nice_ticks, path, segment, short
 
 MOST_LISTED = 10
 MIN_ROWS = 10
 """The risk axis fits the errors among at least this many rows; among fewer, one wrong label makes a spike."""
+WIDE = 560.0
+TENTHS = tuple(place / 10 for place in range(1, 11))
+MOST_HOVERED = 60
 RELIABILITY = Axes(Axis(title="confidence or score"), Axis(title="share of correct labels"))
 COVERAGE = Axis(title="coverage: share of rows, most confident first", percent=True)
 ROC = Axes(Axis(title="false positive rate"), Axis(title="true positive rate"))
@@ -31,36 +34,32 @@ def plots(view: View) -> list[Plot]:
     return [reliability_diagram(curves), risk_chart(curves, certificate), roc_chart(curves)]
 
 
-def curves(view: View) -> b.Section:
-    """Return the charts and the class AUROC per label; or what is missing for them."""
-    found, title = view.result.learned.curves, "Calibration, risk and ROC"
-    if found is None:
-        return b.section("curves", title, b.not_known(_missing(view), "No charts yet."), menu="Curves")
-    reliability, risk, roc = plots(view)
-    charts = [
-        b.titled("Does the confidence match the accuracy?", reliability, _reliability_table(found)),
-        b.titled("How many of the most confident labels are wrong?", risk, b.note(_risk_note(found))),
-        b.titled("How well is each label separated from the others?", roc),
-        b.titled("Class AUROC per label", *_ranking(found)),
-    ]
-    about = f"From {counted(found.rows, 'gold row')}, each scored by a fit that did not see it."
-    return b.section("curves", title, b.text(about), b.Group(charts, kind="charts"), menu="Curves")
+def risk(found: Curves, certificate: Certificate | None) -> b.Group:
+    """Return how many labels are wrong if only the most confident ones are kept."""
+    columns = [b.Column("Most confident"), *b.numbers("rows", "wrong"), b.Column("95 %", "number quiet")]
+    rows: list[b.Row] = []
+    for share in TENTHS:
+        coverage, wrong, low, high = _at(found, share)
+        ends = f"{percent(low, 1)} to {percent(high, 1)}"
+        rows.append([percent(coverage, 1), round(coverage * found.rows), percent(wrong, 1), ends])
+    numbers = b.Folded("The numbers", [b.Table(columns=columns, rows=rows, kind="narrow")])
+    none = None if found.risk.risk[-1] > 0 else b.note("No held-out label was wrong.")
+    return b.titled(
+        "How many labels are wrong, if you keep the most confident ones?", risk_chart(found, certificate), none, numbers
+    )
 
 
-def _missing(view: View) -> str:
-    learned = view.result.learned
-    if learned.figures:
-        return "This run was fitted by an earlier version or on too few rows; pcs fit FOLDER adds the charts if it can."
-    have = counted(view.gold_rows, "row has one", "rows have one") if view.gold_rows else "no row has one"
-    return f"Reliability, risk and ROC need gold labels on at least 10 rows, from two classes; {have}."
+def calibration(found: Curves) -> b.Group:
+    """Return whether the confidence can be believed."""
+    return b.titled(
+        "Does the confidence match the share of right labels?", reliability_diagram(found), _reliability_table(found)
+    )
 
 
-def _risk_note(curves: Curves) -> str:
-    return (
-        "The most confident rows are on the left, all rows on the right. A line that rises late means that wrong "
-        "labels have low confidence."
-        if curves.risk.risk[-1] > 0
-        else "No held-out label was wrong."
+def separation(found: Curves) -> b.Folded:
+    """Return how well each label is told from the others."""
+    return b.Folded(
+        "ROC, and class AUROC per label", [b.Group([roc_chart(found), b.Group(_ranking(found))], kind="pair")]
     )
 
 
@@ -166,14 +165,14 @@ def risk_chart(curves: Curves, certificate: Certificate | None) -> Plot:
     allowed = certificate.promise.max_error if certificate is not None else 0.0
     ticks = nice_ticks(1.2 * max(*settled, allowed, 0.0))
     errors = Axis(title="risk: share of these that are wrong", high=ticks[-1], ticks=ticks, percent=True)
-    axes = Axes(COVERAGE, errors)
+    axes = Axes(COVERAGE, errors, WIDE)
     lows, highs, curve = (list(map(axes.at, risk.coverage, ends)) for ends in (risk.low, risk.high, risk.risk))
     marks, legend = _marks(certificate, axes)
     return Plot(
         name="risk-coverage",
         title="Risk against coverage",
         description=f"On {counted(curves.rows, 'held-out gold row')}: of all labels {percent(risk.risk[-1], 1)} are "
-        f"wrong, of the most confident half {percent(_at(curves, 0.5), 1)}.",
+        f"wrong, of the most confident half {percent(_at(curves, 0.5)[1], 1)}.",
         axes=axes,
         parts=[path([*lows, *reversed(highs)], "band", closed=True), *marks, path(curve, "curve c1")],
         legend=[
@@ -181,11 +180,21 @@ def risk_chart(curves: Curves, certificate: Certificate | None) -> Plot:
             LegendEntry(kind="band", shape="area", text="95 % interval at each coverage"),
             *legend,
         ],
+        hover=[*_hover(curves, axes)],
     )
 
 
-def _at(curves: Curves, coverage: float) -> float:
-    return min(zip(curves.risk.coverage, curves.risk.risk, strict=True), key=lambda pair: abs(pair[0] - coverage))[1]
+def _at(curves: Curves, coverage: float) -> tuple[float, ...]:
+    """Return coverage, risk and its interval at the point that is nearest."""
+    return min(zip(*curves.risk, strict=True), key=lambda point: abs(point[0] - coverage))
+
+
+def _hover(curves: Curves, axes: Axes) -> Iterator[tuple[Point, str]]:
+    step = -(-len(curves.risk.coverage) // MOST_HOVERED)
+    for share, wrong, low, high in [*zip(*curves.risk, strict=True)][::-step]:
+        ends = f"95 % interval {percent(low, 1)} to {percent(high, 1)}"
+        rows = counted(round(share * curves.rows), "gold row")
+        yield axes.at(share, wrong), f"most confident {percent(share, 1)} ({rows}): {percent(wrong, 1)} wrong, {ends}"
 
 
 def _marks(certificate: Certificate | None, axes: Axes) -> tuple[list[Markup], list[LegendEntry]]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pcs_annotator.base.text import capital, counted
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Share, Weights
 from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
 from pcs_annotator.judging.metrics.significance import BootstrapTest
@@ -17,11 +15,12 @@ from pcs_annotator.showing.figures_text import (
     SHOWN,
     about_auroc,
     about_ece,
-    about_evidence,
-    about_weights,
     what_more_questions_bought,
 )
 from pcs_annotator.showing.formats import DASH, interval, number, signed
+from pcs_annotator.showing.report.sections.agreement import against_gold, beyond_chance, coders, per_label
+from pcs_annotator.showing.report.sections.curves import calibration, risk, separation
+from pcs_annotator.showing.report.view import View
 
 METRICS = (
     ("auroc", "class AUROC"),
@@ -29,6 +28,8 @@ METRICS = (
     ("accuracy", "accuracy"),
     ("ece_confidence", "ECE of confidence"),
 )
+HELD_OUT = "each judged by a fit that did not see it"
+NO_CURVES = "This run was fitted by an earlier version or on too few rows; pcs fit FOLDER adds them if it can."
 NAMES = {"uniform": "PCS, equal weights", "majority": "majority vote", FIRST_QUESTION: f"PCS, {FIRST_QUESTION}"}
 RIVALS = {
     "uniform": "equal weights",
@@ -55,11 +56,30 @@ ABOUT_P = (
 )
 NO_DIFFERENCE = "No difference between PCS and {} can be shown on these rows."
 ABOUT_ZERO_SHOT = " Zero-shot is one question to one model, for every fold the one that does best on the others."
-BARS = "Bars are weights, which sum to 1 in each chart; the dashed line is an equal weight for all."
-STABILITY = (
-    "Solid lines are stability ranges: where 95 % of fits on resampled gold rows put the weight. Weights are drawn "
-    "towards equal ones when there is little gold, so a range need not contain what endless gold would give."
-)
+
+
+def how_good(view: View) -> b.Section:
+    """Return how good the labels are: the charts and tables that most people need, the others folded; or why not."""
+    learned, config = view.result.learned, view.result.config
+    found, curves, people = learned.against_gold, learned.curves, learned.among_coders
+    unit = "questions" if config.relations.rewriter else "calls"
+    shown: list[b.Block] = [b.text(f"From {counted(curves.rows, 'gold row')}, {HELD_OUT}.")] if curves else []
+    beside: list[b.Block] = [] if curves is None else [calibration(curves)]
+    if curves is not None:
+        shown.append(risk(curves, learned.model.certificate))
+    if learned.figures and (curves is None or found is None):
+        shown.append(b.not_known(NO_CURVES, "Some charts and tables are missing."))
+    if found is not None:
+        beside.append(against_gold(found))
+    shown.append(b.Group(beside, kind="pair") if beside else None)
+    if found is not None:
+        shown += [per_label(found), beyond_chance(found)]
+    if people is not None:
+        shown.append(b.Folded(f"Agreement of {counted(len(people.names), 'coder')}", [coders(people)]))
+    compared = quality(learned, config.learn.folds, unit).blocks
+    shown += [b.Folded("Compared with simpler methods", compared)] if learned.figures else compared
+    shown.append(None if curves is None else separation(curves))
+    return b.section("quality", "How good", *shown)
 
 
 def quality(learned: Learned, folds: int, unit: str = "questions") -> b.Section:
@@ -139,41 +159,3 @@ def _difference(test: BootstrapTest, p_value: float) -> str:
     p_text = "p < 0.001" if p_value < 0.001 else f"p = {number(p_value, 3)}"
     p_text = p_text.replace(" ", "\N{NO-BREAK SPACE}")
     return f"{signed(test.difference)} {interval(test.interval, 3)}, {p_text}"
-
-
-def weights(learned: Weights, votes: Votes) -> b.Section:
-    """Return the learned weights with their stability ranges."""
-    annotators, relations = learned.shares(votes)
-    ranges = any(share and share.interval for share in (*annotators.values(), *relations.values()))
-    charts = [b.titled("Models", _chart("Model", annotators)), b.titled("Relations", _chart("Relation", relations))]
-    return b.section(
-        "weights",
-        "Weights of models and relations",
-        b.text(capital(f"{about_weights(learned)}.")),
-        b.Group(charts, kind="pair"),
-        b.note(f"{BARS} {STABILITY}" if ranges else BARS),
-        b.note(about_evidence(learned)) if learned.evidence else None,
-        menu="Weights",
-    )
-
-
-def _chart(title: str, shares: Mapping[str, Share | None]) -> b.Table:
-    """Return a bar per weight; without votes there is no weight, and the reason stands in place of the bar."""
-    given = {one: share for one, share in shares.items() if share is not None}
-    ends = [share.interval.high for share in given.values() if share.interval]
-    top = min(1.0, max([*(share.weight for share in given.values()), *ends], default=1.0) * 1.06) or 1.0
-    equal = 1 / max(len(given), 1)
-    rows: list[b.Row] = [
-        [
-            b.name(one),
-            b.Level(share.weight, share.interval, max(top, equal), equal),
-            share.weight,
-            interval(share.interval),
-        ]
-        for one, share in sorted(given.items(), key=lambda pair: -pair[1].weight)
-    ]
-    rows += [[b.name(one), b.Styled("cast no votes", "small"), None, ""] for one in shares if one not in given]
-    columns = [b.Column(title), b.Column("", "chart"), *b.numbers("weight"), b.Column("range", "number quiet")]
-    if not ends:
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
-    return b.Table(columns=columns, rows=rows, kind="bars")

@@ -15,18 +15,14 @@ LONGEST = 400
 _PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
 
 
-def settings(view: View) -> b.Section:
+def settings(view: View) -> b.Folded:
     """Return the settings of the run, one list per part."""
     parts = [_part("run", {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)})]
     if view.graded_answers is not None:
         parts.append(_part("answers", _answers(view.graded_answers)))
     parts += [_part(part, values) for part, values in config_to_dict(view.result.config).items()]
-    return b.section(
-        "settings",
-        "Settings",
-        b.Group(parts, kind="settings"),
-        b.note("pcs report FOLDER rebuilds this page from the run folder."),
-    )
+    rebuilt = b.note("pcs report FOLDER rebuilds this page from the run folder.")
+    return b.Folded("Settings, versions and seeds", [b.Group(parts, kind="settings"), rebuilt])
 
 
 def _answers(graded: Mapping[str, int]) -> dict[str, Any]:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Drift
-from pcs_annotator.runs.certificate_text import Promised, about_confidence, promised, without_gold
-from pcs_annotator.runs.run_result import Facts
+from pcs_annotator.runs.certificate_text import Promised, about_confidence, promised, what_is_promised, without_gold
+from pcs_annotator.runs.run_result import Facts, RunResult
+from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings.look_at import what_to_look_at
-from pcs_annotator.showing.formats import count, interval, number, percent, total_cost
+from pcs_annotator.showing.formats import count, percent, total_cost
 from pcs_annotator.showing.markup import Markup
 from pcs_annotator.showing.report.document import header
+from pcs_annotator.showing.report.view import View
 
-if TYPE_CHECKING:  # it imports the code that asks models, which a promise about a table of votes does not need
-    from pcs_annotator.showing.report.view import View
-
-MOST_LABELS = 12
+MOST_LABELS = 6
+SHOWN = 3
+"""Findings that are not folded."""
 HELD_OUT = "held\N{NO-BREAK SPACE}out"
 DECISIONS = (
     ("accept", "accepted", "yes"),
@@ -36,18 +36,55 @@ NOT_ASKED = (
 
 
 def headline(view: View) -> Markup:
-    """Return the header: question, labels, models, relations, and the main numbers."""
-    votes = view.result.votes
-    facts: list[tuple[str, b.Words]] = [
-        ("Question", b.name(view.task.instruction)),
-        ("Labels", tuple(_labels(view))),
-        ("Models", _names(votes.annotators)),
-        ("Relations", _names(votes.relations)),
-    ]
-    if view.result.whole is not None:
-        facts.append(("Rows", _sample(view)))
-    kind = f"perceived-confidence {view.origin.version} · run report"
-    return header(b.name(view.data_name), b.KeyValues(facts, "facts"), b.KeyFigures([*_figures(view)]), overline=kind)
+    """Return the first screen: what can be used, what to do next, four numbers, and what to look at."""
+    result = view.result
+    verdict, why = _verdict(result.learned.model, result.counts)
+    certificate = result.learned.model.certificate
+    stamp = None if certificate is None else _stamp(certificate)
+    kind = (f"perceived-confidence {view.origin.version} · run report · ", b.name(view.data_name))
+    question = b.text(b.name(view.task.instruction), " ", *_given(result.counts), kind="asked-for")
+    return header(
+        verdict,
+        b.Group([stamp, b.text(why)], kind="why"),
+        _next(result),
+        b.KeyFigures([*_figures(view)]),
+        question,
+        b.note(_sample(view)) if result.whole is not None else None,
+        look_at(result.facts, SHOWN),
+        overline=kind,
+    )
+
+
+def _given(counts: Counts) -> Iterator[str | b.Styled]:
+    """Yield how often each label was given, each in its own writing direction; rare ones are counted together."""
+    given = Counter(counts.labels).most_common()
+    for label, rows in given[:MOST_LABELS]:
+        yield b.Styled(label, "chip", own=True)
+        yield f" {count(rows)} "
+    if rest := given[MOST_LABELS:]:
+        yield f"and {count(sum(rows for _, rows in rest))} with {counted(len(rest), 'other label')} "
+    if counts.unlabelled:
+        yield b.Styled("no label", "warn")
+        yield f" {count(counts.unlabelled)}"
+
+
+def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
+    """Return how many labels can be used, and with which promise; or that none can, and why."""
+    certificate, rows = model.certificate, counted(counts.rows, "label")
+    why = capital(f"{b.plain(answer.usable(model, counts)[1])}.")
+    if certificate is not None and certificate.holds:
+        accepted = counts.decisions.get("accept", 0)
+        return f"{count(accepted)} of {rows} can be used", f"{capital(what_is_promised(certificate))}."
+    if certificate is None and not model.by_agreement:
+        return f"{rows}, without a promise", why
+    return f"0 of {rows} can be used unchecked", why
+
+
+def _next(result: RunResult) -> b.Paragraph:
+    """Return how many rows are to be checked, and the command that helps most now."""
+    review, step = result.counts.decisions.get("review", 0), answer.next_step(result)
+    todo = f"{count(review)} to check → " if review else "Next → "
+    return b.text(todo, b.Styled(step, "command" if step.startswith("pcs ") else "plain"), kind="next")
 
 
 def _sample(view: View) -> str:
@@ -58,53 +95,35 @@ def _sample(view: View) -> str:
     )
 
 
-def _labels(view: View) -> Iterator[str | b.Styled]:
-    for label in view.task.labels[:MOST_LABELS]:
-        yield b.Styled(label, "chip", own=True)
-        if meaning := view.task.meanings.get(label):
-            yield b.Styled(meaning, "meaning", own=True)
-        yield " "
-    if more := len(view.task.labels[MOST_LABELS:]):
-        yield b.Styled(f"and {more} more", "quiet")
-
-
-def _names(names: Sequence[str]) -> b.Words:
-    return tuple(part for one in names for part in (b.Styled(one, "listed", own=True), " "))
-
-
 def _figures(view: View) -> Iterator[b.KeyFigure]:
     result = view.result
     rows, bills, reviewed = result.counts.rows, result.bills, result.verdicts.counts
-    yield b.KeyFigure(count(rows - result.unlabelled), "rows labelled", f"of {count(rows)}")
-    if reviewed["rows"]:
-        learned_from = f"{count(reviewed['learned_from'])} of them learned from"
-        yield b.KeyFigure(count(reviewed["rows"]), "rows reviewed", learned_from)
-    if result.learned.model.decided_by and rows:
-        accepted = _decisions(result.counts)["accept"]
-        review = f"{counted(rows - accepted, 'row')} for review"
-        why = "for lack of gold labels" if result.learned.model.by_agreement else review
-        yield b.KeyFigure(percent(accepted, rows), "accepted", why)
-    yield from _quality(view)
+    yield _accuracy(view)
+    if result.learned.model.decided_by:
+        unlabelled = f", {count(result.unlabelled)} without a label" if result.unlabelled else ""
+        yield b.KeyFigure(count(_waiting(result.counts)), "to review", f"of {counted(rows, 'row')}{unlabelled}")
+    else:
+        yield b.KeyFigure(count(rows - result.unlabelled), "rows labelled", f"of {count(rows)}")
+    used = "for learning and testing" if view.gold_rows else "to learn from and to test with"
+    learned = f"{counted(reviewed['rows'], 'row')} reviewed" if reviewed["rows"] else used
+    yield b.KeyFigure(count(view.gold_rows), "gold rows" if view.gold_rows != 1 else "gold row", learned)
     calls = sum(bill.calls for bill in bills)
-    yield b.KeyFigure(count(calls), "model calls" if calls != 1 else "model call", total_cost([b.usd for b in bills]))
+    price = total_cost([bill.usd for bill in bills])
+    yield b.KeyFigure(count(calls), "model calls" if calls != 1 else "model call", price)
 
 
-def _quality(view: View) -> Iterator[b.KeyFigure]:
+def _waiting(counts: Counts) -> int:
+    return counts.rows - counts.decisions.get("accept", 0) - counts.decisions.get("agree", 0)
+
+
+def _accuracy(view: View) -> b.KeyFigure:
     if not view.result.learned.figures:
         gold = counted(view.gold_rows, "gold row") if view.gold_rows else "no gold rows"
-        yield b.KeyFigure("unknown", "quality", f"{gold}: see below")
-        return
-    first = view.result.learned.figures[0]
-    measured = (
-        (first.auroc, "class AUROC"),
-        (first.figures.get("auroc_confidence"), "confidence AUROC"),
-        (first.accuracy, "accuracy"),
-    )
-    for found, title in measured:
-        if found is not None:
-            yield b.KeyFigure(number(found.value), title, f"{interval(found.interval)} {HELD_OUT}")
-    title = "gold rows" if view.gold_rows != 1 else "gold row"
-    yield b.KeyFigure(count(view.gold_rows), title, "for learning and testing")
+        return b.KeyFigure("unknown", "share of right labels", gold)
+    found = view.result.learned.figures[0].accuracy
+    low, high = (f"{100 * end:.0f}" for end in found.interval.rounded(2))
+    interval = f"95 % interval {low}–{high} %".replace(" %", "\N{NO-BREAK SPACE}%")
+    return b.KeyFigure(percent(found.value, 1), "of labels are right", f"{interval}, {HELD_OUT}")
 
 
 def promise(model: Model, drift: Drift | None, counts: Counts) -> b.Section:
@@ -169,12 +188,14 @@ def _decisions(counts: Counts) -> Counter[str]:
     return Counter(counts.decisions) - Counter(review=counts.unlabelled) + Counter(none=counts.unlabelled)
 
 
-def look_at(facts: Facts) -> b.Section:
-    """Return what is or may be wrong with the run, the most important first."""
+def look_at(facts: Facts, most: int | None = None) -> b.Section:
+    """Return what is or may be wrong with the run, the most important first; those after the first `most` folded."""
     # These are our sentences: one that begins with an Arabic label must not be read from the right.
     found: list[b.Words] = [
         (b.Styled(flag.kind.replace("annotator", "model"), "warn"), " ", b.Styled(f"{flag.detail}.", "plain"))
         for flag in what_to_look_at(facts)
     ]
-    none = b.text("Nothing stood out. How good the labels are is below, under Promise and Quality.")
-    return b.section("look-at", "What to look at", b.Bullets(found, "notices") if found else none)
+    shown: list[b.Block] = [b.Bullets(found[:most], "notices") if found else b.text("Nothing stood out.")]
+    if most is not None and found[most:]:
+        shown.append(b.Folded(counted(len(found) - most, "more finding"), [b.Bullets(found[most:], "notices")]))
+    return b.section("look-at", "What to look at", *shown)

@@ -1,0 +1,170 @@
+"""What each question adds: models and relations in one table, with their weight, answers, changes and price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import UserError
+from pcs_annotator.base.text import capital
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.result_table import Figure
+from pcs_annotator.core.vote import ABSTAINED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Share
+from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
+from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, points, relation_values
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions
+from pcs_annotator.judging.spending.frugal import Spending
+from pcs_annotator.runs.learn import Learned, counted_once
+from pcs_annotator.runs.recorded_votes import written_by_model
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.figures_text import about_evidence, about_weights
+from pcs_annotator.showing.formats import DASH, percent
+from pcs_annotator.showing.report.sections.answers import flips, silences
+from pcs_annotator.showing.report.view import View
+
+RESAMPLES = 300
+STABILITY = "Ranges of weights are stability ranges: where 95 % of fits on resampled gold rows put the weight."
+HINTS = {
+    "weight": "How much its answers count; weights of models sum to 1, as do those of relations; the dashed line is "
+    "an equal weight for all. With little gold, weights are drawn towards equal ones.",
+    "answered": "Of a model: questions with a usable answer. Of a relation: texts to which it applied.",
+    "changed": "Answers with another label than the same model gave to the original question about the original text.",
+    "adds": "Points of class AUROC that the relation adds beside the original where it applies, on gold rows that the "
+    "fit did not see, with 95 % intervals. Gains of several relations do not add up.",
+    "new texts": "Questions that are put to the model, or texts for which the relation is needed, when pcs label stops "
+    "as soon as no open answer can change the label. Measured on the recorded answers.",
+    "advice": "Drop if the interval of what it adds ends below one point, else keep if that is above 0 after "
+    "adjustment for the number of relations (Holm). pcs relations value FOLDER uses more splits and resamples.",
+}
+
+
+class _Part(NamedTuple):
+    """Models or relations: their weights, and a cell of each for the columns that they have."""
+
+    title: str
+    shares: Mapping[str, Share | None]
+    cells: Mapping[str, Mapping[str, b.Cell]]
+
+
+def questions(view: View) -> b.Section | None:
+    """Return what every model and every relation adds; None if nobody was asked."""
+    if not len(view.result.votes):
+        return None
+    found = _valued(view)
+    section = weights(view.result.learned, view.result.votes, None if isinstance(found, str) else found)
+    added = (
+        b.note(f"What relations add is not known: {found.rstrip('.')}.")
+        if isinstance(found, str)
+        else b.text(found.conclusions[-1], kind="verdict")
+    )
+    return b.section("questions", section.title, *section.blocks, added, flips(view), silences(view))
+
+
+def weights(learned: Learned, votes: Votes, values: RelationValues | None = None) -> b.Section:
+    """Return models and relations with their weights and what is known about their answers."""
+    models, relations = learned.model.weights.shares(votes)
+    parts = [
+        _Part("Models", models, _of_models(votes, learned.spending)),
+        _Part("Relations", relations, _of_relations(votes, learned.spending, values)),
+    ]
+    evidence = about_evidence(learned.model.weights)
+    ranges = any(share and share.interval for share in (*models.values(), *relations.values()))
+    return b.section(
+        "weights",
+        "What each question adds",
+        b.text(capital(f"{about_weights(learned.model.weights)}.")),
+        _table(parts),
+        _saved(learned.spending),
+        b.note(" ".join(filter(None, [STABILITY if ranges else "", evidence]))) if ranges or evidence else None,
+    )
+
+
+def _saved(spending: Spending | None) -> b.Block:
+    if spending is None:
+        return None
+    needed = (
+        f"A new text needs {percent(spending.questions, 1)} of all questions: pcs label stops when no open answer can"
+    )
+    return b.text(f"{needed} change the label, which is as if every question had been asked.", kind="verdict")
+
+
+def _table(parts: Sequence[_Part]) -> b.Table:
+    """Return a line per model and per relation; columns that would be empty are left out."""
+    filled = {name for part in parts for cells in part.cells.values() for name, cell in cells.items() if cell}
+    shown = [name for name in HINTS if name in {"weight", *filled}]
+    columns = [b.Column("Asked"), *(b.Column(name, "number", HINTS[name]) for name in shown)]
+    columns.insert(2, b.Column("", "chart"))
+    rows: list[b.Row] = []
+    for part in parts:
+        rows.append([b.Styled(part.title, "bold"), *[""] * (len(columns) - 1)])
+        for name, share, level in _levels(part.shares):
+            weight, cells = share and Figure(share.weight, share.interval), part.cells.get(name, {})
+            rows.append([b.name(name), weight, level, *(cells.get(key, "") for key in shown[1:])])
+    return b.Table(columns=columns, rows=rows, kind="asked", label="Models and relations")
+
+
+def _levels(shares: Mapping[str, Share | None]) -> Iterator[tuple[str, Share | None, b.Cell]]:
+    """Yield name, weight and bar, the heaviest first; without votes there is no weight, and no bar but the reason."""
+    given = {one: share for one, share in shares.items() if share is not None}
+    ends = [share.interval.high for share in given.values() if share.interval]
+    top = min(1.0, max([*(share.weight for share in given.values()), *ends], default=1.0) * 1.06) or 1.0
+    equal = 1 / max(len(given), 1)
+    for one, share in sorted(given.items(), key=lambda pair: -pair[1].weight):
+        yield one, share, b.Level(share.weight, share.interval, max(top, equal), equal)
+    yield from ((one, None, b.Styled("cast no votes", "small")) for one in shares if one not in given)
+
+
+def _of_models(votes: Votes, spending: Spending | None) -> dict[str, dict[str, b.Cell]]:
+    changed = _changed([(one.annotator, one) for one in flip_matrices(votes)])
+    found: dict[str, dict[str, b.Cell]] = {}
+    for place, name in enumerate(votes.annotators):
+        given, silent = int(np.sum(votes.codes[:, place] >= 0)), int(np.sum(votes.codes[:, place] == ABSTAINED))
+        found[name] = {"answered": percent(given, given + silent), "changed": changed.get(name, "")}
+    for name, share in spending.by_annotator.items() if spending is not None else ():
+        found[name]["new texts"] = percent(share, 1)
+    return found
+
+
+def _of_relations(
+    votes: Votes, spending: Spending | None, values: RelationValues | None
+) -> dict[str, dict[str, b.Cell]]:
+    changed = _changed([(one.relation, one) for one in flip_matrices(votes)])
+    answered = (votes.codes >= 0).any(axis=(1, 3)).sum(axis=0).tolist()
+    found: dict[str, dict[str, b.Cell]] = {
+        name: {"answered": percent(times, len(votes)), "changed": changed.get(name, "")}
+        for name, times in zip(votes.relations, answered, strict=True)
+    }
+    for name, share in spending.by_relation.items() if spending is not None else ():
+        found[name]["new texts"] = percent(share, 1)
+    for one in values.relations if values is not None else ():
+        found[one.relation] |= {"adds": points(one.per_question) or DASH, "advice": ADVICE[one.advice]}
+    return found
+
+
+def _changed(found: Sequence[tuple[str, FlipMatrix]]) -> dict[str, str]:
+    """Return the share of answers that changed, by name."""
+    total: dict[str, tuple[int, int]] = {}
+    for name, one in found:
+        changed, pairs = total.get(name, (0, 0))
+        total[name] = changed + one.flips.changed, pairs + one.flips.pairs
+    return {name: percent(changed, pairs) for name, (changed, pairs) in total.items()}
+
+
+def _valued(view: View) -> RelationValues | str:
+    """Return what each relation adds on gold rows, or why that is not known."""
+    result = view.result
+    codes = gold_codes(result.votes, view.gold)
+    distinct = counted_once(result.votes, codes, [item.text for item in result.dataset.items]).distinct
+    gold = np.where(distinct, codes, UNLABELLED).astype(np.int8)
+    written = written_by_model(result.votes.relations, result.config.relations)
+    learn = result.config.learn
+    # one split and few resamples, because every report is written with them; the command takes more time
+    quick = EvaluationOptions(folds=learn.folds, seed=learn.seed, repeats=1, resamples=RESAMPLES, rewritten=written)
+    try:
+        return relation_values(result.votes, gold, quick, name=view.data_name)
+    except UserError as error:
+        return str(error)
