@@ -21,7 +21,7 @@ FlagKind = Literal[
     "confidence below chance", "chance not ruled out", "no better than one label", "nothing accepted",
     "label given too often", "label given too rarely", "label never given", "label flips", "disagreeing annotator",
     "rows without a label", "relation without votes", "relation with few votes", "not for this language",
-    "unreadable answers", "texts cut",
+    "unreadable answers", "texts cut", "texts tell labels",
 ]  # fmt: skip
 
 

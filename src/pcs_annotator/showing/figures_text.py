@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION
+from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, VOTES_ALONE
 from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, MethodFigures
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 
@@ -76,6 +76,14 @@ def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "qu
     shown = first.holm is not None and first.holm < SHOWN and first.behind.difference > 0
     found = "" if shown else "; a gain in class AUROC cannot be shown on these rows"
     return f"{asking} bought {gains} for {times:.2g} × the {unit}{found}."
+
+
+def what_texts_add(figures: Sequence[MethodFigures]) -> str:
+    """Return in one sentence what the model of the texts adds to the votes; empty if it has no say."""
+    alone = next((one for one in figures if one.method == VOTES_ALONE), None)
+    if alone is None or alone.accuracy_behind is None:
+        return ""
+    return f"Reading the texts adds {_points(alone.accuracy_behind, 'accuracy')} to the votes, without a call."
 
 
 def _points(test: BootstrapTest, metric: str) -> str:

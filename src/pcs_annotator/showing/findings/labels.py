@@ -19,6 +19,7 @@ from pcs_annotator.showing.figures_text import SHOWN
 MANY_TIMES = 2.0
 MANY_CHOSEN = 0.1
 FEW_ACCEPTED = 0.05
+GIVEN_AWAY = 0.99
 RARE = 0.05
 """Of labels with a smaller share of gold, only those that are never given are called too rare."""
 MAX_P_VALUE = 0.01
@@ -34,6 +35,7 @@ def about_labels(facts: Facts) -> Iterator[Flag]:
     yield from _without_gold(facts)
     yield from _chosen_gold(facts)
     yield from _chance(facts)
+    yield from _told_by_the_text(facts)
     yield from _one_label(facts)
     yield from _accepted(facts)
     yield from _unlike_gold(facts)
@@ -66,6 +68,17 @@ def _chosen_gold(facts: Facts) -> Iterator[Flag]:
             "figures look worse than they are; a promise counts random rows alone"
         )
         yield Flag("gold chosen", detail)
+
+
+def _told_by_the_text(facts: Facts) -> Iterator[Flag]:
+    """Yield that the text alone gives its label away, which mostly means that the label was written into it."""
+    text = facts.learned.model.text
+    if text is not None and text.accuracy >= GIVEN_AWAY:
+        detail = (
+            f"the words of a text tell its gold label in {percent(text.accuracy)} of gold rows: check that the label "
+            "was not written into the text, and that gold was not made by searching for words"
+        )
+        yield Flag("texts tell labels", detail)
 
 
 def _chance(facts: Facts) -> Iterator[Flag]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pcs_annotator.base.text import capital, counted
-from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB
+from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB, VOTES_ALONE
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.runs.learn import Learned
@@ -16,6 +16,7 @@ from pcs_annotator.showing.figures_text import (
     about_auroc,
     about_ece,
     what_more_questions_bought,
+    what_texts_add,
 )
 from pcs_annotator.showing.formats import DASH, interval, number, signed
 from pcs_annotator.showing.report.sections.agreement import against_gold, beyond_chance, coders, per_label
@@ -30,7 +31,8 @@ METRICS = (
 )
 HELD_OUT = "each judged by a fit that did not see it"
 NO_CURVES = "This run was fitted by an earlier version or on too few rows; pcs fit FOLDER adds them if it can."
-NAMES = {"uniform": "PCS, equal weights", "majority": "majority vote", FIRST_QUESTION: f"PCS, {FIRST_QUESTION}"}
+PARTS = (FIRST_QUESTION, VOTES_ALONE)
+NAMES = {"uniform": "PCS, equal weights", "majority": "majority vote"} | {name: f"PCS, {name}" for name in PARTS}
 RIVALS = {
     "uniform": "equal weights",
     "majority": "a majority vote",
@@ -91,7 +93,7 @@ def quality(learned: Learned, folds: int, unit: str = "questions") -> b.Section:
     if not figures:
         why = learned.no_figures or "there are too few gold rows"
         return b.section("quality", "Quality", b.not_known(f"{capital(why.rstrip('.'))}."))
-    bought = what_more_questions_bought(figures, unit)
+    bought = " ".join(filter(None, [what_texts_add(figures), what_more_questions_bought(figures, unit)]))
     return b.section(
         "quality",
         "Quality",
@@ -102,7 +104,7 @@ def quality(learned: Learned, folds: int, unit: str = "questions") -> b.Section:
         ),
         _table(figures, learned.model.weights.diagnostics.optimiser),
         b.text(b.strong(bought), kind="verdict") if bought else None,
-        *(_verdict(one) for one in figures[1:] if one.behind is not None and one.method != FIRST_QUESTION),
+        *(_verdict(one) for one in figures[1:] if one.behind is not None and one.method not in PARTS),
         b.note(
             about_auroc(figures),
             GLOSSARY,

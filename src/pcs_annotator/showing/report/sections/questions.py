@@ -18,6 +18,7 @@ from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
 from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, points, relation_values
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions
 from pcs_annotator.judging.spending.frugal import Spending
+from pcs_annotator.judging.texts.text_model import TextModel
 from pcs_annotator.runs.learn import Learned, counted_once
 from pcs_annotator.runs.recorded_votes import written_by_model
 from pcs_annotator.showing import blocks as b
@@ -78,9 +79,19 @@ def weights(learned: Learned, votes: Votes, values: RelationValues | None = None
         "What each question adds",
         b.text(capital(f"{about_weights(learned.model.weights)}.")),
         _table(parts),
+        *_texts(learned.model.text),
         _saved(learned.spending),
         b.note(" ".join(filter(None, [STABILITY if ranges else "", evidence]))) if ranges or evidence else None,
     )
+
+
+def _texts(model: TextModel | None) -> Iterator[b.Block]:
+    """Yield what was learned from the texts themselves."""
+    if model is not None:
+        alone = f"A model of the texts joins the votes; alone, it is right on {percent(model.accuracy, 1)} of gold rows"
+        yield b.text(f"{alone}, each read by a model that did not see it.", kind="verdict")
+        told = [(label, b.name(", ".join(words))) for label, words in model.words.items() if words]
+        yield b.Folded("Words that speak for each label", [b.KeyValues(told)]) if told else None
 
 
 def _saved(spending: Spending | None) -> b.Block:
