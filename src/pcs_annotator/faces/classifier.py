@@ -55,6 +55,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         max_error: The share of accepted labels that may be wrong; the method fails to keep to it in at most 10 % of
             fits. `label` then decides `accept` if that can be promised, else `review`. Without it, `decision` is None,
             or `review` if there are no votes.
+        text: Whether to learn from the texts too, from 50 gold rows on.
         rewriter: The model that rewrites texts; None to rewrite by rule.
         draws: How many times each question is asked.
         ledger: The file that keeps all answers, or the address of a PostgreSQL server, `postgresql://…`. `from_run`
@@ -91,6 +92,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         optimiser: Any = "auto",
         max_error: float | None = None,
         *,
+        text: bool = True,
         rewriter: object | None = None,
         draws: int = 1,
         ledger: LedgerAddress = "ledger.db",
@@ -102,6 +104,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.relations = relations
         self.optimiser = optimiser
         self.max_error = max_error
+        self.text = text
         self.rewriter = rewriter
         self.draws = draws
         self.ledger = ledger
@@ -119,7 +122,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         recorded = Run.open(Path(folder))
         config, learn = recorded.config, recorded.config.learn
         given = {"annotators": annotators_of(recorded), "relations": list(config.relations.use)}
-        given |= {"optimiser": learn.optimiser, "max_error": learn.max_error, "seed": learn.seed}
+        given |= {"optimiser": learn.optimiser, "max_error": learn.max_error, "seed": learn.seed, "text": learn.text}
         given |= {"ledger": ledger_of(recorded.folder, config), "settings": collect_settings_of(config, None)}
         return cls(**{"task": task_of(config), **given, **parameters})
 
@@ -144,7 +147,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.panel_ = self._usual_panel(task, texts[rows[0]]) if self.relations is None else None
         votes = self._ask(task, [texts[row] for row in rows])
         self.model_ = fit_for_classifier(
-            votes, [gold[row] for row in rows], self.optimiser, self.seed, max_error=self.max_error
+            votes, [gold[row] for row in rows], self.optimiser, self.seed, max_error=self.max_error, text=self.text
         )
         self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrated
         self.certificate_ = self.model_.certificate

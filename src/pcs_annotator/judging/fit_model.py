@@ -117,9 +117,9 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     if distinct is not None:
         votes, gold = votes.take(distinct), gold[distinct]
         random_sample = None if random_sample is None else random_sample[distinct]
-    text = _text_model(votes, gold, how)
-    if text is not None and votes.texts is not None:
-        votes = replace(votes, read=text.read(votes.texts, votes.labels))
+    text = None
+    if how.text and how.splits.calibration != "none":
+        votes, text = read_texts(votes, gold, how.splits.seed)
     if weights is None:
         weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     rows, truth = labelled_rows(votes, gold)
@@ -152,12 +152,15 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     return FitResult(replace(model, profile=profile(shown, judged.scores, judged.best)), trial)
 
 
-def _text_model(votes: Votes, gold: Codes, how: Learning) -> TextModel | None:
-    """Return a model of the texts with gold; None if it is not wanted, or if there are no texts or too few."""
-    if not how.text or votes.texts is None or how.splits.calibration == "none":
-        return None
+def read_texts(votes: Votes, gold: Codes, seed: int) -> tuple[Votes, TextModel | None]:
+    """Return the votes with what their texts say, and the model that read them, learned from those with gold.
+
+    No text is read by a model that saw its label. Without texts, or with too few, the votes are as they were.
+    """
     rows = np.flatnonzero(gold != UNLABELLED)
-    return fit_text_model([votes.texts[row] for row in rows.tolist()], gold[rows], votes.labels, how.splits.seed)
+    texts = votes.texts or ()
+    model = fit_text_model([texts[row] for row in rows.tolist()], gold[rows], votes.labels, seed) if texts else None
+    return (votes, None) if model is None else (replace(votes, read=model.read(texts, votes.labels)), model)
 
 
 def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,9 +42,9 @@ class RecordedVotes(NamedTuple):
             arrow = as_arrow(source, reading)
             table = read_vote_table(arrow, name=table_name(source))
             texts = list(texts_of(arrow, table.votes).values()) or None
-            return cls(table.votes, _gold_once(table.votes, table.gold, texts))
+            return cls(replace(table.votes, texts=texts), _gold_once(table.votes, table.gold, texts))
         recorded = Run.open(source)
-        votes = recorded.answers
+        votes = replace(recorded.answers, texts=recorded.texts if recorded.settings.text else None)
         gold = _gold_once(votes, recorded.gold.labels, recorded.texts)
         written = written_by_model(votes.relations, recorded.config.relations)
         return cls(votes, gold, written, votes.labels if recorded.config.task.ordered else ())

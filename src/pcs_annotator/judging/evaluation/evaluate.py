@@ -43,6 +43,7 @@ from pcs_annotator.judging.evaluation.methods import (
     self_consistency,
 )
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Scored, check_rows, labelled_rows, one_thread
+from pcs_annotator.judging.fit_model import read_texts
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, mcnemar
 from pcs_annotator.judging.weighing.crossfit import Splits
@@ -89,7 +90,8 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
     Gold is each item's label as a position in `votes.labels`; rows that are `UNLABELLED` are left out. A method that
     needs other votes is listed in `missing` with the reason. The first of the others is tested against each of the
     rest. If the votes have several draws of the unchanged text, self-consistency with as many calls as the first method
-    is added, by plain vote share and with the first method's own optimiser.
+    is added, by plain vote share and with the first method's own optimiser. If the votes come with their texts, the
+    first method goes before itself, joined by a model of the texts.
 
     Raises:
         UndefinedMetric: Too few gold rows, a single class, or no method that these votes allow.
@@ -102,6 +104,10 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
         raise UndefinedMetric(f"nothing to evaluate: {reasons}")
     extra, notes = _at_equal_calls(votes, entrants[0])
     with one_thread():
+        read, _ = read_texts(votes, gold, how.seed)
+        if read.read is not None and entrants[0].optimiser is not None:
+            first = replace(entrants[0].votes, read=read.read)
+            entrants.insert(0, replace(entrants[0], name=f"{entrants[0].name} + text", votes=first))
         scored = [Scored.of(one, gold, how) for one in (*entrants, *extra)]
         found = side_by_side(scored)
         against = _against_gold(scored[0], how.order)
