@@ -13,6 +13,7 @@ IMPORTANCE: tuple[FlagKind, ...] = (
     "no better than one label",
     "label given too often",
     "label never given",
+    "texts tell labels",
     "nothing accepted",
     "silent annotator",
     "rows without a label",
