@@ -64,7 +64,8 @@ async def asking(
             elif settings.cluster is not None:
                 rest = iter(items)
                 chunks = iter(lambda: list(islice(rest, CHUNK_ROWS)), [])
-                paid = await ask_on_cluster(job, chunks, tally.rows_expected, ledger, settings, strategy)
+                rows = len(items) if isinstance(items, list) else tally.rows_expected
+                paid = await ask_on_cluster(job, chunks, rows, ledger, settings, strategy)
                 left = replace(settings, budget=settings.budget.after(*paid))
                 asker, elsewhere = ask.open_asker(opened, left, shared), paid.calls
             async with showing(tally, asker.tracker) if settings.progress else nullcontext():

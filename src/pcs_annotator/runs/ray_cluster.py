@@ -253,7 +253,7 @@ def _results(cluster: Cluster, work: Work, batches: Iterable[Sequence[Item]]) ->
                 batch_size=None,
                 batch_format="pyarrow",
                 fn_constructor_args=(work,),
-                compute=ActorPoolStrategy(size=cluster.workers),
+                compute=ActorPoolStrategy(size=min(cluster.workers, len(some))),
                 num_cpus=cluster.cpus,
                 num_gpus=cluster.gpus,
                 max_concurrency=BATCHES_PER_WORKER,

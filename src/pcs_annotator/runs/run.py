@@ -29,7 +29,7 @@ from pcs_annotator.judging.promising.certificate import Certificate, fingerprint
 from pcs_annotator.runs import ask, drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings
-from pcs_annotator.runs.files.runs import RunFolder, read_origin, read_whole
+from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_whole
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
@@ -45,8 +45,6 @@ from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)
 REFIT = "pcs fit makes it again from the votes"
-SAMPLED = "rows"
-"""The key in `run.json` that says how many rows a large table has, of which the folder keeps a sample."""
 
 
 class Run:

@@ -16,7 +16,6 @@ from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import CommandSettings, Config
 from pcs_annotator.tables import sources
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
@@ -25,6 +24,8 @@ from pcs_annotator.tables.tabular import table_stem
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from pcs_annotator.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +67,9 @@ class RunRequest(CommandSettings):
         """Return how to read the table: as the settings say; if they say nothing, as in an earlier run over it."""
         given = resolve_config.reading_of(self.config)
         if given == AS_FOUND:
-            with suppress(PcsError):  # there is no earlier run, or it is damaged
-                earlier = Run.open(self.folder)
-                if earlier.start.get("data") == str(self.data):
+            with suppress(PcsError):  # it may be damaged
+                earlier = earlier_run(RunFolder(self.folder))
+                if earlier is not None and earlier.start.get("data") == str(self.data):
                     return resolve_config.reading_of(earlier.config)
         return given
 
@@ -84,15 +85,24 @@ class RunRequest(CommandSettings):
 
     def recorded_panel(self, config: Config) -> DefaultPanel | None:
         """Return the questions of an earlier run in this folder, so that going on with it pays for nothing twice."""
-        folder = RunFolder(self.folder)
-        if self.fresh or not folder.settings.exists():
+        before = None if self.fresh else earlier_run(RunFolder(self.folder))
+        if before is None:
             return None
-        earlier = Run.open(folder.path).config
+        earlier = before.config
         same = (earlier.ask.models, earlier.task.labels) == (config.ask.models, config.task.labels)
         if not same or config.ask.answers not in ("auto", earlier.ask.answers) or not earlier.relations.use:
             return None
         reason = f"as in the earlier run in {self.folder}: {', '.join(earlier.relations.use)}"
         return DefaultPanel(relations=earlier.relations.use, questions=earlier.ask.questions, reasons=(reason,))
+
+
+def earlier_run(folder: RunFolder) -> Run | None:
+    """Return the run of a folder; None if there is none yet."""
+    if not folder.settings.exists():
+        return None
+    from pcs_annotator.runs.run import Run  # imports the code that learns, for which no new run should wait
+
+    return Run.open(folder.path)
 
 
 def default_folder(data: Path | str | pa.Table) -> Path:

@@ -21,11 +21,11 @@ from pcs_annotator.relations.languages import languages_of
 from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
 from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.files.config import config_to_dict
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
 from pcs_annotator.runs.gold import check_gold, gold_of
 from pcs_annotator.runs.labelling.rows import label_whole
 from pcs_annotator.runs.labelling.run_table import RunTable, open_table, refuse_other_work
-from pcs_annotator.runs.run import SAMPLED, Run, refuse_lost_ledger, settings_of_fits
+from pcs_annotator.runs.run import Run, refuse_lost_ledger, settings_of_fits
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, LearnSettings

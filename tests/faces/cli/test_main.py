@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import click
 import pytest
@@ -23,6 +24,18 @@ def test_help_lists_every_verb_without_loading_numpy() -> None:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert all(verb in result.stdout for verb in VERBS)
+
+
+def test_a_plan_does_not_load_the_code_that_learns(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("text,gold\nIt was fine.,good\nIt was not.,bad\n", encoding="utf-8")
+    code = (
+        "import sys; from pcs_annotator.faces.cli.main import main\n"
+        "assert main(['plan', 'data.csv', '--model', 'scripted:hash']) == 0\n"
+        "assert not {'pcs_annotator.runs.learn', 'scipy', 'sklearn'} & set(sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "No model was called." in result.stdout
 
 
 def test_every_listed_verb_exists() -> None:

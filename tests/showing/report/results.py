@@ -26,7 +26,7 @@ from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.tables import Columns, Dataset
 from pcs_annotator.tables.vote_files import count_variants, writing_variants
 
-QUICK = LearnSettings(optimiser="lr", resamples=20)
+QUICK = LearnSettings(optimiser="lr", resamples=10, folds=3)
 OF_THE_QUESTION = ("order", "wording")
 QUICKER = replace(QUICK, folds=2)  # for many rows, labels or models
 
@@ -66,6 +66,7 @@ def made_run(folder: Path, made: Made | None = None) -> RunResult:
             task=TaskSettings(instruction=made.instruction, labels=made.labels),
             ask=AskSettings(models=names),
             relations=RelationSettings(use=made.relations),
+            learn=made.learn,
         ),
         dataset=Dataset(
             name="items.parquet", table=pa.table({}), items=items, gold=gold, columns=Columns(text="text", gold="gold")

@@ -98,7 +98,7 @@ def test_figures_come_with_intervals_and_rivals(tmp_path: Path) -> None:
     assert f"{first.auroc.value:.2f} [{low:.2f}, {high:.2f}]" in text
     assert "majority vote" in text
     assert "PCS, equal weights" in text
-    assert "Cross-validated on 40 gold rows in 5 folds" in text
+    assert "Cross-validated on 40 gold rows in 3 folds" in text
 
 
 def _with_confidence(one: MethodFigures, found: Estimate | None) -> MethodFigures:

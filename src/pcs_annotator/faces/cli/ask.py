@@ -1,4 +1,4 @@
-"""`pcs init`, `pcs plan` and `pcs run`: from texts to labels with a confidence."""
+"""`pcs init` and `pcs run`: from texts to labels with a confidence."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import Any
 
 import click
 
-from pcs_annotator.faces.cli import exit_codes, label, models, options, run_view
+from pcs_annotator.faces.cli import exit_codes, models, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.resolve_config import settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder
-from pcs_annotator.runs.settings import Saving
-from pcs_annotator.verbs import plan as planning
 from pcs_annotator.verbs import run
 from pcs_annotator.verbs.init_config import write_first_config
-from pcs_annotator.verbs.label import plan_labelling
 
 
 @click.command("init")
@@ -33,32 +30,6 @@ def init_command(data: Path | str, out: Path | None, force: bool, to_json: bool,
         return
     click.echo(f"wrote {path}: check the instruction, the labels and the models in it, then run\n")
     click.echo(f"  pcs plan {data}    # shows the cost\n  pcs run {data}")
-
-
-@click.command("plan", cls=options.ManyOptions)
-@click.argument("data", type=options.TABLE)
-@options.settings_options
-@click.option("--run", "folder", type=options.PATH, help="Plan to label DATA with this fitted run.")
-@options.stopping_options
-@options.LIMIT
-@options.JSON
-def plan_command(
-    *, data: Path | str, folder: Path | None, config: Path | None, limit: int | None, **given: Any
-) -> None:
-    """Show calls, tokens and cost of a run over DATA; no model is called.
-
-    With --run, the same for labelling DATA with a fitted run: asking all questions, and stopping when labels are
-    settled.
-    """
-    to_json = given.pop("to_json")
-    saving = options.take(Saving, dict(given))
-    settings = resolve_config.read_settings(config, Path.cwd(), options.take_settings(given))
-    planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)
-    if folder is not None:
-        both = plan_labelling(planned, saving)
-        options.show(label.label_plan_json, label.label_plan_shown, both, to_json=to_json)
-    else:
-        options.show(run_view.plan_json, run_view.plan_shown, planning.plan(planned), to_json=to_json)
 
 
 @click.command("run", cls=options.ManyOptions)

@@ -13,7 +13,7 @@ from rich.console import Console
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import DECISION, LABEL
-from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
+from pcs_annotator.faces.cli import exit_codes, learned_view, options
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Saving
@@ -134,27 +134,3 @@ def labelled_shown(labelled: label.Labelled, notes: Sequence[str]) -> b.Answer:
 def labelled_details(labelled: label.Labelled) -> Iterator[b.Block]:
     """Yield what is promised about these texts, and on what basis."""
     yield promise(labelled.model, labelled.drift, labelled.counts)
-
-
-def label_plan_json(plan: label.LabelPlan) -> dict[str, Any]:
-    """Return a plan with and without stopping early as plain values."""
-    return {
-        **run_view.calls_json(plan.everything),
-        "adaptive": None if plan.frugal is None else run_view.calls_json(plan.frugal),
-        "share_asked": None if plan.spending is None else plan.spending._asdict(),
-        "ways": [way._asdict() for way in plan.ways],
-    }
-
-
-def label_plan_shown(plan: label.LabelPlan) -> Iterator[b.Block]:
-    """Yield the cost of labelling with stopping early, and without."""
-    if plan.frugal is None or plan.spending is None:
-        yield "The run has no confidence, so it cannot tell when a label is settled: everything is asked."
-        yield from run_view.calls_shown(plan.everything)
-    else:
-        share, all_calls = percent(plan.spending.questions, 1), run_view.calls_and_cost(plan.everything)
-        yield b.text(b.strong("stopping when the label is settled"), f", after about {share} of the questions")
-        yield from run_view.calls_shown(plan.frugal)
-        yield f"asking all questions: {all_calls}"
-    yield from run_view.ways_shown(plan.ways)
-    yield from run_view.not_called(plan.everything)

@@ -56,7 +56,7 @@ PURPOSES: dict[str, dict[str, str]] = {
 }
 VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
 MODULES = {
-    **dict.fromkeys(("init", "plan", "run"), "ask"),
+    **dict.fromkeys(("init", "run"), "ask"),
     **dict.fromkeys(("gold", "estimate", "find", "robust"), "conclude"),
     **dict.fromkeys(("report", "paper", "exchange"), "write"),
 }

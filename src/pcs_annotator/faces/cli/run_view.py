@@ -1,4 +1,4 @@
-"""What `pcs run` and `pcs plan` show, as blocks and as JSON."""
+"""What `pcs run` shows, as blocks and as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.bill import Bill, Plan, WayToAsk
+from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.faces.cli import learned_view, options
 from pcs_annotator.runs.default_panel import DefaultPanel
@@ -15,14 +15,10 @@ from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings.look_at import what_to_look_at
-from pcs_annotator.showing.formats import count, dollars, total_cost
+from pcs_annotator.showing.formats import count, total_cost
 from pcs_annotator.showing.report.sections.answers import reasons
-from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows
-from pcs_annotator.verbs.plan import RunPlan
 
 REASONS_SHOWN = 3
-NOT_CALLED = "No model was called. Answers in the ledger are reused; rejected rewrites are tried once more."
-PRICE_MISSING = "The cost is unknown: give the missing price with --price MODEL=IN,OUT or in [ask.prices]."
 
 
 def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
@@ -110,96 +106,6 @@ def _cost(bills: Sequence[Bill]) -> str:
     return total_cost([bill.usd for bill in bills])
 
 
-def plan_json(planned: RunPlan) -> dict[str, Any]:
-    """Return a plan as plain values."""
-    panel = planned.panel
-    return {
-        **calls_json(planned.plan),
-        "panel": panel and {"relations": panel.relations, "questions": panel.questions, "reasons": panel.reasons},
-        "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
-        "ways": [way._asdict() for way in planned.ways],
-        "languages": languages_json(planned),
-        "without_logprobs": planned.without_logprobs and calls_json(planned.without_logprobs),
-    }
-
-
-def languages_json(planned: RunPlan) -> dict[str, Any]:
-    """Return the languages of the texts, and what relations can do with them, as plain values."""
-    languages = planned.languages
-    return {
-        "texts_looked_at": len(languages.sample),
-        "texts": languages.counts,
-        "relations_that_do_not_apply": dict(languages.limits),
-        "warning": languages.warning or None,
-    }
-
-
-def calls_json(plan: Plan) -> dict[str, Any]:
-    """Return the calls of a plan as plain values."""
-    return {
-        "rows": plan.rows,
-        "calls": plan.calls,
-        "usd": plan.usd,
-        "models": [asdict(bill) for bill in plan.models],
-        "known_already": plan.calls - plan.left.calls,
-        "left": {"calls": plan.left.calls, "usd": plan.left.usd},
-    }
-
-
-def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
-    """Yield the questions of a run, the calls that it would make and their cost, and what else could be asked."""
-    languages = planned.languages
-    yield from planned.panel.reasons if planned.panel is not None else ()
-    if languages is not None and not languages.english:
-        yield f"languages of {len(languages.sample):,} texts: {languages.shares}"
-        yield b.text(languages.warning, kind="warning") if languages.warning else None
-    yield from calls_shown(planned.plan)
-    if planned.without_logprobs is not None:
-        calls = calls_and_cost(planned.without_logprobs)
-        yield b.text(f"without log-probabilities: {calls}", kind="warning")
-    if planned.alternatives:
-        rows: list[b.Row] = [[option, one.calls, _usd(one.usd)] for option, one in planned.alternatives.items()]
-        yield b.Table(columns=[b.Column("instead"), *b.numbers("calls", "max. cost")], rows=rows)
-    yield from ways_shown(planned.ways)
-    yield from not_called(planned.plan)
-
-
 def print_panel(panel: DefaultPanel) -> None:
     """Print which questions were chosen, and why."""
     to_terminal.show(*panel.reasons, "")
-
-
-def calls_shown(plan: Plan) -> Iterator[b.Block]:
-    """Yield the calls of a plan per model and in total."""
-    yield b.text(b.strong(f"{count(plan.rows)} rows, {calls_and_cost(plan)}"))
-    yield b.Table(columns=bill_columns("max. "), rows=bill_rows(plan.models))
-    if known := plan.calls - plan.left.calls:
-        left = f"{counted(plan.left.calls, 'call is', 'calls are')} left, {_usd(plan.left.usd)}"
-        yield f"the ledger already has the answers to {count(known)} of them: {left}"
-
-
-def not_called(plan: Plan) -> Iterator[b.Block]:
-    """Yield what is missing for a price, and that a plan costs nothing."""
-    yield PRICE_MISSING if plan.usd is None else None
-    yield NOT_CALLED
-
-
-def ways_shown(ways: Sequence[WayToAsk]) -> Iterator[b.Block]:
-    """Yield cost and time of asking live and in batches; nothing if no model has a batch API."""
-    if any(way.waves for way in ways):
-        rows: list[b.Row] = [[way.name, way.calls, _usd(way.usd), *_hours(way)] for way in ways]
-        yield b.Table(columns=[b.Column("ways to ask"), *b.numbers("calls", "max. cost", "waves", "hours")], rows=rows)
-
-
-def _hours(way: WayToAsk) -> tuple[str, str]:
-    """Return how many waves a way takes, if it takes any, and how many hours."""
-    return (str(way.waves), f"≤ {way.hours:.0f}") if way.waves else ("", f"about {way.hours:.2g}")
-
-
-def _usd(usd: float | None) -> str:
-    return "cost unknown" if usd is None else dollars(usd)
-
-
-def calls_and_cost(plan: Plan) -> str:
-    """Return how many calls a plan has, and what they cost."""
-    return f"{counted(plan.calls, 'call')}, {'cost unknown' if plan.usd is None else f'at most {dollars(plan.usd)}'}"

@@ -150,51 +150,63 @@ def steps_of(judged: Judged) -> Steps:
 
 
 def counted_steps(confidence: Floats, rows: Integers, wrong: Integers | Mask) -> Steps:
-    """Return the same for numbers of rows, and of wrong ones among them, with confidences in descending order."""
-    ends = ends_of_runs(confidence)[: len(confidence)]
-    total = np.cumsum(rows)[ends]
-    some = total > 0
-    ends, total = ends[some], total[some]
-    expected = np.cumsum(rows * (1 - confidence))[ends] / total
-    return Steps(confidence[ends], total, np.cumsum(wrong, dtype=np.intp)[ends], expected)
+    """Return the same for numbers of rows, and of wrong ones among them, with confidences in descending order.
+
+    `[…, confidence]`: there may be several samples with the same confidences.
+    """
+    ends = ends_of_runs(confidence)
+    total = np.cumsum(rows, axis=-1)[..., ends]
+    expected = np.cumsum(rows * (1 - confidence), axis=-1)[..., ends] / np.maximum(total, 1)
+    return Steps(confidence[ends], total, np.cumsum(wrong, axis=-1, dtype=np.intp)[..., ends], expected)
+
+
+def accepted_rows(steps: Steps, promise: Promise, delta: float) -> Integers:
+    """Return how many rows of each sample are accepted under the promise, tested at level δ."""
+    last = _last_passing(steps, promise, delta)[..., np.newaxis]
+    rows = np.take_along_axis(steps.rows, np.maximum(last, 0), axis=-1)
+    return np.where(last >= 0, rows, 0)[..., 0]
 
 
 def _threshold(judged: Judged, promise: Promise, delta: float) -> float | None:
+    if not len(judged.right):
+        return None
     steps = steps_of(judged)
-    last = last_passing(steps, promise, delta)
+    last = int(_last_passing(steps, promise, delta))
     return float(steps.threshold[last]) if last >= 0 else None
 
 
-def last_passing(steps: Steps, promise: Promise, delta: float) -> int:
-    """Return the loosest step that keeps the promise, tested at level δ; −1 when none does."""
-    if not len(steps.rows):
-        return -1
+def _last_passing(steps: Steps, promise: Promise, delta: float) -> Integers:
+    """Return the loosest step that keeps the promise; −1 when none does."""
     if promise.kind == "error-among-accepted":
         return _learn_then_test(steps, promise.max_error, delta)
     # loosening never helps, so the search stops at the first failure
-    passes = (steps.wrong + 1) / (steps.rows[-1] + 1) <= promise.max_error
-    return int(np.argmin(np.append(passes, False))) - 1
+    return _last_before_failure((steps.wrong + 1) / (steps.rows[..., -1:] + 1) <= promise.max_error)
+
+
+def _last_before_failure(passes: Mask) -> Integers:
+    failure = np.zeros((*passes.shape[:-1], 1), dtype=np.bool_)
+    return np.asarray(np.argmin(np.concatenate([passes, failure], axis=-1), axis=-1) - 1)
 
 
 def tested_threshold(judged: Judged, alpha: float, delta: float) -> float | None:
     """Return the loosest threshold above which at most α is wrong, tested at level δ; None when none passes."""
     steps = steps_of(judged)
-    last = _learn_then_test(steps, alpha, delta)
+    last = int(_learn_then_test(steps, alpha, delta))
     return float(steps.threshold[last]) if last >= 0 else None
 
 
-def _learn_then_test(steps: Steps, alpha: float, delta: float) -> int:
+def _learn_then_test(steps: Steps, alpha: float, delta: float) -> Integers:
     """Return the last step of the sequence that passes; −1 when the first fails."""
     # the most errors with which a step passes; −1 where there are too few rows even with no error
-    most = 1 << int(steps.rows[-1]).bit_length()  # a power of two, so that samples of similar sizes share one table
+    most = 1 << int(steps.rows.max()).bit_length()  # a power of two, so that samples of similar sizes share one table
     allowed = np.searchsorted(_least_rows(most, alpha, delta), steps.rows, side="right") - 1
-    if (steps.wrong > allowed).all():
-        return -1
+    passes = steps.wrong <= allowed
+    if not passes.any():
+        return np.full(passes.shape[:-1], -1)
     power = np.where(allowed >= 0, bdtr(np.maximum(allowed, 0), steps.rows, np.clip(steps.expected_error, 0, 1)), 0.0)
-    start = int(np.argmax(power))
-    fails = np.append(steps.wrong[start:] > allowed[start:], True)
-    passed = int(np.argmax(fails))
-    return start + passed - 1 if passed else -1
+    start = np.argmax(power, axis=-1)
+    last = _last_before_failure(passes | (np.arange(passes.shape[-1]) < start[..., np.newaxis]))
+    return np.where(last >= start, last, -1)
 
 
 @lru_cache(maxsize=64)

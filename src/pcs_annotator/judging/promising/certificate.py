@@ -20,9 +20,9 @@ from pcs_annotator.judging.promising.acceptance import (
     Judged,
     Promise,
     accepted,
+    accepted_rows,
     counted_steps,
     find_thresholds,
-    last_passing,
 )
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 
@@ -325,23 +325,27 @@ def rows_needed(
     order = np.argsort(-judged.confidence, kind="stable")
     wrong, right, group = _by_confidence(judged.take(order), promise.max_error)
     confidence, best = judged.confidence[order], judged.best[order]
-    parts = [best == code for code in range(len(labels))] if promise.per_label else [best >= 0]
+    parts = [best == code for code in np.unique(best)] if promise.per_label else [best >= 0]
+    tests = len(labels) if promise.per_label else 1
 
-    def succeeds(size: int) -> bool:
-        rows = rng.multinomial(size, np.full(len(group), 1 / len(group)))  # how often each row is drawn
-        errors = rng.binomial(rows, rng.beta(wrong, right)[group])
-        level, taken = promise.level(size, spent) / len(parts), 0
-        for part in parts:
-            steps = counted_steps(confidence[part], rows[part], errors[part])
-            last = last_passing(steps, promise, level)
-            taken += int(steps.rows[last]) if last >= 0 else 0
-        return taken >= max(WORTHWHILE * size, 1)
+    def odds_of(size: int) -> float:
+        rows = rng.multinomial(size, np.full(len(group), 1 / len(group)), size=DRAWS)  # how often each row is drawn
+        errors = rng.binomial(rows, rng.beta(wrong, right, size=(DRAWS, GROUPS))[:, group])
+        taken = sum(
+            accepted_rows(
+                counted_steps(confidence[part], rows[:, part], errors[:, part]),
+                promise,
+                promise.level(size, spent) / tests,
+            )
+            for part in parts
+        )
+        return float(np.mean(taken >= max(WORTHWHILE * size, 1)))
 
     sizes, odds = [], list[float]()
     size = max(promise.least_rows(spent), len(group) + 1)
     while size <= MOST_ROWS:
         sizes.append(size)
-        odds.append(max([float(np.mean([succeeds(size) for _ in range(DRAWS)])), *odds[-1:]]))
+        odds.append(max([odds_of(size), *odds[-1:]]))
         if odds[-1] >= 0.8:
             # between two sizes, the odds rise in proportion
             return RowsNeeded(*(int(np.ceil(np.interp(wanted, odds, sizes))) for wanted in (0.5, 0.8)))

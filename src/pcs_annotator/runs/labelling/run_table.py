@@ -17,9 +17,8 @@ from pcs_annotator.core.gold import same_text
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs import resolve_config, review_state
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run import SAMPLED, Run
-from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
+from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import human_files
 from pcs_annotator.tables.sources import read_source
@@ -82,11 +81,10 @@ def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTab
 
 def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> RunTable | None:
     """Return the sample that a run folder has; None if it has none, or, warned, none that can be read."""
-    if not folder.settings.exists():
-        return None
     try:
-        start = Run.open(folder.path).start
-        if SAMPLED in start:
+        before = earlier_run(folder)
+        if before is not None and before.sampled:
+            start = before.start
             columns = resolve_config.columns_of(config)
             sample = read_source(folder.items, replace(columns, id=columns.id or stream.columns.id))
             sample = replace(sample, name=stream.name)
@@ -147,9 +145,9 @@ def _other_work(folder: RunFolder, config: Config, table: RunTable) -> str:
 
     Data may have grown: then old rows are still there, with the same texts.
     """
-    if not folder.has_results or not folder.settings.exists():
+    before_now = earlier_run(folder) if folder.has_results else None
+    if before_now is None:
         return ""
-    before_now = Run.open(folder.path)
     earlier, start = before_now.config, before_now.start
     other = _other_task(earlier, config)
     if other or start.get("data_hash") == table.data or not folder.items.exists():

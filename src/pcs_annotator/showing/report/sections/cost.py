@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import dollars, total_cost
+
+if TYPE_CHECKING:  # it imports the code that learns, and `pcs plan` shows bills too
+    from pcs_annotator.runs.run_result import RunResult
 
 
 def bill_columns(limit: str = "") -> list[b.Column]:

@@ -1,0 +1,167 @@
+"""`pcs plan`: what a run would ask and cost, as blocks and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pcs_annotator.base.text import counted
+from pcs_annotator.core.bill import Plan, WayToAsk
+from pcs_annotator.faces.cli import options
+from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.run_request import RunRequest, default_folder
+from pcs_annotator.runs.settings import Saving
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import count, dollars, percent
+from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows
+from pcs_annotator.verbs import plan as planning
+from pcs_annotator.verbs.plan import RunPlan
+
+if TYPE_CHECKING:
+    from pcs_annotator.verbs.label import LabelPlan
+
+NOT_CALLED = "No model was called. Answers in the ledger are reused; rejected rewrites are tried once more."
+PRICE_MISSING = "The cost is unknown: give the missing price with --price MODEL=IN,OUT or in [ask.prices]."
+
+
+@click.command("plan", cls=options.ManyOptions)
+@click.argument("data", type=options.TABLE)
+@options.settings_options
+@click.option("--run", "folder", type=options.PATH, help="Plan to label DATA with this fitted run.")
+@options.stopping_options
+@options.LIMIT
+@options.JSON
+def command(*, data: Path | str, folder: Path | None, config: Path | None, limit: int | None, **given: Any) -> None:
+    """Show calls, tokens and cost of a run over DATA; no model is called.
+
+    With --run, the same for labelling DATA with a fitted run: asking all questions, and stopping when labels are
+    settled.
+    """
+    to_json = given.pop("to_json")
+    saving = options.take(Saving, dict(given))
+    settings = resolve_config.read_settings(config, Path.cwd(), options.take_settings(given))
+    planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)
+    if folder is not None:
+        from pcs_annotator.verbs.label import plan_labelling  # imports the code that learns, which takes its time
+
+        both = plan_labelling(planned, saving)
+        options.show(label_plan_json, label_plan_shown, both, to_json=to_json)
+    else:
+        options.show(plan_json, plan_shown, planning.plan(planned), to_json=to_json)
+
+
+def plan_json(planned: RunPlan) -> dict[str, Any]:
+    """Return a plan as plain values."""
+    panel = planned.panel
+    return {
+        **calls_json(planned.plan),
+        "panel": panel and {"relations": panel.relations, "questions": panel.questions, "reasons": panel.reasons},
+        "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
+        "ways": [way._asdict() for way in planned.ways],
+        "languages": languages_json(planned),
+        "without_logprobs": planned.without_logprobs and calls_json(planned.without_logprobs),
+    }
+
+
+def languages_json(planned: RunPlan) -> dict[str, Any]:
+    """Return the languages of the texts, and what relations can do with them, as plain values."""
+    languages = planned.languages
+    return {
+        "texts_looked_at": len(languages.sample),
+        "texts": languages.counts,
+        "relations_that_do_not_apply": dict(languages.limits),
+        "warning": languages.warning or None,
+    }
+
+
+def calls_json(plan: Plan) -> dict[str, Any]:
+    """Return the calls of a plan as plain values."""
+    return {
+        "rows": plan.rows,
+        "calls": plan.calls,
+        "usd": plan.usd,
+        "models": [asdict(bill) for bill in plan.models],
+        "known_already": plan.calls - plan.left.calls,
+        "left": {"calls": plan.left.calls, "usd": plan.left.usd},
+    }
+
+
+def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
+    """Yield the questions of a run, the calls that it would make and their cost, and what else could be asked."""
+    languages = planned.languages
+    yield from planned.panel.reasons if planned.panel is not None else ()
+    if languages is not None and not languages.english:
+        yield f"languages of {len(languages.sample):,} texts: {languages.shares}"
+        yield b.text(languages.warning, kind="warning") if languages.warning else None
+    yield from calls_shown(planned.plan)
+    if planned.without_logprobs is not None:
+        calls = _calls_and_cost(planned.without_logprobs)
+        yield b.text(f"without log-probabilities: {calls}", kind="warning")
+    if planned.alternatives:
+        rows: list[b.Row] = [[option, one.calls, _usd(one.usd)] for option, one in planned.alternatives.items()]
+        yield b.Table(columns=[b.Column("instead"), *b.numbers("calls", "max. cost")], rows=rows)
+    yield from ways_shown(planned.ways)
+    yield from not_called(planned.plan)
+
+
+def calls_shown(plan: Plan) -> Iterator[b.Block]:
+    """Yield the calls of a plan per model and in total."""
+    yield b.text(b.strong(f"{count(plan.rows)} rows, {_calls_and_cost(plan)}"))
+    yield b.Table(columns=bill_columns("max. "), rows=bill_rows(plan.models))
+    if known := plan.calls - plan.left.calls:
+        left = f"{counted(plan.left.calls, 'call is', 'calls are')} left, {_usd(plan.left.usd)}"
+        yield f"the ledger already has the answers to {count(known)} of them: {left}"
+
+
+def not_called(plan: Plan) -> Iterator[b.Block]:
+    """Yield what is missing for a price, and that a plan costs nothing."""
+    yield PRICE_MISSING if plan.usd is None else None
+    yield NOT_CALLED
+
+
+def ways_shown(ways: Sequence[WayToAsk]) -> Iterator[b.Block]:
+    """Yield cost and time of asking live and in batches; nothing if no model has a batch API."""
+    if any(way.waves for way in ways):
+        rows: list[b.Row] = [[way.name, way.calls, _usd(way.usd), *_hours(way)] for way in ways]
+        yield b.Table(columns=[b.Column("ways to ask"), *b.numbers("calls", "max. cost", "waves", "hours")], rows=rows)
+
+
+def _hours(way: WayToAsk) -> tuple[str, str]:
+    """Return how many waves a way takes, if it takes any, and how many hours."""
+    return (str(way.waves), f"≤ {way.hours:.0f}") if way.waves else ("", f"about {way.hours:.2g}")
+
+
+def _usd(usd: float | None) -> str:
+    return "cost unknown" if usd is None else dollars(usd)
+
+
+def _calls_and_cost(plan: Plan) -> str:
+    return f"{counted(plan.calls, 'call')}, {'cost unknown' if plan.usd is None else f'at most {dollars(plan.usd)}'}"
+
+
+def label_plan_json(plan: LabelPlan) -> dict[str, Any]:
+    """Return a plan with and without stopping early as plain values."""
+    return {
+        **calls_json(plan.everything),
+        "adaptive": None if plan.frugal is None else calls_json(plan.frugal),
+        "share_asked": None if plan.spending is None else plan.spending._asdict(),
+        "ways": [way._asdict() for way in plan.ways],
+    }
+
+
+def label_plan_shown(plan: LabelPlan) -> Iterator[b.Block]:
+    """Yield the cost of labelling with stopping early, and without."""
+    if plan.frugal is None or plan.spending is None:
+        yield "The run has no confidence, so it cannot tell when a label is settled: everything is asked."
+        yield from calls_shown(plan.everything)
+    else:
+        share, all_calls = percent(plan.spending.questions, 1), _calls_and_cost(plan.everything)
+        yield b.text(b.strong("stopping when the label is settled"), f", after about {share} of the questions")
+        yield from calls_shown(plan.frugal)
+        yield f"asking all questions: {all_calls}"
+    yield from ways_shown(plan.ways)
+    yield from not_called(plan.everything)
