@@ -107,7 +107,7 @@ def test_a_label_of_one_coder_that_is_none_is_refused_before_anything_is_paid_fo
     rows = coded_rows(("anna", "ben"))
     rows[7]["gold_ben"] = "goood"
     config = Config(task=TaskSettings(labels=("good", "bad")), ask=AskSettings(models=("simulated:a@85",)))
-    with simulated_models(), pytest.raises(LabelError, match="id 't7', column gold_ben: 'goood'"):
+    with simulated_models(), pytest.raises(LabelError, match="id 't7', coder ben: 'goood'"):
         run(RunRequest(data=write_csv(tmp_path / "data.csv", rows), folder=tmp_path / "run", config=config))
     assert not (tmp_path / "run").exists()
 
@@ -129,7 +129,7 @@ def test_coders_may_come_later_in_a_file_and_one_by_one(made: Path, tmp_path: Pa
 def test_a_later_coder_who_gives_no_label_of_the_run_is_named(made: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(made, tmp_path / "run")
     rows = [{"id": f"t{row}", "gold": "good", "gold_cleo": "better"} for row in range(70, 72)]
-    with pytest.raises(LabelError, match=r"cleo\.csv, id 't70', column gold_cleo: 'better'"):
+    with pytest.raises(LabelError, match=r"cleo\.csv, id 't70', coder cleo: 'better'"):
         fit_run(folder, None, FromPeople(gold=write_csv(tmp_path / "cleo.csv", rows)))
     assert not (folder / "coders.csv").exists()
 

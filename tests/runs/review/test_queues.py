@@ -161,7 +161,7 @@ def test_rows_that_a_person_labelled_in_a_file_are_drawn_but_not_shown(review: R
     [
         ("random", "Every row has a gold label or a verdict already."),
         ("audit", "No label is accepted, so there is nothing to check"),
-        ("conflicts", "No two people differ about a row"),
+        ("conflicts", "No two people differ; --double 0.2"),
     ],
 )
 def test_an_empty_queue_says_why(review: Review, queue: Queue, said: str) -> None:
@@ -177,10 +177,10 @@ def test_an_empty_queue_says_who_has_the_rows(doubly: Review) -> None:
     doubly.show("t59", "bob")
     doubly.show("t59", "carl")
     assert doubly.next_row("ann", "random") is None
-    assert doubly.why_empty("ann", "random") == "1 open row on other people's screens: come again in 5 minutes."
+    assert doubly.why_empty("ann", "random") == "On other people's screens: 1 row. Come again in 5 minutes."
     set_clock(doubly).now = 10**9
     judge(doubly, "random", None)
-    assert doubly.why_empty("ann", "learn").startswith("40 rows left for others: you skipped them, or were the first")
+    assert doubly.why_empty("ann", "learn").startswith("Left for others: 40 rows that you skipped, or were the first")
     judge(doubly, "random", "bad", "bob")
     assert doubly.next_row("bob", "conflicts") is None  # they are one of the two who differ
     assert doubly.why_empty("bob", "conflicts").startswith("You are one of those who differ on 1 row: a third person")

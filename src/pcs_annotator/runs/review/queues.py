@@ -190,18 +190,13 @@ class Queues:
         held = [place for place in self.leases.in_other_hands(reviewer) if among[place] and not own[place]]
         if held:
             minutes = counted(math.ceil(self.leases.seconds / 60), "minute")
-            return f"{counted(len(held), 'open row')} on other people's screens: come again in {minutes}."
-        waiting = int((among & own & (self.state.coders < self.wanted)).sum())
+            return f"On other people's screens: {counted(len(held), 'row')}. Come again in {minutes}."
         if queue == "conflicts":
-            differing = int((among & own).sum())
-            waits = f"You are one of those who differ on {counted(differing, 'row')}: a third person settles that."
-            return (
-                waits if differing else "No two people differ about a row; --double 0.2 shows every fifth row to two."
-            )
-        if waiting:
-            return (
-                f"{counted(waiting, 'row')} left for others: you skipped them, or were the first of two to judge them."
-            )
+            differing = counted(int((among & own).sum()), "row")
+            waits = f"You are one of those who differ on {differing}: a third person settles that."
+            return waits if (among & own).any() else "No two people differ; --double 0.2 shows every fifth row to two."
+        if waiting := int((among & own & (self.state.coders < self.wanted)).sum()):
+            return f"Left for others: {counted(waiting, 'row')} that you skipped, or were the first of two to judge."
         if queue == "audit" and not among.any():
             return "No label is accepted, so there is nothing to check: judge random rows until a promise holds."
         return f"Every {'accepted ' if queue == 'audit' else ''}row has a gold label or a verdict already."
