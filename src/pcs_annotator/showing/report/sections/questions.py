@@ -29,8 +29,8 @@ from pcs_annotator.showing.report.view import View
 RESAMPLES = 300
 STABILITY = "Ranges of weights are stability ranges: where 95 % of fits on resampled gold rows put the weight."
 HINTS = {
-    "weight": "How much its answers count; weights of models sum to 1, and so do those of relations; the dashed line is "
-    "an equal weight for all. With little gold, weights are drawn towards equal ones.",
+    "weight": "How much its answers count; weights of models sum to 1, and so do those of relations; the dashed line "
+    "is an equal weight for all. With little gold, weights are drawn towards equal ones.",
     "answered": "Of a model: questions with a usable answer. Of a relation: texts to which it applied.",
     "changed": "Answers with another label than the same model gave to the original question about the original text.",
     "adds": "Points of class AUROC that the relation adds beside the original where it applies, on gold rows that the "
