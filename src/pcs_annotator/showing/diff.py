@@ -28,15 +28,16 @@ def marked(before: str, after: str, room: int) -> Markup:
 def changes(before: str, after: str, room: int) -> list[str | tuple[str, str]]:
     """Return the parts of the second text: a text that both share, or `del` or `ins` with what differs."""
     edits, whole = _edits(before, after), max(len(before), len(after)) <= room
+    context = min(CONTEXT, room // 2)
     shown: list[str | tuple[str, str]] = []
     at = 0
     for place, edit in enumerate(edits if whole else edits[:MOST_CHANGES]):
         same = before[at : edit.start]
-        shown.append(same if whole else _middle(same, from_start=not place))
-        longest = LONGEST_COMPARED if whole else max(room // 3, CONTEXT)
+        shown.append(same if whole else _middle(same, context, from_start=not place))
+        longest = LONGEST_COMPARED if whole else max(room // 3, context)
         shown += [(name, clipped(one, longest)) for name, one in (("del", edit.before), ("ins", edit.after)) if one]
         at = edit.start + len(edit.before)
-    rest = " …" if len(edits) > MOST_CHANGES else clipped(before[at:], CONTEXT)
+    rest = " …" if len(edits) > MOST_CHANGES else clipped(before[at:], context)
     return [one for one in [*shown, before[at:] if whole else rest] if one]
 
 
@@ -77,14 +78,14 @@ def _inside_word(text: str, at: int) -> bool:
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
 
-def _middle(same: str, *, from_start: bool) -> str:
+def _middle(same: str, context: int, *, from_start: bool) -> str:
     """Return unchanged text between two changes, with its middle left out if it is long."""
     if from_start:
-        return same if len(same) <= CONTEXT else f"… {_end(same)}"
-    return same if len(same) <= 2 * CONTEXT else f"{same[:CONTEXT]} … {_end(same)}"
+        return same if len(same) <= context else f"… {_end(same, context)}"
+    return same if len(same) <= 2 * context else f"{same[:context]} … {_end(same, context)}"
 
 
-def _end(same: str) -> str:
+def _end(same: str, context: int) -> str:
     """Return the end of a long text, from the beginning of a word on."""
-    end = same[-CONTEXT:]
+    end = same[-context:]
     return end.partition(" ")[2] or end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -166,6 +167,14 @@ def test_a_row_opens_to_its_questions_and_answers(browser: Browser, result: RunR
         assert page.locator(".votes .vote").count() == 6
         assert page.locator(".votes ins").first.inner_text().startswith("It is said that")
         assert page.locator(".votes .vote.yes").count() + page.locator(".votes .vote.no").count() <= 6
+
+
+def test_graded_and_repeated_answers_say_how_much_and_how_often(browser: Browser, tmp_path: Path) -> None:
+    graded = Made(rows=12, graded=(True, True), relations=("original", "order"))
+    for made, says in ((graded, r"\w+ 0\.\d\d\s+\w+ 0\.\d\d"), (Made(rows=12, draws=5), r"\w+ \d×")):
+        with opened(browser, render(made_run(tmp_path, made)), tmp_path) as page:
+            page.locator("#list summary").first.click()
+            assert re.search(says, page.locator(".votes tbody").inner_text())
 
 
 def test_a_chart_tells_what_is_under_the_pointer(browser: Browser, large: Path, tmp_path: Path) -> None:

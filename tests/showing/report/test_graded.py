@@ -37,7 +37,7 @@ def test_a_graded_vote_shows_the_probability_of_each_label_and_a_hard_one_its_la
     result = with_votes(made_run(tmp_path, MIXED), [1], [[0.153, 0.801, 0.004]])
     html = render(result)
     answers = [line for row in listed(html) for line in row["votes"][0][1]]
-    assert answers[0][1] == ["neutral 0.80", "negative 0.15", 1]  # what has less than half a percent is left out
+    assert answers[0][1] == ["graded", [1, 0.8], [0, 0.15]]  # what has less than half a percent is left out
     assert sum(isinstance(first, list) for _, first, _ in answers) == int((result.votes.codes[:, 0] >= 0).sum())
     assert all(isinstance(second, int) for _, _, second in answers)
     assert "probabilities that the model gave" in section(html, "rows")
@@ -47,21 +47,21 @@ def test_grades_of_several_draws_are_averaged_and_hard_draws_are_left_out(tmp_pa
     nothing = [float("nan")] * 3
     run = made_run(tmp_path, replace(MIXED, draws=3))
     result = with_votes(run, [1, 1, 0], [[0.1, 0.8, 0.1], [0.3, 0.6, 0.1], nothing])
-    assert first_vote(result) == ["neutral 0.70", "negative 0.20, positive 0.10", 1]
+    assert first_vote(result) == ["graded", [1, 0.7], [0, 0.2], [2, 0.1]]
 
 
 def test_of_many_labels_only_the_most_probable_are_listed(tmp_path: Path) -> None:
     labels = tuple(f"label-{number}" for number in range(6))
     run = made_run(tmp_path, replace(MIXED, labels=labels, gold=False))
     result = with_votes(run, [0], [[0.4, 0.2, 0.15, 0.1, 0.1, 0.05]])
-    assert first_vote(result) == ["label-0 0.40", "label-1 0.20, label-2 0.15, label-3 0.10, …", 0]
-    assert first_vote(with_votes(run, [5], [[0, 0, 0, 0, 0, 1]])) == ["label-5 1.00", "", 5]
+    assert first_vote(result) == ["graded", [0, 0.4], [1, 0.2], [2, 0.15], [3, 0.1], [4, 0.1]]
+    assert first_vote(with_votes(run, [5], [[0, 0, 0, 0, 0, 1]])) == ["graded", [5, 1.0]]
 
 
 def test_graded_votes_leave_room_for_fewer_rows(tmp_path: Path) -> None:
     made = replace(MIXED, rows=520, gold=False, relations=tuple(f"r{number}" for number in range(15)), graded=())
     assert len(select(view_of(made_run(tmp_path, made))).rows) == 466
-    assert len(select(view_of(made_run(tmp_path, replace(made, graded=(True, True))))).rows) == 58
+    assert len(select(view_of(made_run(tmp_path, replace(made, graded=(True, True))))).rows) == 116
 
 
 def test_relations_of_the_question_are_no_rewrites(tmp_path: Path) -> None:
@@ -142,5 +142,5 @@ def test_an_average_below_a_whole_number_has_a_decimal(tmp_path: Path) -> None:
 
 def test_answers_that_went_to_no_label_do_not_break_the_page(tmp_path: Path) -> None:
     result = with_votes(made_run(tmp_path, MIXED), [1], [[0.0, 0.0, 0.0]])
-    assert first_vote(result) == ["negative 0.00", "", 0]
+    assert first_vote(result) == ["graded", [0, 0.0]]
     assert not np.isnan(result.votes.codes).any()

@@ -2,6 +2,7 @@
 (() => {
   const PAGE = 25;
   const LONG = 220;
+  const GRADES = 4;
   const make = (name, kind, ...inside) => {
     const one = document.createElement(name);
     if (kind) one.className = kind;
@@ -48,11 +49,17 @@
       return own("td", "variant", why && make("span", "quiet", why), make("span", why ? "refused" : "", ...changed));
     };
 
+    // an answer is the place of a label; or several places, each with its probability or how often it was given
     const vote = (found, chosen, side, by) => {
-      const [says, small, place] = typeof found === "number" ? [side.labels[found], "", found] : found;
+      const [how, ...given] = typeof found === "number" ? ["label", [found]] : found;
+      const place = given[0][0];
+      const amount = { graded: (value) => ` ${value.toFixed(2)}`, drawn: (value) => ` ${value}×`, label: () => "" }[how];
+      const named = given.map(([code, value]) => `${side.labels[code]}${amount(value)}`);
       const kind = place < 0 ? "silent" : place === chosen ? "yes" : "no";
-      const one = own("td", `vote ${kind}`, place < 0 ? (place === -1 ? "no label" : "–") : says);
-      if (small) one.append(make("small", "", small));
+      const says = place < 0 ? (place === -1 ? "no label" : "–") : how === "graded" ? named[0] : named.join(", ");
+      const one = own("td", `vote ${kind}`, says);
+      if (how === "graded" && named.length > 1)
+        one.append(make("small", "", named.slice(1, GRADES).join(", ") + (named.length > GRADES ? ", …" : "")));
       one.dataset.by = by;
       return one;
     };

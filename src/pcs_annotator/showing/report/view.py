@@ -22,9 +22,9 @@ MOST_ROWS = 500
 # Keeps the page of 300 rows below 400 kB, however long the texts are and however many models voted.
 MOST_CELLS = 14_000
 MOST_BYTES = 220_000
-GRADED_CELL = 8
+GRADED_CELL = 4
 """A graded vote takes the room of so many hard ones."""
-LEAST_ROOM, MOST_ROOM = 160, 1_500
+LEAST_ROOM, MOST_ROOM = 120, 1_500
 CERTAIN_SHARE = 0.3
 LOW = 0.7
 
@@ -158,7 +158,7 @@ def _room(rows: tuple[Row, ...], texts: int) -> int:
     """Return how many characters of each text fit; a Chinese character takes three bytes, an English one takes one."""
     written = "".join(row.item.text[:MOST_ROOM] for row in rows)
     width = len(written.encode("utf-8", "replace")) / max(len(written), 1)
-    return min(max(int(MOST_BYTES / max(texts * width, 1)), LEAST_ROOM), MOST_ROOM)
+    return int(min(max(MOST_BYTES / max(texts, 1), LEAST_ROOM) / max(width, 1.0), MOST_ROOM))
 
 
 def certainty(outcome: Outcome) -> float:

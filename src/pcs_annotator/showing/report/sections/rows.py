@@ -13,19 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import changes, clipped
-from pcs_annotator.showing.formats import count, number
+from pcs_annotator.showing.formats import count
 from pcs_annotator.showing.markup import Markup, joined, printable, sentence, tag
 from pcs_annotator.showing.report.view import LOW, Row, Selection, View, certainty, select
 
 LONG_ID = 8
-MOST_GRADES = 4
+MOST_GRADES = 5
 LEAST_GRADE = 0.005
 THE_TEXT, THE_SAME_TEXT = 0, 1
 """What stands for a variant that is the text itself: as the original, or under a question put differently."""
@@ -230,7 +229,7 @@ def _votes(shown: Shown, room: int) -> list[Any]:
     row, votes = shown.row, shown.view.result.votes
     label = -1 if row.outcome.label is None else list(votes.labels).index(row.outcome.label)
     lines = [
-        [_variant(row, relation, room), *(_vote(row, at, place, votes.labels) for at in range(len(votes.annotators)))]
+        [_variant(row, relation, room), *(_vote(row, at, place) for at in range(len(votes.annotators)))]
         for place, relation in enumerate(votes.relations)
     ]
     return [label, lines]
@@ -252,23 +251,15 @@ def _variant(row: Row, relation: str, room: int) -> Any:
     return [f"{variant.status.replace('_', ' ')}{why}", refused]
 
 
-def _vote(row: Row, annotator: int, relation: int, labels: Sequence[str]) -> Any:
-    """Return an answer: a label's place, or what to say, what to say in small print, and the label's place."""
+def _vote(row: Row, annotator: int, relation: int) -> Any:
+    """Return an answer: the place of its label; with several draws or probabilities, those of the first labels."""
     if row.grades is not None and not np.isnan(row.grades[annotator, relation]).any():
-        return _graded(row.grades[annotator, relation], labels)
+        grades = row.grades[annotator, relation]
+        first, *others = np.argsort(-grades, kind="stable").tolist()
+        known = [first, *(code for code in others if grades[code] >= LEAST_GRADE)][:MOST_GRADES]
+        return ["graded", *([code, round(float(grades[code]), 2)] for code in known)]
     draws = row.codes[annotator, relation].tolist()
     given = Counter(code for code in draws if code >= 0).most_common()
     if not given:
         return ABSTAINED if ABSTAINED in draws else NOT_ASKED
-    if len(draws) == 1:
-        return given[0][0]
-    return [", ".join(f"{labels[code]} {times}×" for code, times in given), "", given[0][0]]
-
-
-def _graded(grades: Floats, labels: Sequence[str]) -> list[Any]:
-    """Return the probability of each label, the most probable first; the least probable ones are left out."""
-    top, *others = np.argsort(-grades, kind="stable").tolist()
-    known = [code for code in others if grades[code] >= LEAST_GRADE]
-    rest = [f"{labels[code]} {number(float(grades[code]))}" for code in known[: MOST_GRADES - 1]]
-    rest += ["…"] if len(known) >= MOST_GRADES else []
-    return [f"{labels[top]} {number(float(grades[top]))}", ", ".join(rest), top]
+    return given[0][0] if len(draws) == 1 else ["drawn", *map(list, given)]
