@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.resolve_config import settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.settings import Saving
+from pcs_annotator.showing import blocks as b
 from pcs_annotator.verbs import plan as planning
 from pcs_annotator.verbs import run
 from pcs_annotator.verbs.init_config import write_first_config
@@ -56,9 +58,16 @@ def plan_command(
     planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)
     if folder is not None:
         both = plan_labelling(planned, saving)
-        options.show(label.label_plan_json, label.label_plan_shown, both, to_json=to_json)
+        options.show(label.label_plan_json, partial(_then, "label", label.label_plan_shown), both, to_json=to_json)
     else:
-        options.show(run_view.plan_json, run_view.plan_shown, planning.plan(planned), to_json=to_json)
+        shown = partial(_then, "run", run_view.plan_shown)
+        options.show(run_view.plan_json, shown, planning.plan(planned), to_json=to_json)
+
+
+def _then(command: str, shown: Callable[[Any], Iterable[object]], plan: object) -> Iterator[object]:
+    """Yield what is shown of a plan, and the command that carries it out."""
+    yield from shown(plan)
+    yield b.Answer([("next", b.strong(options.instead(command)))])
 
 
 @click.command("run", cls=options.ManyOptions)
