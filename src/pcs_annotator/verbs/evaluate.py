@@ -19,7 +19,7 @@ from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables
 from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
 from pcs_annotator.judging.evaluation.methods import Method, methods_named
-from pcs_annotator.judging.evaluation.relation_value import RelationValues, relation_values
+from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, relation_values
 from pcs_annotator.judging.evaluation.scored import FIGURES, Splitting, refuse_without_gold
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.learn import expected_labels
@@ -34,7 +34,7 @@ from pcs_annotator.tables.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.version import __version__
 
-__all__ = ["RecordedVotes", "RelationValues", "Splitting", "methods_named"]
+__all__ = ["ADVICE", "RecordedVotes", "RelationValues", "Splitting", "methods_named"]
 
 FILE_ENDINGS = (*ENDINGS, ".md", ".tex", ".html", ".xls", ".xlsx", ".gz")
 WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex": result_tables.to_latex}

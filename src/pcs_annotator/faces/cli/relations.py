@@ -13,7 +13,6 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.evaluate import splitting_options
 from pcs_annotator.faces.cli.exit_codes import exit_code
-from pcs_annotator.judging.evaluation.relation_value import ADVICE
 from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
@@ -132,7 +131,7 @@ def values_shown(found: evaluate.RelationValues, notes: Sequence[str]) -> Iterat
         low, high = (one.per_question or one.gain).interval.rounded(3)
         points = signed(100 * (one.per_question or one.gain).difference, 1)
         ends = f"{signed(100 * low, 1)} to {signed(100 * high, 1)}"
-        rows.append([b.name(one.relation), one.calls, points, ends, ADVICE[one.advice]])
+        rows.append([b.name(one.relation), one.calls, points, ends, evaluate.ADVICE[one.advice]])
     yield b.Table(columns=[*columns, b.Column("advice")], rows=rows)
     told = dict.fromkeys([*found.conclusions[:2], found.conclusions[-1]])
     said = [clipped(one, LONGEST_CONCLUSION) for one in told]
