@@ -86,7 +86,9 @@ class ShortNames:
     def explain(self, console: Console) -> None:
         """Print the shortened names in full."""
         if self._short:
-            console.print(Text(f"names in full: {', '.join(self._short)}", style="dim"))
+            text = Text(f"names in full: {', '.join(self._short)}", style="dim")
+            for line in lines_of(text, console, console.width):
+                console.print(line, soft_wrap=True)
 
 
 def _words(shown: Sequence[Block]) -> Iterator[str]:

@@ -46,6 +46,7 @@ def test_rows_that_are_wrong_a_little_too_often_need_more() -> None:
     assert not found.holds
     assert "on 200 gold rows not even" in found.why_not
     assert found.rows_needed is not None
+    assert not found.hopeless
     assert 200 < found.rows_needed.even_odds <= found.rows_needed.likely
     assert f"with {found.rows_needed.likely:,} four to one" in found.why_not
     assert found.level == pytest.approx(0.05)
@@ -54,12 +55,14 @@ def test_rows_that_are_wrong_a_little_too_often_need_more() -> None:
 def test_more_rows_do_not_help_where_labels_are_never_reliable() -> None:
     found = certify(judged([0.6] * 200, [True, False] * 100), LABELS, PROMISE)
     assert found.rows_needed is None
+    assert found.hopeless
     assert "better models" in found.why_not
 
 
 def test_few_rows_cannot_tell_that_more_would_not_help() -> None:
     found = certify(judged([0.6] * 100, [True, False] * 50), LABELS, PROMISE)
     assert found.rows_needed is None
+    assert not found.hopeless
     assert "cannot be told yet: label up to 200" in found.why_not
 
 

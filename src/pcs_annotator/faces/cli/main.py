@@ -113,7 +113,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _refuse_other_bytes(sys.argv[1:] if arguments is None else arguments)
         with stoppable() as stopped, _stopped_like_ctrl_c(stopped), _warnings_in_a_line():
-            return pcs.main(args=arguments, prog_name="pcs", standalone_mode=False) or 0
+            given = sys.argv[1:] if arguments is None else arguments
+            return pcs.main(args=given, prog_name="pcs", standalone_mode=False, obj=tuple(given)) or 0
     except (click.exceptions.Abort, KeyboardInterrupt):
         with suppress(OSError):  # the terminal may be gone
             click.echo("interrupted; all answers are kept, and the same command resumes", err=True)

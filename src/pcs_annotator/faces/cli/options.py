@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import join
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
@@ -255,6 +256,14 @@ _LISTENING = (
         "--allow-host", "names", multiple=True, metavar="NAME", help="Name of this server behind a proxy; repeatable."
     ),
 )
+
+
+def instead(command: str) -> str:
+    """Return the command line that was given, with another command in the place of this one."""
+    context = click.get_current_context()
+    given = list(context.obj or (context.info_name, *context.args))
+    given[given.index(str(context.info_name))] = command
+    return join(["pcs", *given])
 
 
 def say(text: str, *, shown: bool = True) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +50,15 @@ def command(*, data: Path | str, folder: Path | None, config: Path | None, limit
         from pcs_annotator.verbs.label import plan_labelling  # imports the code that learns, which takes its time
 
         both = plan_labelling(planned, saving)
-        options.show(label_plan_json, label_plan_shown, both, to_json=to_json)
+        options.show(label_plan_json, partial(_then, "label", label_plan_shown), both, to_json=to_json)
     else:
-        options.show(plan_json, plan_shown, planning.plan(planned), to_json=to_json)
+        options.show(plan_json, partial(_then, "run", plan_shown), planning.plan(planned), to_json=to_json)
+
+
+def _then(command: str, shown: Callable[[Any], Iterable[object]], plan: object) -> Iterator[object]:
+    """Yield what is shown of a plan, and the command that carries it out."""
+    yield from shown(plan)
+    yield b.Answer([("next", b.strong(options.instead(command)))])
 
 
 def plan_json(planned: RunPlan) -> dict[str, Any]:

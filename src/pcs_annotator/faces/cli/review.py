@@ -6,6 +6,7 @@ import asyncio
 import webbrowser
 from dataclasses import replace
 from pathlib import Path
+from shlex import join
 from threading import Thread
 from typing import Any
 
@@ -81,3 +82,4 @@ def command(
             address = link(f"{listening.url}/", **({"token": token} if token else {}))
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         asyncio.run(serve(pages.app(), listening, options.say))
+    options.say(f"next  {join(['pcs', 'fit', str(folder)])}    # learns from all verdicts; no model is called")
