@@ -385,7 +385,7 @@ def test_a_relation_that_changes_nothing_or_fails_casts_no_vote(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("annotators", "relations", "message"),
     [
-        ([], ["original"], "at least one annotator"),
+        ([], ["original"], "at least one model"),
         (["scripted:hash"], ["passive-ish"], "'passive-ish'"),
         (["scripted:hash"], [PromptedRelation("voice", "Rewrite.")], "'voice' .*rewriter"),
         (["nobody:knows"], ["original"], "nobody:knows"),

@@ -27,7 +27,7 @@ def reviewed(folder: Path, rows: int) -> None:
             assert row is not None
             truth = "good" if "good" in row.text else "bad"
             review.submit(
-                Given(id=row.id, label=truth, reviewer="Ann", queue="random", held=row.held, version=row.version)
+                Given(id=row.id, label=truth, reviewer="Ann", queue="random", lease=row.lease, version=row.version)
             )
 
 
