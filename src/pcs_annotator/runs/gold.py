@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,9 +31,17 @@ class FromPeople:
     """Files that people filled in, and how many rows to write for them next."""
 
     gold: Path | None = None  # a file with gold labels, such as `to_label.csv` filled in
+    coders: tuple[str, ...] = ()  # columns of it with the labels of one person each; empty for those of the data
     to_label: int = ROWS_TO_LABEL  # how many rows to write for a person to label
     gold_wins: bool = False  # whether to accept labels in `gold` that contradict the data or each other
     reading: Reading = AS_FOUND  # how these files are to be read
+
+    def columns(self, data: Columns) -> Columns:
+        """Return how the columns of the file are called: as in the data, except for coders that are named."""
+        if self.gold is None or not self.coders:
+            return data
+        human_files.require_columns(self.gold, self.coders, self.reading)
+        return replace(data, coders=self.coders)
 
 
 class Gold(NamedTuple):
@@ -155,7 +163,7 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
     assert people.gold is not None
     path = people.gold
     texts = {item.id: item.text for item in dataset.items}
-    given = read_labels(people, texts, labels, "run", dataset.columns)
+    given = read_labels(people, texts, labels, "run", people.columns(dataset.columns))
     for one in given:
         label_code(one.label, labels, f"{path.name}, row {one.row}, column gold")  # raises for an unknown one
     before = human_files.read_gold(folder.gold) if folder.gold.exists() else []
@@ -215,7 +223,7 @@ def _take_coders(people: FromPeople, folder: RunFolder, dataset: Dataset, labels
     known_id, known_label = as_known(texts), as_known(labels)
     merged = {one.id: one for one in _later_coders(folder)}
     given = False
-    for cells in human_files.read_coders(people.gold, dataset.columns, people.reading):
+    for cells in human_files.read_coders(people.gold, people.columns(dataset.columns), people.reading):
         name = known_id(cells.id)
         if name in texts and (not cells.text or same_text(cells.text, texts[name])):
             hashed, said = text_hash(texts[name]), {who: known_label(label) for who, label in cells.labels.items()}

@@ -173,6 +173,11 @@ def _write(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) ->
     write_table(path, pa.table(arrays, names=list(names)), TableStyle(spreadsheet_safe=True))
 
 
+def require_columns(path: Path, names: Iterable[str], reading: Reading = AS_FOUND) -> None:
+    """Raise if a file lacks one of these columns."""
+    _columns(path, [name.strip().casefold() for name in names], reading)
+
+
 def _require(path: Path, needed: Sequence[str], columns: Iterable[str]) -> None:
     there = list(columns)
     for name in needed:

@@ -145,7 +145,13 @@ def _with_gold(table: VoteTable, texts: Mapping[str, str], people: FromPeople, n
     if people.gold is None:
         return tuple(table.gold)
     ids = table.votes.ids
-    rows = read_labels(people, {name: texts.get(name, "") for name in ids}, table.votes.labels, "table")
+    rows = read_labels(
+        people,
+        {name: texts.get(name, "") for name in ids},
+        table.votes.labels,
+        "table",
+        people.columns(tables.Columns()),
+    )
     given = {one.id: one.label for one in rows}
     if not people.gold_wins:
         refuse_other_labels(ids, table.gold, given, (people.gold.name, name))

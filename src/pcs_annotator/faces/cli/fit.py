@@ -34,6 +34,7 @@ from pcs_annotator.verbs import fit_table
 @click.option(
     "--gold", type=options.PATH, help="More gold labels: the filled-in to_label.csv, or a table with id and gold."
 )
+@options.list_option("--coders", "Columns of --gold with the labels of one person each; default: as in the data.")
 @options.reading_options
 @options.GOLD_WINS
 @options.TO_LABEL
@@ -84,6 +85,8 @@ def command(
     """
     given["reading"] = options.take(Reading, given)
     people = options.take(FromPeople, given)
+    if people.coders and people.gold is None:
+        raise ConfigError("--coders is about the file of --gold: give one; for the data, it is an option of pcs run")
     changes = {name: value for name, value in given.items() if value is not None}
     if source.is_dir():
         if out or model_out or labels:

@@ -193,7 +193,7 @@ class Queues:
             return f"On other people's screens: {counted(len(held), 'row')}. Come again in {minutes}."
         if queue == "conflicts":
             differing = counted(int((among & own).sum()), "row")
-            waits = f"You are one of those who differ on {differing}: a third person settles that."
+            waits = f"You are one of those who differ on {differing}: a third person settles that, or you from People."
             return waits if (among & own).any() else "No two people differ; --double 0.2 shows every fifth row to two."
         if waiting := int((among & own & (self.state.coders < self.wanted)).sum()):
             return f"Left for others: {counted(waiting, 'row')} that you skipped, or were the first of two to judge."
