@@ -161,8 +161,8 @@ def test_the_page_has_three_charts_or_says_what_they_need(tmp_path: Path) -> Non
     assert all(svg["role"] == "img" for svg in page.with_class("plot"))
     for made, why in (
         (Made(gold=False), "No gold labels"),
-        (Made(rows=3), "5-fold cross-validation needs at least 10 gold rows and two classes, there are 3 rows"),
-        (Made(labels=("only", "other"), rows=1), "5-fold cross-validation needs at least 10 gold rows"),
+        (Made(rows=3), "3-fold cross-validation needs at least 6 gold rows and two classes, there are 3 rows"),
+        (Made(labels=("only", "other"), rows=1), "3-fold cross-validation needs at least 6 gold rows"),
     ):
         html = render(made_run(tmp_path, made))
         assert not Page(html).with_class("plot")
