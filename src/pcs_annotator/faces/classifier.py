@@ -15,7 +15,7 @@ from pcs_annotator.base.errors import ConfigError, GoldError, InputError, LabelE
 from pcs_annotator.core.arrays import Array, Floats, values_of
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.ledger_address import LedgerAddress
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.core.task import Item, Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
@@ -183,10 +183,10 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         check_is_fitted(self)
         return probabilities(self.model_, self._votes(X), self.labels_, self.shares_)
 
-    def label(self, X: object) -> list[Outcome]:
+    def label(self, X: object) -> Outcomes:
         """Return label, scores, confidence, decision and reason for each text; ids are row numbers from 0."""
         check_is_fitted(self)
-        return list(self.model_.judge(self._votes(X)))
+        return Outcomes(self.model_.judge(self._votes(X)))
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the accuracy on the texts that have a label; the others are left out."""

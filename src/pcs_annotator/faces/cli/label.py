@@ -127,7 +127,7 @@ def labelled_shown(labelled: label.Labelled, notes: Sequence[str]) -> b.Answer:
     if labelled.out != STDIO:
         lines.append(("labels", f"{labelled.out} (column {LABEL})"))
     if review := counts.decisions.get("review", 0):
-        lines.append(("next", f"check the {counted(review, 'row')} with {DECISION} = review"))
+        lines.append(("next", f"check the {'row' if review == 1 else counted(review, 'row')} with {DECISION} = review"))
     return b.Answer(lines)
 
 
