@@ -17,7 +17,7 @@ from pcs_annotator.core.weights import Flag, Weights
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Drift, Profile
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets
-from pcs_annotator.judging.promising.reasons import reasons
+from pcs_annotator.judging.promising.reasons import KNOWN_ERRORS, TEXT_OR_ERRORS, reasons
 from pcs_annotator.judging.texts.text_model import TextModel
 from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED, Calibrator, calibrator_from_dict
 from pcs_annotator.judging.weighing.scoring import choose, score
@@ -87,6 +87,8 @@ class Model:
     def reasons(self, votes: Votes, judged: Verdicts) -> list[str]:
         """Return for every row why its label is sure or not, in plain words."""
         why = reasons(votes, judged.deciding, judged.best)
+        if self.text is not None:
+            why = [one.replace(KNOWN_ERRORS, TEXT_OR_ERRORS) for one in why]
         before = UNLIKE_GOLD if self.unlike_gold else UNCALIBRATED if self.by_agreement else ""
         if not before:
             return why
