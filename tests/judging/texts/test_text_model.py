@@ -193,7 +193,7 @@ def test_a_model_that_reads_texts_needs_them_and_is_stored_with_what_it_reads() 
 
 def test_a_label_that_no_model_gave_is_explained_by_the_text() -> None:
     texts, gold = written(400, telling=1.0)
-    votes = voted(texts, gold, right=0.6)
+    votes = voted(texts, gold, right=0.6, models=1)
     model = fit_model(votes, known(gold, 200), Learning(optimiser="lr", text=True)).model
     outvoted = [one for one in model.judge(votes) if one.reason.startswith("no answer says")]
     assert outvoted
