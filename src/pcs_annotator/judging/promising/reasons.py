@@ -18,8 +18,8 @@ from pcs_annotator.judging.weighing.scoring import CHUNK
 
 MAX_NAMED = 3
 UNDECIDED = -1
-KNOWN_ERRORS = "but the models' known errors point to it"
-TEXT_OR_ERRORS = "but the text or the models' known errors point to it"
+KNOWN_ERRORS = "but the models' known errors point to"
+TEXT_OR_ERRORS = "but the text or the models' known errors point to"
 _PROVIDER = re.compile(r"^[a-z][a-z-]*:(?=[^/])")
 
 
@@ -200,9 +200,9 @@ class _Words(NamedTuple):
 
     def unsupported(self, best: int, other: int, answers: int) -> str:
         if other < 0:
-            return f"no answer says {self.labels[best]}, {KNOWN_ERRORS}"
+            return f"no answer says {self.labels[best]}, {KNOWN_ERRORS} it"
         said = "the only answer says" if answers == 1 else f"{_every(answers)} answers say"
-        return f"{said} {self.labels[other]}, but the models' known errors point to {self.labels[best]}"
+        return f"{said} {self.labels[other]}, {KNOWN_ERRORS} {self.labels[best]}"
 
     def changed(self, relation: int, flips: int, pairs: int, first: int) -> str:
         comparable = "" if pairs == len(self.models) else "comparable "
