@@ -53,7 +53,7 @@ def simulated(name: str, topics: dict[str, str]) -> Callable[[str], str]:
     """Return a model that is right about most texts, and about some it depends on the question."""
 
     def answer(prompt: str) -> str:
-        text = max((one for one in topics if one in prompt), key=len, default="")
+        text = max((one for one in topics if one.casefold() in prompt.casefold()), key=len, default="")
         luck = crc32(f"{name} {text}".encode()) % 100 + crc32(f"{name} {prompt}".encode()) % 9
         right = TOPICS.index(topics.get(text, "world"))
         return TOPICS[right if luck < SKILLS[name] else (right + 1 + luck % 2) % len(TOPICS)]

@@ -27,7 +27,7 @@ TABLE = b.Table(
         b.Column("0 to 1", "chart"),
     ],
     rows=[
-        [b.name(ATTACK), 1200, Figure(0.5, ENDS), b.Bar(0.5), b.Spot(0.5, ENDS, 0, 1)],
+        [b.name(ATTACK), 1200, Figure(0.5, ENDS), b.Level(0.5, None, 1.0, 0.5), b.Spot(0.5, ENDS, 0, 1)],
         [("no ", b.Styled("label", "quiet")), None, b.Shaded("7", "number heat-2"), b.Level(0.5, ENDS, 1, 0.25), ""],
     ],
     total=True,

@@ -49,14 +49,6 @@ def name(text: str) -> Styled:
     return Styled(text, "name", own=True)
 
 
-class Bar(NamedTuple):
-    """A bar that fills a share of the width, with an optional mark across it."""
-
-    share: float
-    mark: float | None = None
-    kind: str = "bar"
-
-
 class Level(NamedTuple):
     """A bar that ends at a value, with its interval; `reference` is a value to compare it with, `top` the width."""
 
@@ -93,7 +85,7 @@ class Change(NamedTuple):
     room: int = 2_000
 
 
-Cell = Words | int | float | Figure | Bar | Level | Spot | Shaded | Change | None
+Cell = Words | int | float | Figure | Level | Spot | Shaded | Change | None
 """Content of a table's cell; None if it could not be computed."""
 Row = list[Cell]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from pcs_annotator.showing.blocks import Bar, Level, Spot
+from pcs_annotator.showing.blocks import Level, Spot
 from pcs_annotator.showing.markup import Markup, tag
 
 WIDTH, HEIGHT = 100.0, 16.0
@@ -15,10 +15,9 @@ MIDDLE = f"{HEIGHT / 2:g}"
 
 
 @lru_cache(maxsize=4096)
-def bar(share: float, *, mark: float | None = None, kind: str = "bar") -> Markup:
-    """Return a bar that fills a share of the width, with an optional mark across it."""
-    marks = [] if mark is None else [_upright(mark, "mark", 1)]
-    return _drawing(_block(1, "track"), _block(share, kind), *marks)
+def bar(share: float, *, kind: str = "bar") -> Markup:
+    """Return a bar that fills a share of the width."""
+    return _drawing(_block(1, "track"), _block(share, kind))
 
 
 def stack(parts: Sequence[tuple[float, str]]) -> Markup:
@@ -32,10 +31,8 @@ def stack(parts: Sequence[tuple[float, str]]) -> Markup:
     return _drawing(*drawn)
 
 
-def drawing(cell: Bar | Level | Spot) -> Markup:
+def drawing(cell: Level | Spot) -> Markup:
     """Return the drawing of a table's cell."""
-    if isinstance(cell, Bar):
-        return bar(cell.share, mark=cell.mark, kind=cell.kind)
     if isinstance(cell, Level):
         parts = [_block(1, "track"), _block(cell.value / cell.top, "bar soft")]
         reference: float | None = cell.reference

@@ -7,7 +7,7 @@ from functools import singledispatch
 
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.showing import blocks, markup
-from pcs_annotator.showing.blocks import Bar, Block, Cell, Change, Column, Level, Shaded, Spot, Style, Styled, Words
+from pcs_annotator.showing.blocks import Block, Cell, Change, Column, Level, Shaded, Spot, Style, Styled, Words
 from pcs_annotator.showing.diff import marked
 from pcs_annotator.showing.drawings import drawing, stack
 from pcs_annotator.showing.formats import DASH, count, interval, number, percent
@@ -158,7 +158,7 @@ def _content(cell: Cell, digits: int) -> Child:
             return number(cell, digits)
         case Figure():
             return joined(number(cell.value, digits), " ", tag("small", interval(cell.interval, digits)))
-        case Bar() | Level() | Spot():
+        case Level() | Spot():
             return drawing(cell)
     return html(cell) if isinstance(cell, Change) else inline(cell.words if isinstance(cell, Shaded) else cell)
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from pcs_annotator.core.result_table import Figure, number_of
 from pcs_annotator.core.variant import edits_between
 from pcs_annotator.showing import blocks
-from pcs_annotator.showing.blocks import Bar, Block, Cell, Change, Level, Shaded, Style, Styled, plain
+from pcs_annotator.showing.blocks import Block, Cell, Change, Level, Shaded, Style, Styled, plain
 from pcs_annotator.showing.formats import DASH, left_to_right, number
 
 GAP = 2
@@ -198,7 +198,7 @@ class _Layout:
     def __init__(self, table: blocks.Table, names: ShortNames, width: int) -> None:
         self.table, self.names, self.width = table, names, width
         kinds = [column.kind.startswith("chart") for column in table.columns]
-        drawn = [any(isinstance(row[at], Bar | Level) for row in table.rows) for at in range(len(kinds))]
+        drawn = [any(isinstance(row[at], Level) for row in table.rows) for at in range(len(kinds))]
         self.bars = next((at for at, chart in enumerate(kinds) if chart and drawn[at]), None)
         self.columns = [at for at, chart in enumerate(kinds) if not chart]
 
@@ -288,9 +288,9 @@ def _number(cell: float | Figure, digits: int, between: str) -> Text:
 
 
 def _bar(cell: Cell, width: int) -> Text:
-    if not isinstance(cell, Bar | Level):
+    if not isinstance(cell, Level):
         return styled(cell) if isinstance(cell, str | Styled) else Text()
-    share = cell.share if isinstance(cell, Bar) else cell.value / cell.top
+    share = cell.value / cell.top
     return Text("█" * round(share * width) or "▏", style="cyan")
 
 

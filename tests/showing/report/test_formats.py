@@ -5,8 +5,8 @@ import math
 import pytest
 
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.showing.blocks import Bar, Level, Spot
-from pcs_annotator.showing.drawings import drawing
+from pcs_annotator.showing.blocks import Level, Spot
+from pcs_annotator.showing.drawings import bar, drawing
 from pcs_annotator.showing.formats import dollars, interval, number, percent, signed
 
 NAN = math.nan
@@ -30,13 +30,12 @@ def test_differences_carry_their_sign() -> None:
 
 
 def test_drawings_stay_inside_their_box_whatever_the_numbers() -> None:
-    for cell in (
-        Bar(NAN),
-        Bar(7.0, mark=-3),
-        Level(2.0, Interval(-1, 9), top=1.0, reference=5),
-        Spot(0.5, Interval(0.5, 0.5), low=0.5, high=0.5),
+    for drawn in (
+        bar(float("nan")),
+        bar(7.0),
+        drawing(Level(2.0, Interval(-1, 9), top=1.0, reference=5)),
+        drawing(Spot(0.5, Interval(0.5, 0.5), low=0.5, high=0.5)),
     ):
-        drawn = drawing(cell)
         assert "nan" not in drawn
         assert 'x1="-' not in drawn
         assert 'width="700' not in drawn

@@ -28,7 +28,6 @@
     const order = document.getElementById("order");
     const label = document.getElementById("label");
     const buttons = [...document.querySelectorAll("button[data-filter]")];
-    const words = new Map();
     let fitting = [];
 
     const cell = ([kind, says, share, small], place) => {
@@ -94,10 +93,7 @@
       return make("li", "", details);
     };
 
-    const wordsOf = (row) => {
-      if (!words.has(row)) words.set(row, JSON.stringify([row.id, row.text, row.cells]).toLowerCase());
-      return words.get(row);
-    };
+    const wordsOf = (row) => [row.id, row.text, ...row.cells.flat()].join(" ").toLowerCase();
     const waiting = (row) => (row.is.includes("review") || row.is.includes("none") ? 0 : 1);
     const orders = {
       review: (a, b) => waiting(a) - waiting(b) || a.sure - b.sure,

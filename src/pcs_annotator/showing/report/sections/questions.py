@@ -62,7 +62,8 @@ def questions(view: View) -> b.Section | None:
         if isinstance(found, str)
         else b.text(found.conclusions[-1], kind="verdict")
     )
-    return b.section("questions", section.title, *section.blocks, added, flips(view), silences(view))
+    learned, table, *more = section.blocks
+    return b.section("questions", section.title, learned, table, added, *more, flips(view), silences(view))
 
 
 def weights(learned: Learned, votes: Votes, values: RelationValues | None = None) -> b.Section:

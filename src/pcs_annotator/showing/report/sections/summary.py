@@ -101,7 +101,8 @@ def _figures(view: View) -> Iterator[b.KeyFigure]:
     yield _accuracy(view)
     if result.learned.model.decided_by:
         unlabelled = f", {count(result.unlabelled)} without a label" if result.unlabelled else ""
-        yield b.KeyFigure(count(_waiting(result.counts)), "to review", f"of {counted(rows, 'row')}{unlabelled}")
+        found = _decisions(result.counts)
+        yield b.KeyFigure(count(found["review"] + found["none"]), "to review", f"of {counted(rows, 'row')}{unlabelled}")
     else:
         yield b.KeyFigure(count(rows - result.unlabelled), "rows labelled", f"of {count(rows)}")
     used = "for learning and testing" if view.gold_rows else "to learn from and to test with"
@@ -110,10 +111,6 @@ def _figures(view: View) -> Iterator[b.KeyFigure]:
     calls = sum(bill.calls for bill in bills)
     price = total_cost([bill.usd for bill in bills])
     yield b.KeyFigure(count(calls), "model calls" if calls != 1 else "model call", price)
-
-
-def _waiting(counts: Counts) -> int:
-    return counts.rows - counts.decisions.get("accept", 0) - counts.decisions.get("agree", 0)
 
 
 def _accuracy(view: View) -> b.KeyFigure:
