@@ -86,7 +86,7 @@ FRAMES = {
     "evaluate": ["method", "calls_per_text", "accuracy", "accuracy_low", "accuracy_high"],
     "relation_values": ["relation", "covered", "calls_per_text", "per_question"],
 }
-ROWS = {"label": 40, "estimate": 2, "evaluate": 2, "relation_values": 1}
+ROWS = {"label": 40, "estimate": 2, "evaluate": 3, "relation_values": 1}
 
 
 @pytest.mark.parametrize("name", FRAMES)

@@ -266,7 +266,7 @@ def test_zero_for_every_label_is_uniform() -> None:
 CANNOT_WORK = {
     "spuq": (np.s_[:, :, 1:], "0 of 4 rows have one: record relations"),
     "spuq on few rows": (np.s_[1:, :, 1:], "1 of 4 rows have one"),
-    "majority-vote": (np.s_[:, 1], "two annotators or more, and these votes have 1"),
+    "majority-vote": (np.s_[:, 1], "two models or more, and these votes have 1"),
     "zero-shot": (np.s_[:, :, 0], "no usable answer"),
     "self-consistency": (np.s_[:, :, 0, 1:], "--draws 5"),
 }

@@ -112,6 +112,7 @@ def test_it_reads_the_same_after_it_was_stored() -> None:
     assert np.array_equal(again.read(texts, LABELS), model.read(texts, LABELS))
     assert again.words == {label: list(words) for label, words in model.words.items()}
     assert len(stored) < 1_000_000
+    assert repr(model).startswith("<TextModel: 2 labels, ")
 
 
 def test_empty_texts_other_scripts_and_lone_surrogates_can_be_read() -> None:

@@ -54,6 +54,9 @@ class TextModel:
     accuracy: float  # share of gold texts whose label such a model finds
     words: Mapping[str, Sequence[str]]  # label → the words that speak most for it
 
+    def __repr__(self) -> str:
+        return f"<TextModel: {len(self.labels)} labels, {self.accuracy:.0%} of {len(self.held_out)} gold texts right>"
+
     def read(self, texts: Sequence[str], labels: Sequence[str]) -> Floats:
         """Return the logarithm of every label's probability, `[text, label]`; `labels` names the columns."""
         return _read(self, tuple(texts))[:, positions_of(labels, self.labels, "label of the text model")]
