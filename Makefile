@@ -12,7 +12,7 @@ demo: .venv/core  ## the whole tour on the embedded model: votes, weights, repor
 	$(BIN)/pcs demo
 
 test: .venv/dev  ## the quick tests
-	$(BIN)/pytest -n 3 --dist worksteal -m "not slow and not system" $(COVERAGE)
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not system" $(COVERAGE)
 
 test-all: test  ## and those with other processes, a browser, Ray, PostgreSQL or a notebook
 	$(BIN)/pytest -n 3 --dist worksteal -m "system and not slow" $(COVERAGE) $(if $(COVERAGE),--cov-append)

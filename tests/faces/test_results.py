@@ -18,6 +18,8 @@ from pcs_annotator.base.frames import MOST_ROWS
 from pcs_annotator.faces import python
 from tests.simulated import simulated_models, simulated_run, write_texts
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 MODELS = ["simulated:large@85", "simulated:middle@75", "simulated:small@65"]
 MOST_LINES, MOST_CHARACTERS = 20, 2_000
 

@@ -16,6 +16,8 @@ from pyarrow import parquet
 from pcs_annotator import load_run, run
 from tests.ray_cluster import start_ray
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
 EXAMPLES = dict(re.findall(r'```python title="(.*?)"\n(.*?)```', PAGE.read_text(encoding="utf-8"), re.DOTALL))
 ROWS = 300

@@ -29,6 +29,8 @@ from pcs_annotator.verbs.label import label
 from pcs_annotator.verbs.run import run
 from tests.simulated import QUICK, simulated_models, write_csv
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 ROWS = 40
 
 

@@ -25,6 +25,8 @@ from tests.simulated import (
     write_texts,
 )
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 
 def labelled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     return [{**row, "gold": truth_of(int(row["id"].removeprefix("t")))} for row in rows]

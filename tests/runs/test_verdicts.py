@@ -30,6 +30,8 @@ from tests.runs.reviewing import Reviewing
 from tests.showing.report.reading import Page, section
 from tests.simulated import copy_run, read_csv, simulated_once, simulated_run, truth_of
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 ITEMS = tuple(Item(id=name, text=f"text {name}") for name in "abcdefgh")
 
 

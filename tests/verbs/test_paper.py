@@ -31,6 +31,8 @@ from tests.showing.report.reading import section
 from tests.simulated import read_csv, simulated_models, truth_of, write_csv
 from tests.stub.behaviour import pick
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 INSTRUCTION = r"How is it? Use 100 % of the_text & {mind} \the #1 rule ~ $5^2 <\"quoted\">."
 ROWS, CODED = 90, 60
 LEARN = LearnSettings(optimiser="lr", folds=3, resamples=40, max_error=0.4)

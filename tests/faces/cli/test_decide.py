@@ -30,6 +30,8 @@ from tests.simulated import (
 )
 from tests.stub import Behaviour, stub_process
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 Captured = pytest.CaptureFixture[str]
 QUICK = ["--optimiser", "lr", "--folds", "3", "--resamples", "20"]
 PROMISE = ["--max-error", "0.1", "--certainty", "0.9"]

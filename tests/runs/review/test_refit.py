@@ -20,6 +20,8 @@ from pcs_annotator.runs.review.values import ReviewOptions
 from tests.runs.review.reviewing import judge
 from tests.simulated import truth_of
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 ENOUGH = 120.0
 
 
