@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import PurePath
-
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from typing import TYPE_CHECKING
 
 from pcs_annotator.showing.markup import Markup, tag
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
 
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -31,6 +33,8 @@ def page_head(title: str, name: str) -> Markup:
 
 def asset_routes(package: str, name: str) -> list[Route]:
     """Return the routes of the files of a package's pages; all are read once: no path from a request is opened."""
+    from starlette.routing import Route  # an extra, which the command names before it opens a page
+
     assets, shared = files(package).joinpath("assets"), files(__package__).joinpath("assets")
     colours = files("pcs_annotator.showing.report").joinpath("colours.css")
     styles = (colours, shared.joinpath("page.css"), assets.joinpath(f"{name}.css"))
@@ -43,6 +47,8 @@ def asset_routes(package: str, name: str) -> list[Route]:
 
 
 def _sending(file: str, content: bytes) -> Callable[[Request], Awaitable[Response]]:
+    from starlette.responses import Response
+
     async def send(_request: Request) -> Response:
         return Response(content, media_type=KINDS[PurePath(file).suffix])
 
