@@ -1,4 +1,4 @@
-"""Take the picture of the report in the docs from a simulated run; with --check, take it aside and compare sizes.
+"""Take the pictures in the docs, of a report and its review, from a simulated run; --check compares sizes only.
 
     python scripts/pictures.py
 
@@ -7,22 +7,31 @@ Needs Chromium. The models are simulated: nothing is called and nothing is paid 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import csv
 import shutil
 import struct
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from zlib import crc32
 
-from playwright.sync_api import sync_playwright
+from PIL import Image
+from playwright.async_api import Browser, Page, async_playwright
 
 from pcs_annotator import run
+from pcs_annotator.faces.review.app import Pages
+from pcs_annotator.faces.review.keys import keys_of
+from pcs_annotator.faces.web.server import listen, serve
+from pcs_annotator.runs.review.session import Review
+from pcs_annotator.runs.review.values import ReviewOptions
 
 ROOT = Path(__file__).resolve().parents[1]
-PICTURE = ROOT / "docs" / "images" / "report.png"
+IMAGES = ROOT / "docs" / "images"
+PICTURES = ("report.png", "review-row.png", "review-queues.png")
 NEWS = ROOT / "src" / "pcs_annotator" / "faces" / "demo" / "news.csv"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
@@ -33,7 +42,8 @@ GOLD_ROWS = 150
 SKILLS = {"large-model": 93, "small-model": 80}
 SCALE = 2
 MOST_BYTES = 200_000
-WINDOW = {"width": 1180, "height": 500}
+WINDOW, REVIEW = {"width": 1180, "height": 500}, {"width": 1200, "height": 690}
+VERDICTS = 6
 
 
 def write_news(path: Path) -> dict[str, str]:
@@ -67,25 +77,67 @@ def make_run(folder: Path) -> None:
     topics = write_news(folder / "news.csv")
     models = [simulated(name, topics) for name in SKILLS]
     question = "What is the news item about?"
-    run(folder / "news.csv", folder / RUN, models=models, labels=TOPICS, instruction=question, max_error=0.05)
+    how = {"instruction": question, "max_error": 0.05, "text": False}  # items come five times, so texts tell too much
+    run(folder / "news.csv", folder / RUN, models=models, labels=TOPICS, **how)  # type: ignore[arg-type]  # a mix
 
 
-def take(folder: Path, to: Path) -> None:
-    """Take the picture of the report of a run below this folder."""
-    how = {"viewport": WINDOW, "device_scale_factor": SCALE, "color_scheme": "light"}
-    with sync_playwright() as play, play.chromium.launch(executable_path=CHROMIUM, args=[*QUIET]) as browser:
-        page = browser.new_page(**how)  # type: ignore[arg-type]  # a mix
-        page.goto((folder / RUN / "report.html").absolute().as_uri())
-        page.screenshot(path=to)
+async def take(folder: Path, to: Path) -> None:
+    """Take all pictures of a run below this folder."""
+    async with async_playwright() as play:
+        browser = await play.chromium.launch(executable_path=CHROMIUM, args=[*QUIET])
+        page = await _opened(browser, (folder / RUN / "report.html").absolute().as_uri(), WINDOW)
+        _save(await page.screenshot(), to / PICTURES[0])
+        with Review.open(folder / RUN, ReviewOptions(refit_every=0, seed=1)) as review:
+            door = listen("127.0.0.1", 0)
+            app = Pages(review, "news", keys_of(review.labels)).app()
+            serving = asyncio.create_task(serve(app, door, print))
+            await take_review(browser, door.url, to)
+            serving.cancel()
+            await asyncio.wait([serving])
 
 
-def problem(taken: Path) -> str:
-    """Return what is wrong with the picture in the docs, compared with the one just taken; empty if nothing is."""
-    if not PICTURE.exists():
-        return "is missing"
-    if PICTURE.stat().st_size > MOST_BYTES:
-        return f"has {PICTURE.stat().st_size:,} bytes; at most {MOST_BYTES:,} are allowed"
-    return "" if _size(PICTURE) == _size(taken) else "has another size than the picture that is taken now"
+async def take_review(browser: Browser, url: str, to: Path) -> None:
+    """Judge some rows, then take one picture of a row, and one of the queues."""
+    page = await _opened(browser, url, REVIEW)
+    for _ in range(VERDICTS):
+        await page.wait_for_timeout(1_500)  # the page shows the pace
+        before = await page.locator("#item-title").inner_text()
+        await page.keyboard.press("Enter")
+        await page.wait_for_function("old => document.getElementById('item-title').innerText !== old", arg=before)
+    _save(await page.screenshot(), to / PICTURES[1])
+    page = await _opened(browser, url, REVIEW, scheme="dark")
+    await page.locator(".queues summary").click()
+    _save(await page.screenshot(), to / PICTURES[2])
+
+
+async def _opened(browser: Browser, url: str, size: dict[str, int], scheme: str = "light") -> Page:
+    """Return the page of somebody whose name is known."""
+    how = {"viewport": size, "device_scale_factor": SCALE, "color_scheme": scheme, "reduced_motion": "reduce"}
+    context = await browser.new_context(**how)  # type: ignore[arg-type]  # a mix
+    if url.startswith("http"):
+        await context.add_cookies([{"name": "reviewer", "value": "Ana", "url": url}])
+    page = await context.new_page()
+    await page.goto(url)
+    if url.startswith("http"):
+        await page.wait_for_selector("html.ready")
+    return page
+
+
+def _save(picture: bytes, to: Path) -> None:
+    """Write a picture with as many colours as it needs, a quarter of the bytes."""
+    Image.open(BytesIO(picture)).convert("RGB").quantize(128).save(to, optimize=True)
+
+
+def problems(taken: Path) -> Iterator[str]:
+    """Yield what is wrong with the pictures in the docs, compared with those just taken."""
+    for name in PICTURES:
+        path = IMAGES / name
+        if not path.exists():
+            yield f"{path} is missing"
+        elif path.stat().st_size > MOST_BYTES:
+            yield f"{path} has {path.stat().st_size:,} bytes; at most {MOST_BYTES:,} are allowed"
+        elif _size(path) != _size(taken / name):
+            yield f"{path} has another size than the picture that is taken now"
 
 
 def _size(path: Path) -> tuple[int, int]:
@@ -95,17 +147,17 @@ def _size(path: Path) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Take the picture, or check the one that is there."""
+    """Take the pictures, or check those that are there."""
     if CHROMIUM is None:
         print("no Chromium on this machine: apt-get install chromium", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as temporary, contextlib.chdir(temporary):
         make_run(Path())
-        taken = Path("report.png") if "--check" in sys.argv[1:] else PICTURE
-        take(Path(), taken)
-        found = problem(taken)
-    if found:
-        print(f"{PICTURE} {found}: run python scripts/pictures.py", file=sys.stderr)
+        taken = Path(temporary) if "--check" in sys.argv[1:] else IMAGES
+        asyncio.run(take(Path(), taken))
+        found = [*problems(taken)]
+    for one in found:
+        print(f"{one}: run python scripts/pictures.py", file=sys.stderr)
     return 1 if found else 0
 
 
