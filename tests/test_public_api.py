@@ -18,6 +18,7 @@ PUBLIC = [
     "Annotator",
     "CollectSettings",
     "Decision",
+    "Example",
     "Expectation",
     "Item",
     "LoadedRun",

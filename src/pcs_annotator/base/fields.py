@@ -154,6 +154,11 @@ def _is_number(value: Any) -> bool:
 
 def _fits_tuple(value: Any, inner: tuple[Any, ...]) -> tuple[bool, str]:
     given = isinstance(value, list | tuple)
+    if get_origin(inner[0]) is Mapping:
+        fits = given and all(
+            isinstance(one, Mapping) and all(isinstance(cell, str) for cell in one.values()) for one in value
+        )
+        return fits, "a list of tables with texts in quotes"
     if inner[-1] is Ellipsis:
         return given and all(isinstance(one, str) for one in value), "a list of names"
     return given and len(value) == len(inner) and all(map(_is_number, value)), f"a list of {len(inner)} numbers"

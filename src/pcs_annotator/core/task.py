@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.doubtful_labels import doubt_about
@@ -27,9 +28,26 @@ class Item:
     text: str
 
 
+class Example(NamedTuple):
+    """A text with its label, shown to models before the text that they are asked about."""
+
+    text: str
+    label: str
+    why: str = ""  # the reason for the label, in a few words
+
+    @classmethod
+    def of(cls, number: int, values: Mapping[str, str]) -> Example:
+        """Return the example in a table of settings; errors call it by its number."""
+        unknown = [name for name in values if name not in cls._fields]
+        if unknown or not {"text", "label"} <= values.keys():
+            what = f"has {unknown[0]!r}" if unknown else "lacks a text or a label"
+            raise ConfigError(f"example {number} {what}: it has a text, a label and, if you like, why")
+        return cls(**values)
+
+
 @dataclass(frozen=True)
 class Task:
-    """An instruction, a closed set of labels and, optionally, what each label means.
+    """An instruction, a closed set of labels and, optionally, what each label means, and examples.
 
     Attributes:
         instruction: What to decide, in a sentence or more.
@@ -38,6 +56,7 @@ class Task:
         wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2`, ….
         written_wording: The one that a model wrote for the relation `llm:wording`; if empty, one is written before the
             first question.
+        examples: Texts with their labels, in every prompt.
 
     Examples:
         >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
@@ -49,6 +68,7 @@ class Task:
     meanings: Mapping[str, str] = field(default_factory=dict)
     wordings: Sequence[str] = ()
     written_wording: str = ""
+    examples: Sequence[Example] = ()
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
@@ -62,6 +82,20 @@ class Task:
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "meanings", meanings)
         object.__setattr__(self, "wordings", _check_wordings(self.wordings))
+        checked = [_check_example(number, one, labels) for number, one in enumerate(self.examples, 1)]
+        object.__setattr__(self, "examples", tuple(checked))
+
+
+def _check_example(number: int, given: Example, labels: Sequence[str]) -> Example:
+    """Return an example with the label as the task spells it."""
+    if not given.text.strip():
+        raise ConfigError(f"example {number} has an empty text: write one, or leave it out")
+    place = label_lookup(labels).get(given.label.casefold())
+    if place is None:
+        raise LabelError(
+            f"example {number} has the label {given.label!r}, which is not among {list(labels)}: correct one of them"
+        )
+    return given._replace(label=labels[place])
 
 
 USUAL_QUESTION = "Which label fits the text best:"

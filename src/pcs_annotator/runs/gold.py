@@ -82,6 +82,16 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     return Gold(tuple(labels), random_sample, assumed, verdicts)
 
 
+def without_examples(gold: Gold, texts: Sequence[str], examples: Sequence[Mapping[str, str]]) -> Gold:
+    """Return gold without rows whose text is an example in the prompt: their answers say nothing about others."""
+    if not examples:
+        return gold
+    shown = {one.get("text", "").strip() for one in examples}
+    kept = np.array([text.strip() not in shown for text in texts], dtype=np.bool_)
+    labels = tuple(label if keep else None for label, keep in zip(gold.labels, kept.tolist(), strict=True))
+    return gold._replace(labels=labels, random_sample=gold.random_sample & kept, assumed=gold.assumed & kept)
+
+
 def _labels_in_data(dataset: Dataset) -> list[str | None]:
     return list(dataset.gold) if dataset.gold else [None] * len(dataset.items)
 

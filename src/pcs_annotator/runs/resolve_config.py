@@ -16,7 +16,7 @@ from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
-from pcs_annotator.core.task import Task, check_labels, label_code, refuse_line_breaks, usual_instruction
+from pcs_annotator.core.task import Example, Task, check_labels, label_code, refuse_line_breaks, usual_instruction
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions
@@ -137,7 +137,8 @@ def task_of(config: Config) -> Task:
     """Return the task of complete settings."""
     task = config.task
     instruction = task.instruction or usual_instruction(task.labels)
-    return Task(instruction, task.labels, task.meanings, task.wordings, task.written_wording)
+    examples = [Example.of(number, one) for number, one in enumerate(task.examples, 1)]
+    return Task(instruction, task.labels, task.meanings, task.wordings, task.written_wording, examples)
 
 
 def collect_settings_of(

@@ -30,7 +30,7 @@ from pcs_annotator.runs import ask, drawing, folder_votes, ledgers, resolve_conf
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_whole
-from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold
+from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
 from pcs_annotator.runs.review_state import ReviewState
@@ -111,7 +111,10 @@ class Run:
     @cached_property
     def gold(self) -> Gold:
         """Gold labels, including those that people added after the run."""
-        return gold_of(self.folder, self.dataset)
+        return self._gold()
+
+    def _gold(self, until: int | None = None) -> Gold:
+        return without_examples(gold_of(self.folder, self.dataset, until), self.texts, self.config.task.examples)
 
     @property
     def coders(self) -> Coders | None:
@@ -130,7 +133,7 @@ class Run:
     def with_gold(self, people: FromPeople) -> Run:
         """Return the run with the labels of a person's file, which are also stored in the folder."""
         take_gold(people, self.folder, self.dataset, self.votes.labels)
-        return self.having(gold=gold_of(self.folder, self.dataset))
+        return self.having(gold=self._gold())
 
     @property
     def settings(self) -> LearnSettings:
@@ -257,7 +260,7 @@ class Run:
         if with_gold:
             gold, until = self.gold, values.get("verdicts_until", 0)
             if gold.verdicts.last > until:
-                gold = gold_of(folder, self.dataset, until)
+                gold = self._gold(until)
             now = fingerprint(votes, gold_codes(votes, gold.labels), __version__)
         elif folder.votes.stat().st_mtime_ns > folder.model.stat().st_mtime_ns:
             no_gold = np.full(len(votes), UNLABELLED, dtype=np.int8)

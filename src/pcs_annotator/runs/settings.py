@@ -35,6 +35,8 @@ class TaskSettings(SettingsSection):
         wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2` and so on;
             after them, or if there are none, sentences are put around the instruction.
         written_wording: The instruction that the relation `llm:wording` asks with; empty to have the rewriter write it.
+        examples: Texts with their labels for every prompt, each in a table `[[task.examples]]` with `text`, `label` and
+            perhaps `why`. Rows with the same text are not learned from: they would be too easy.
         ordered: Whether the labels are listed from the lowest to the highest, so that a near miss is a smaller
             disagreement than a far one (weighted κ, ordinal α). The models are not told.
     """
@@ -44,6 +46,7 @@ class TaskSettings(SettingsSection):
     meanings: Mapping[str, str] = field(default_factory=dict)
     wordings: tuple[str, ...] = ()
     written_wording: str = ""
+    examples: tuple[Mapping[str, str], ...] = ()
     ordered: bool = False
 
 

@@ -22,7 +22,7 @@ from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
 from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
-from pcs_annotator.runs.gold import check_gold, gold_of
+from pcs_annotator.runs.gold import check_gold, gold_of, without_examples
 from pcs_annotator.runs.labelling.rows import label_whole
 from pcs_annotator.runs.labelling.run_table import RunTable, open_table, refuse_other_work
 from pcs_annotator.runs.run import Run, refuse_lost_ledger, settings_of_fits
@@ -70,7 +70,7 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, sta
     kept = None if replacing else folder
     if not request.gold_wins:
         check_gold(kept, dataset)
-    gold = gold_of(kept, dataset)
+    gold = without_examples(gold_of(kept, dataset), [item.text for item in dataset.items], config.task.examples)
     if request.fresh and folder.ledger.exists():
         request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
     asking = time.perf_counter()

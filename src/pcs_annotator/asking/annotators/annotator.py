@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
@@ -20,6 +21,7 @@ from pcs_annotator.asking.annotators.prompt import (
 )
 from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.base.display import brief
+from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.chat import (
     Answers,
     ChatModel,
@@ -129,6 +131,7 @@ class Annotator:
         answer: AnswerFormat = "bare" if constrained else "tag"
         cut = 0
         if model.context_tokens is not None:
+            task = self._with_room(task, text, answer, model.context_tokens)
             room = model.context_tokens - self._reserved(self._fixed_part(task, answer))
             text, cut = fit_text(text, room, self.cut)
             if not text.strip():
@@ -178,6 +181,15 @@ class Annotator:
             return task_prompt(task, answer)
         return "\n".join(message.content for message in self._messages(task, "", answer))
 
+    def _with_room(self, task: Task, text: str, answer: AnswerFormat, context: int) -> Task:
+        """Return the task with as many examples as leave room for the text, or for a part of a long one."""
+        wanted, all_of_them = min(estimate_tokens(text), context // 2), len(task.examples)
+        while task.examples and context - self._reserved(self._fixed_part(task, answer)) < wanted:
+            task = replace(task, examples=task.examples[:-1])
+        if len(task.examples) < all_of_them:
+            _warn_of_fewer_examples(self.name)
+        return task
+
     def _sampling_after(self, messages: Messages, model: ChatModel) -> Sampling:
         """Return the sampling for a follow-up question; in a small context, its answer must be shorter."""
         most = self.sampling.max_tokens
@@ -189,6 +201,15 @@ class Annotator:
     def _reserved(self, prompt: str) -> int:
         answer = _ANSWER_TOKENS if self.sampling.max_tokens is None else self.sampling.max_tokens
         return _prompt_tokens(prompt) + answer + _FRAME_TOKENS
+
+
+@lru_cache(maxsize=64)
+def _warn_of_fewer_examples(model: str) -> None:
+    """Warn, once for each model, that not all examples fit."""
+    message = (
+        f"{model} has too little room for all examples, so it gets fewer with long texts: give fewer or shorter ones"
+    )
+    warnings.warn(message, PcsWarning, stacklevel=2)
 
 
 def _vote(reply: Reply, task: Task, question: Question) -> Vote:

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Literal, NamedTuple
 
 from pcs_annotator.core.chat import Message, QuestionParts, sendable
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.task import Example, Task
 from pcs_annotator.relations.phrases import Phrases, all_phrases, phrases_around
 
 PromptStyle = Literal["chat", "plain"]
@@ -80,16 +80,35 @@ def build_messages(
     text = sendable(text)
     marker = _marker(text, key)
     phrases = phrases_around(task.instruction, task.labels)
-    start = f"{fixed}\n\n{phrases.fenced} " if style == "plain" else f"{phrases.fenced} "
-    asked = f"{start}{marker}\n{marker}\n{text}\n{marker}\n\n{_last_word(phrases, answer)}"
+    last_word = _last_word(phrases, answer)
+    shown = _examples(tuple(task.examples), phrases.fenced, last_word, answer, key)
+    start = f"{phrases.fenced} "
+    if style == "plain":
+        start = "\n\n".join([fixed, *(message.content for message in shown), start])
+    asked = f"{start}{marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"
     last = Message("user", asked, shared=len(start))
-    return (last,) if style == "plain" else (_system_message(fixed), last)
+    return (last,) if style == "plain" else (_system_message(fixed), *shown, last)
+
+
+@lru_cache(maxsize=256)
+def _examples(
+    examples: tuple[Example, ...], fenced: str, last_word: str, answer: AnswerFormat | OtherAnswer, key: bytes
+) -> tuple[Message, ...]:
+    """Return examples as questions and answers; models restricted to the labels give no reasons."""
+    turns = []
+    for one in examples:
+        text, marker = sendable(one.text), _marker(sendable(one.text), key)
+        turns.append(Message("user", f"{fenced} {marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"))
+        label = f"<label>{one.label}</label>" if answer == "tag" else one.label
+        turns.append(Message("assistant", f"{label} {sendable(one.why)}".strip() if answer == "tag" else label))
+    return tuple(turns)
 
 
 def question_parts(task: Task, text: str, answer: AnswerFormat) -> QuestionParts:
     """Return what the messages that ask for the label of a text are made from."""
     _, instruction, menu = _fixed_part(task, answer)
-    return QuestionParts(instruction, menu, sendable(text))
+    shown = tuple((sendable(one.text), one.label) for one in task.examples)
+    return QuestionParts(instruction, menu, sendable(text), shown)
 
 
 @lru_cache(maxsize=256)
@@ -99,7 +118,9 @@ def _system_message(content: str) -> Message:
 
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
     """Return the part of the prompt that is the same for every text of the task."""
-    return _fixed_part(task, answer).content
+    phrases = phrases_around(task.instruction, task.labels)
+    shown = _examples(tuple(task.examples), phrases.fenced, _last_word(phrases, answer), answer, MARKER_KEY)
+    return "\n\n".join([_fixed_part(task, answer).content, *(message.content for message in shown)])
 
 
 def _fixed_part(task: Task, answer: AnswerFormat | OtherAnswer) -> _FixedPart:
