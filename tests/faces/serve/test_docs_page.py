@@ -18,7 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from pcs_annotator.faces.serve import openapi
-from pcs_annotator.faces.serve.page import EXAMPLE, Example, curl, docs_page
+from pcs_annotator.faces.serve.page import EXAMPLE, ExampleCall, curl, docs_page
 from tests.chromium import CHROMIUM, MISSING, QUIET
 from tests.faces.serve.running import running_in_thread
 
@@ -38,7 +38,7 @@ def browser() -> Iterator[Browser]:
 
 def page_of(labels: tuple[str, ...] = ("good", "bad"), *, token: bool = False) -> tuple[str, dict[str, Any]]:
     about = openapi.document(labels)
-    return docs_page(about, "<i>run</i>", labels, Example("http://here", token, {"label": labels[0]}, False)), about
+    return docs_page(about, "<i>run</i>", labels, ExampleCall("http://here", token, {"label": labels[0]}, False)), about
 
 
 def fields_in(schema: dict[str, Any], before: str = "") -> Iterator[str]:
@@ -79,7 +79,7 @@ def test_labels_are_only_text_and_many_do_not_fill_the_table() -> None:
 
 @pytest.mark.parametrize("text", [EXAMPLE, "It's \"quoted\" & 'half", "two\nlines 肯定 $HOME `id`"])
 def test_the_command_sends_the_text_as_it_is(text: str) -> None:
-    command = shlex.split(curl(Example("http://here", True, {}, False), text).replace("\\\n", " "))
+    command = shlex.split(curl(ExampleCall("http://here", True, {}, False), text).replace("\\\n", " "))
     assert command[:3] == ["curl", "-s", "http://here/v1/classify"]
     assert "Authorization: Bearer $PCS_TOKEN" in command
     assert json.loads(command[-1]) == {"input": [text]}

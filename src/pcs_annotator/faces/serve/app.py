@@ -22,7 +22,7 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.faces.serve import bodies, openapi
 from pcs_annotator.faces.serve.bodies import TextQueue
 from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
-from pcs_annotator.faces.serve.page import EXAMPLE, Example, docs_page
+from pcs_annotator.faces.serve.page import EXAMPLE, ExampleCall, docs_page
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
 from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.faces.web.server import Listening, serve
@@ -111,7 +111,7 @@ class App:
         labels = self._service.task.labels
         reply = self._example or self._listed([_made_up(labels, self._service.version)], request_id_of(request))
         url = str(request.base_url).rstrip("/")
-        example = Example(url, self._token, reply, real=self._example is not None)
+        example = ExampleCall(url, self._token, reply, real=self._example is not None)
         return HTMLResponse(docs_page(self._about, self._service.name, labels, example))
 
     async def _label(self, texts: Sequence[str]) -> list[Classified]:

@@ -18,7 +18,7 @@ TOKEN = "Authorization: Bearer $PCS_TOKEN"
 FIELDS = (("field", ""), ("type", ""), ("meaning", ""))
 
 
-class Example(NamedTuple):
+class ExampleCall(NamedTuple):
     """What the example at the top of the page shows."""
 
     url: str  # the address of the service, without a path
@@ -27,7 +27,7 @@ class Example(NamedTuple):
     real: bool  # whether that is its answer to this text, or only looks like one
 
 
-def curl(example: Example, text: str = EXAMPLE) -> str:
+def curl(example: ExampleCall, text: str = EXAMPLE) -> str:
     """Return the command that labels a text."""
     lines = [f"curl -s {example.url}{CLASSIFY}", "-H 'Content-Type: application/json'"]
     if example.token:
@@ -35,7 +35,7 @@ def curl(example: Example, text: str = EXAMPLE) -> str:
     return " \\\n  ".join([*lines, f"-d {shlex.quote(json.dumps({'input': [text]}, ensure_ascii=False))}"])
 
 
-def docs_page(document: Mapping[str, Any], name: str, labels: Sequence[str], example: Example) -> str:
+def docs_page(document: Mapping[str, Any], name: str, labels: Sequence[str], example: ExampleCall) -> str:
     """Return the page about a service that is called by the name of its run."""
     title = tag("h1", "Label texts with ", user_text(name))
     given = tag("p", "Labels: ", *(joined(tag("span", user_text(one), class_="chip"), " ") for one in labels))
@@ -55,7 +55,7 @@ def docs_page(document: Mapping[str, Any], name: str, labels: Sequence[str], exa
     return f"<!DOCTYPE html>\n{tag('html', page_head(f'{name} · pcs serve', 'docs'), body, lang='en')}\n"
 
 
-def _trial(example: Example) -> Iterator[Markup]:
+def _trial(example: ExampleCall) -> Iterator[Markup]:
     text = tag("textarea", EXAMPLE, id="text", rows="3", dir="auto", required=True, aria_label="Text to label")
     run = tag("button", "Label it", class_="strong")
     yield tag("form", text, tag("div", run, tag("span", id="said", role="status"), class_="buttons"), id="trial")

@@ -20,7 +20,7 @@ _ANSWER = "\n\nAnswer:"
 _KEPT = 256
 
 
-class Frame(NamedTuple):
+class TurnFrame(NamedTuple):
     """What a template puts around the last message's text."""
 
     before: str
@@ -101,15 +101,15 @@ class PromptWriter:
             text = self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
         return text
 
-    def _make_frame(self, earlier: tuple[Message, ...], role: Role) -> Frame:
+    def _make_frame(self, earlier: tuple[Message, ...], role: Role) -> TurnFrame:
         if self.chat:
             before, here, after = self._render([*earlier, Message(role, _HERE)]).partition(_HERE)
             if here:
-                return Frame(before, after)
+                return TurnFrame(before, after)
         tokenizer = self._tokenizer
         starts = tokenizer.bos_token_id is not None and tokenizer("x")["input_ids"][:1] == [tokenizer.bos_token_id]
         said = "".join(f"{message.content}\n\n" for message in earlier)
-        return Frame((tokenizer.bos_token if starts else "") + said, _ANSWER)
+        return TurnFrame((tokenizer.bos_token if starts else "") + said, _ANSWER)
 
     def _keeps_system(self) -> bool:
         """Return whether the template has a place for a system message; some refuse it, some leave it out."""

@@ -34,7 +34,7 @@ PER_ROWS = 1_000
 NOT_COMPARED = ("ask · ledger", "task · written wording")
 
 
-class Example(NamedTuple):
+class DifferingRow(NamedTuple):
     """A row on which two sides differ."""
 
     rows: tuple[int, int]  # its position in each run
@@ -100,7 +100,7 @@ class Comparison(Frame):
     # a label
     table: Integers
     kappa: Agreement  # Cohen's κ between the two, on rows that both have labelled
-    examples: Sequence[Example]  # the rows on which they differ, those first on which both are sure
+    examples: Sequence[DifferingRow]  # the rows on which they differ, those first on which both are sure
     gold_rows: int  # how many rows have gold, in either folder
     # IDs of rows that have different gold labels in the two folders; these are not counted
     contradictory: Sequence[str]
@@ -237,9 +237,9 @@ def _figures(
         return None, str(error)
 
 
-def _examples(a: Side, b: Side, matched: Matched, gold: Sequence[str | None]) -> list[Example]:
+def _examples(a: Side, b: Side, matched: Matched, gold: Sequence[str | None]) -> list[DifferingRow]:
     rows = zip(matched.first, matched.second, gold, strict=True)
-    found = [Example((i, j), (a.result.outcomes[i], b.result.outcomes[j]), truth) for i, j, truth in rows]
+    found = [DifferingRow((i, j), (a.result.outcomes[i], b.result.outcomes[j]), truth) for i, j, truth in rows]
     differing = [one for one in found if one.outcomes[0].label != one.outcomes[1].label]
     return sorted(differing, key=lambda one: -one.certainty)
 
@@ -302,6 +302,6 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _example_json(one: Example) -> dict[str, Any]:
+def _example_json(one: DifferingRow) -> dict[str, Any]:
     sides = [{"label": side.label, "confidence": side.confidence, "decision": side.decision} for side in one.outcomes]
     return {"id": one.outcomes[0].id, "a": sides[0], "b": sides[1], "gold": one.gold}

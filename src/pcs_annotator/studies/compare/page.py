@@ -18,7 +18,7 @@ from pcs_annotator.showing.report.sections import rows as lists
 from pcs_annotator.showing.report.sections.answers import matrix, top_changes
 from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows, bill_total
 from pcs_annotator.showing.report.view import MOST_CELLS, Selection, rows_at, view_of
-from pcs_annotator.studies.compare.comparison import PER_ROWS, SURE, Comparison, Example, SettingDifference
+from pcs_annotator.studies.compare.comparison import PER_ROWS, SURE, Comparison, DifferingRow, SettingDifference
 from pcs_annotator.studies.compare.sides import Side
 from pcs_annotator.studies.compare.verdict import promise_of, verdict
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
@@ -206,7 +206,7 @@ def _rows(found: Comparison) -> b.Section:
     listed = Selection(rows=tuple(marks), room=min(side.room for side in sides))
     gold = any(one.gold is not None for one in shown)
     entries = [
-        _row(one, [lists.Shown(row, view) for row, view in zip((first, second), views, strict=True)], listed.room)
+        _row(one, [lists.ShownRow(row, view) for row, view in zip((first, second), views, strict=True)], listed.room)
         for one, first, second in zip(shown, listed.rows, sides[1].rows, strict=True)
     ]
     titles = ["id", "text", *NAMES, *(["gold"] if gold else [])]
@@ -221,7 +221,7 @@ def _rows(found: Comparison) -> b.Section:
     )
 
 
-def _shown(found: Comparison) -> list[Example]:
+def _shown(found: Comparison) -> list[DifferingRow]:
     """Return the rows to list, those on which both are sure first; if there are too many, those with gold go first."""
     cells = sum(len(side.result.votes.annotators) * len(side.result.votes.relations) for side in found.sides)
     most = max(20, min(MOST_EXAMPLES, MOST_CELLS // max(cells, 1)))
@@ -238,11 +238,11 @@ def _which(found: Comparison, shown: int) -> str:
     return f"{count(shown)} of {counted(found.differing, 'row')}, those with gold labels among them. {order}"
 
 
-def _row(one: Example, shown: Sequence[lists.Shown], room: int) -> lists.Entry:
+def _row(one: DifferingRow, shown: Sequence[lists.ShownRow], room: int) -> lists.Entry:
     cells = [_said(one, at) for at in range(len(NAMES))]
     return lists.entry(shown, cells if one.gold is None else [*cells, ("gold", one.gold, None, "")], room)
 
 
-def _said(one: Example, at: int) -> lists.Cell:
+def _said(one: DifferingRow, at: int) -> lists.Cell:
     kind, label, share, small = lists.said(one.outcomes[at])
     return "said right" if label is not None and label == one.gold else kind, label, share, small

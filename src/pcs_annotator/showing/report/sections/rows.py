@@ -45,7 +45,7 @@ Entry = dict[str, Any]
 """A row of the list, as data for the script."""
 
 
-class Shown(NamedTuple):
+class ShownRow(NamedTuple):
     """A row as one run saw it."""
 
     row: Row
@@ -59,7 +59,7 @@ def rows(view: View) -> b.Section | None:
         return None
     columns = _columns(view)
     entries = [
-        entry([Shown(row, view)], [said(row.outcome), *(CELLS[name](row) for name in columns)], selection.room)
+        entry([ShownRow(row, view)], [said(row.outcome), *(CELLS[name](row) for name in columns)], selection.room)
         for row in selection.rows
     ]
     titles = ["id", "text", f"label and {_measure(view)}", *columns]
@@ -101,7 +101,7 @@ def explorer(titles: Sequence[str], entries: Sequence[Entry], sides: Sequence[tu
     )
 
 
-def entry(shown: Sequence[Shown], cells: Sequence[Cell], room: int) -> Entry:
+def entry(shown: Sequence[ShownRow], cells: Sequence[Cell], room: int) -> Entry:
     """Return a row of the list: its text, some cells, and its variants and votes in each run."""
     row = shown[0].row
     return {
@@ -224,7 +224,7 @@ def _people(reviewed: Reviewed) -> list[str]:
     ]
 
 
-def _votes(shown: Shown, room: int) -> list[Any]:
+def _votes(shown: ShownRow, room: int) -> list[Any]:
     """Return the label's place, and a line per relation: its variant, and the answer of every model."""
     row, votes = shown.row, shown.view.result.votes
     label = -1 if row.outcome.label is None else list(votes.labels).index(row.outcome.label)
