@@ -199,7 +199,10 @@ def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
 
 
 def _money(tracker: BudgetTracker) -> str:
-    return f"${tracker.usd:.4f}" + (" and calls of unknown price" if tracker.price_unknown else "")
+    spent = f"${tracker.usd:.4f}" if tracker.usd else "$0.00"
+    if not tracker.price_unknown:
+        return spent
+    return f"{spent} and calls of unknown price" if tracker.usd else "price unknown"
 
 
 def _clock(seconds: float) -> str:
