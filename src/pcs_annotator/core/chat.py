@@ -40,7 +40,6 @@ class QuestionParts(NamedTuple):
     instruction: str  # what to decide
     menu: str  # the labels with their meanings, one per line; "" if they are not listed
     text: str  # the text to label
-    examples: tuple[tuple[str, str], ...] = ()  # texts with their labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import pytest
 from pcs_annotator import Annotator, Example, Task, run
 from pcs_annotator.asking.annotators import annotator as annotators
 from pcs_annotator.asking.annotators.annotator import Question
-from pcs_annotator.asking.annotators.prompt import build_messages, question_parts
+from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning
 from pcs_annotator.core.chat import Message
 from pcs_annotator.runs.fitting import open_run
@@ -44,11 +44,6 @@ def test_without_a_system_role_examples_are_in_the_shared_part_of_the_only_messa
     assert shared.index("A goal in the last minute.") < shared.index("<label>sport</label> a match")
     assert "The keeper saved it." not in shared
     assert isinstance(message, Message)
-
-
-def test_models_that_word_the_question_themselves_get_the_examples_too() -> None:
-    parts = question_parts(TASK, "The keeper saved it.", "bare")
-    assert parts.examples == (("A goal in the last minute.", "sport"), ("Shares fell.", "money"))
 
 
 def test_a_model_with_little_room_gets_fewer_examples_and_that_is_said_once() -> None:

@@ -107,8 +107,7 @@ def _examples(
 def question_parts(task: Task, text: str, answer: AnswerFormat) -> QuestionParts:
     """Return what the messages that ask for the label of a text are made from."""
     _, instruction, menu = _fixed_part(task, answer)
-    shown = tuple((sendable(one.text), one.label) for one in task.examples)
-    return QuestionParts(instruction, menu, sendable(text), shown)
+    return QuestionParts(instruction, menu, sendable(text))
 
 
 @lru_cache(maxsize=256)

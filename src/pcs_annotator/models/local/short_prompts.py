@@ -93,21 +93,16 @@ def parts_of(request: Request) -> QuestionParts:
 
 def label_prompt(vocabulary: TokenVocabulary, style: Style, asked: QuestionParts, labels: Sequence[str]) -> Prompt:
     """Return the prompt that a label completes."""
-    text = _quoted(asked.text)
-    shown = "".join(f"Text:{_quoted(text)}\nLabel: {label}\n\n" for text, label in asked.examples)
+    text = f' "{" ".join(asked.text.split())}"'
     if style == "plain":
-        head = f"{asked.instruction}\n{_menu(asked.menu, labels)}\n\n{shown}Text:"
+        head = f"{asked.instruction}\n{_menu(asked.menu, labels)}\n\nText:"
         return Prompt(tuple(vocabulary.encode(head)), tuple(vocabulary.encode(f"{text}\nLabel:")))
-    head = f"{_menu(asked.menu, labels)}\n{asked.instruction}\n\n{shown}Text:"
+    head = f"{_menu(asked.menu, labels)}\n{asked.instruction}\n\nText:"
     start, end = vocabulary.turn_start, vocabulary.turn_end
     tail = [*vocabulary.encode(text), end, *vocabulary.encode("\n")]
     # All in one user turn: a separate system message made the answers worse.
     opened = (start, *vocabulary.encode(f"user\n{head}"))
     return Prompt(opened, (*tail, start, *vocabulary.encode("assistant\nLabel:")))
-
-
-def _quoted(text: str) -> str:
-    return f' "{" ".join(text.split())}"'
 
 
 def label_sequences(vocabulary: TokenVocabulary, style: Style, labels: Sequence[str]) -> tuple[tuple[int, ...], ...]:
