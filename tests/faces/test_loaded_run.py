@@ -24,6 +24,8 @@ from pcs_annotator.runs.settings import Config
 from pcs_annotator.verbs.label import label
 from tests.simulated import SimulatedProvider, copy_run, read_csv, simulated_models, simulated_run, write_texts
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 NEW = range(1000, 1060)
 ADDED = ["pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason", "score_good", "score_bad", "p_good", "p_bad"]
 ADDED.append("pcs_error")

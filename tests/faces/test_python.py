@@ -29,6 +29,8 @@ from pcs_annotator.runs.settings import (
 from pcs_annotator.tables.files import read_json
 from tests.builders import simulated_votes
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 RELATIONS = ["original", "contraction", "frame"]
 
 

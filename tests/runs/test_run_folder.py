@@ -20,6 +20,8 @@ from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.simulated import QUICK, audited, copy_run, read_csv, simulated_run, truth_of, write_csv
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 
 @pytest.fixture
 def folder(promising_run: Path, tmp_path: Path) -> Path:

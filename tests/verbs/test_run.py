@@ -21,6 +21,8 @@ from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, read_csv, simulated_models, truth_of, write_csv, write_texts
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 QUICK = LearnSettings(optimiser="uniform", folds=3, resamples=0, max_error=None)
 CONFIG = Config(
     task=TaskSettings(labels=("good", "bad")),

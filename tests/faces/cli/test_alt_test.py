@@ -11,6 +11,8 @@ from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, T
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, simulated_run, truth_of, write_csv
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:

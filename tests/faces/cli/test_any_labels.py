@@ -16,6 +16,8 @@ from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from tests.stub.behaviour import pick
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 MARKUP = ("[bold]x[/bold]", "[red]", "plain")
 ARABIC = ("عدائي", "ودود", "محايد")
 JAPANESE = ("敵対的な投稿です", "友好的な投稿です", "中立")

@@ -13,6 +13,8 @@ from pcs_annotator.faces.cli.main import main
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 QUICK = ["--resamples", "20", "--repeats", "1"]
 ODD = {
     "negative": 'f&_{50%}$#~^\\ "quoted"',

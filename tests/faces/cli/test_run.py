@@ -20,6 +20,8 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.run_result import RunResult
 from tests.stub import Behaviour, stub_process
 
+pytestmark = pytest.mark.system  # whole runs, one after the other
+
 ROWS = [
     ("a", "The city bought five old buses on Monday.", "good"),
     ("b", "The train was late again.", "bad"),
