@@ -129,7 +129,8 @@ class Votes:
         codes = np.concatenate([part.codes for part in parts])
         ids = [name for part in parts for name in part.ids]
         texts = [text for part in parts for text in part.texts or ()]
-        return replace(parts[0], codes=codes, ids=ids, texts=texts if len(texts) == len(ids) else None, **probabilities)
+        known = texts if len(texts) == len(ids) else None
+        return replace(parts[0], codes=codes, ids=ids, texts=known, read=None, **probabilities)
 
     @property
     def original(self) -> str:

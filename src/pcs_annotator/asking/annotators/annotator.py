@@ -131,7 +131,8 @@ class Annotator:
         answer: AnswerFormat = "bare" if constrained else "tag"
         cut = 0
         if model.context_tokens is not None:
-            task = self._with_room(task, text, answer, model.context_tokens)
+            if task.examples:
+                task = self._with_room(task, text, answer, model.context_tokens)
             room = model.context_tokens - self._reserved(self._fixed_part(task, answer))
             text, cut = fit_text(text, room, self.cut)
             if not text.strip():

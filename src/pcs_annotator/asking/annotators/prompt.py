@@ -81,7 +81,7 @@ def build_messages(
     marker = _marker(text, key)
     phrases = phrases_around(task.instruction, task.labels)
     last_word = _last_word(phrases, answer)
-    shown = _examples(tuple(task.examples), phrases.fenced, last_word, answer, key)
+    shown = _examples(tuple(task.examples), phrases.fenced, last_word, answer, key) if task.examples else ()
     start = f"{phrases.fenced} "
     if style == "plain":
         start = "\n\n".join([fixed, *(message.content for message in shown), start])
@@ -117,9 +117,12 @@ def _system_message(content: str) -> Message:
 
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
     """Return the part of the prompt that is the same for every text of the task."""
+    fixed = _fixed_part(task, answer).content
+    if not task.examples:
+        return fixed
     phrases = phrases_around(task.instruction, task.labels)
     shown = _examples(tuple(task.examples), phrases.fenced, _last_word(phrases, answer), answer, MARKER_KEY)
-    return "\n\n".join([_fixed_part(task, answer).content, *(message.content for message in shown)])
+    return "\n\n".join([fixed, *(message.content for message in shown)])
 
 
 def _fixed_part(task: Task, answer: AnswerFormat | OtherAnswer) -> _FixedPart:
