@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 MISSING = "no Chromium on this machine: apt-get install chromium"
@@ -16,6 +23,18 @@ QUIET = (
     "--disable-sync",
     "--no-first-run",
 )
+
+
+def started_browser() -> Iterator[Browser]:
+    """Yield a browser, for a fixture; without Chromium, the test is skipped."""
+    from playwright.sync_api import sync_playwright
+
+    if CHROMIUM is None:
+        pytest.skip(MISSING)
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield started
+        started.close()
 
 
 def page_errors(address: str) -> list[str]:

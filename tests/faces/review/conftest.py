@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.chromium import CHROMIUM, MISSING, QUIET
+from tests.chromium import started_browser
 from tests.faces.review.made import make_run
 from tests.made_once import made_once
 from tests.simulated import copy_run
@@ -30,12 +30,7 @@ def run(made: Path, tmp_path: Path) -> Path:
 # For a module only: while playwright is open, its event loop counts as running, so that no other test could start one.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip(MISSING)
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        yield started
-        started.close()
+    yield from started_browser()
 
 
 @pytest.fixture

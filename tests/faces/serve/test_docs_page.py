@@ -15,11 +15,11 @@ from urllib.request import Request, urlopen
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from pcs_annotator.faces.serve import openapi
 from pcs_annotator.faces.serve.page import EXAMPLE, ExampleCall, curl, docs_page
-from tests.chromium import CHROMIUM, MISSING, QUIET
+from tests.chromium import started_browser
 from tests.faces.serve.running import running_in_thread
 
 TOKEN = "a-token-of-some-length"
@@ -28,12 +28,7 @@ MANY = ("<b>bold</b>", "مقالة صحيحة", "肯定的な意見", *(f"A long
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip(MISSING)
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        yield started
-        started.close()
+    yield from started_browser()
 
 
 def page_of(labels: tuple[str, ...] = ("good", "bad"), *, token: bool = False) -> tuple[str, dict[str, Any]]:
