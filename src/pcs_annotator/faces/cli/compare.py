@@ -31,7 +31,7 @@ LONGEST_TEXT = 160
 @options.DETAILS
 @options.JSON
 @options.QUIET
-def command(*, first: str, second: str, out: Path, replace: bool, to_json: bool, quiet: bool) -> None:
+def command(*, first: str, second: str, out: Path, replace: bool) -> None:
     """Which is better, A or B? Compare them on the rows that they have in common; no model is called.
 
     A and B are run folders, or parts of the votes in one: RUN:model=NAME, RUN:relations=original,order or
@@ -50,8 +50,6 @@ def command(*, first: str, second: str, out: Path, replace: bool, to_json: bool,
             b.Answer([("report", str(path)), ("next", b.strong(_details(first, second)))]),
         ],
         details=lambda: comparison_details(found),
-        to_json=to_json,
-        quiet=quiet,
     )
 
 

@@ -10,7 +10,7 @@ import click
 from pcs_annotator.faces.cli import models, options, run_view
 from pcs_annotator.faces.demo import tour
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing import answer, to_terminal
+from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import signed
 
@@ -22,20 +22,17 @@ ASKED = {"original": "as it is", "order": "labels in reverse order"}
 @click.option("-o", "--out", type=options.PATH, default=tour.FOLDER, show_default=True, help="Run folder.")
 @options.JSON
 @options.QUIET
-def command(out: Path, to_json: bool, quiet: bool) -> None:
+def command(out: Path) -> None:
     """Label 60 invented news items with a small model on this computer, and explain the result.
 
     Needs no key and, once the model is downloaded (about 100 MB), no network.
     """
-    shown = not (to_json or quiet)
+    shown = options.shown()
     models.pull_missing(tour.STYLES, shown=shown)
     if shown:
         click.echo("60 invented news items, 4 topics; 2 prompts for a small model, each asked twice\n")
     result = tour.run_tour(out, progress=shown)
-    if to_json:
-        options.echo_json(run_view.run_json(result, []))
-    elif shown:
-        to_terminal.show(*tour_shown(result))
+    options.show(lambda: run_view.run_json(result, []), lambda: tour_shown(result))
 
 
 def tour_shown(result: RunResult) -> list[b.Block]:

@@ -72,30 +72,21 @@ def splitting_options(function: options.F) -> options.F:
 @options.DETAILS
 @options.JSON
 @options.QUIET
-def command(*, source: Path, alt_test: bool, epsilon: float, to_json: bool, quiet: bool, **given: Any) -> None:
+def command(*, source: Path, alt_test: bool, epsilon: float, **given: Any) -> None:
     """Is PCS better than simpler methods? All of them on the same votes and the same splits; no model is called.
 
     SOURCE is a table of votes with gold (see pcs fit), or a run folder, which then also gets evaluation-methods.json.
     For methods that these votes do not support, a note says what they would need.
     """
     if alt_test:
-        tested = evaluate.may_replace(source, epsilon)
-        options.show(replacing_json, replacing_shown, tested, to_json=to_json, quiet=quiet)
+        options.show(replacing_json, replacing_shown, evaluate.may_replace(source, epsilon))
         return
     splitting = options.take(evaluate.Splitting, given)
     given["reading"] = options.take(Reading, given)
     request = evaluate.EvaluateRequest(source=source, splitting=splitting, **given)
     with options.gathered_warnings() as notes:
         found = evaluate.evaluate_source(request)
-    options.show(
-        evaluated_json,
-        evaluation_shown,
-        found,
-        notes,
-        details=evaluation_details,
-        to_json=to_json,
-        quiet=quiet,
-    )
+    options.show(evaluated_json, evaluation_shown, found, notes, details=evaluation_details)
 
 
 def replacing_json(found: evaluate.Replacing) -> dict[str, Any]:

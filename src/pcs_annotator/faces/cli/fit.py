@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +68,6 @@ def command(
     spreadsheet_safe: bool,
     spare_looks: bool,
     ledger: str,
-    to_json: bool,
-    quiet: bool,
     **given: Any,
 ) -> int:
     """Learn the weight of each model and relation from recorded votes, and what can be promised.
@@ -96,10 +93,9 @@ def command(
         from pcs_annotator.verbs import fit as fitting
 
         with options.gathered_warnings() as notes:
-            say = partial(options.say, shown=not (to_json or quiet))
             how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
-            result = fitting.fit_run(source, changes, people, ledger=ledger, say=say, **how)
-        run_view.show_run(result, notes, to_json=to_json, quiet=quiet)
+            result = fitting.fit_run(source, changes, people, ledger=ledger, say=options.saying(), **how)
+        run_view.show_run(result, notes)
         return exit_codes.exit_code(result.counts.unanswered)
     if spare_looks or ledger:
         raise ConfigError("--spare-looks and --ledger are for a run folder: give one instead of a table")
@@ -115,14 +111,6 @@ def command(
     )
     with options.gathered_warnings() as notes:
         fitted = fit_table.fit_table(files, changes)
-    options.show(
-        learned_view.fit_json,
-        learned_view.fit_shown,
-        fitted,
-        files,
-        notes,
-        details=learned_view.fit_details,
-        to_json=to_json,
-        quiet=quiet,
-    )
+    view = learned_view
+    options.show(view.fit_json, view.fit_shown, fitted, files, notes, details=view.fit_details)
     return exit_codes.exit_code(fitted.unlabelled)

@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from shlex import join
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -195,27 +196,30 @@ CONFIG = click.option(
 MOVED_LEDGER = click.option(
     "--ledger", default="", metavar="ADDRESS", help="Where the run's answers are now; default: as in the run."
 )
-JSON = click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
-_DETAILS = "pcs_annotator.details"
 
 
-def _note_details(context: click.Context, _parameter: click.Parameter, given: bool) -> None:
-    context.meta[_DETAILS] = given
+def _note(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    context.meta[f"pcs_annotator.{parameter.name}"] = given
 
 
-def details_wanted() -> bool:
-    """Tell whether the command was given `--details`."""
-    return bool(click.get_current_context().meta.get(_DETAILS))
+def wanted(name: str) -> bool:
+    """Tell whether the command was given an option that says how to print: `json`, `quiet` or `details`."""
+    return bool(click.get_current_context().meta.get(f"pcs_annotator.{name}"))
 
 
-DETAILS = click.option(
-    "--details",
-    is_flag=True,
-    expose_value=False,
-    callback=_note_details,
-    help="Print the evidence too: weights, figures, tests, costs.",
-)
-QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+def shown() -> bool:
+    """Tell whether people read along: neither `--json` nor `--quiet` was given."""
+    return not (wanted("json") or wanted("quiet"))
+
+
+def _printing(*names: str, help: str) -> Callable[[F], F]:
+    """Return a flag that `wanted` knows, so that no command has to hand it on."""
+    return click.option(*names, is_flag=True, expose_value=False, callback=_note, help=help)
+
+
+JSON = _printing("--json", help="Print one JSON object and nothing else.")
+DETAILS = _printing("--details", help="Print the evidence too: weights, figures, tests, costs.")
+QUIET = _printing("-q", "--quiet", help="Print only errors.")
 KEEP_EARLIER = click.option(
     "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
 )
@@ -274,25 +278,39 @@ def say(text: str, *, shown: bool = True) -> None:
         warnings.warn(text, PcsWarning, stacklevel=2)
 
 
+def saying() -> Callable[[str], None]:
+    """Return `say` as this command was asked to print; threads, which know of no command, may call it."""
+    return partial(say, shown=shown())
+
+
 def show(
     as_json: Callable[..., object],
     as_blocks: Callable[..., Iterable[object]],
     *found: Any,
-    to_json: bool,
-    quiet: bool = False,
     details: Callable[..., Iterable[object]] | None = None,
+    stderr: bool = False,
 ) -> None:
-    """Print results as JSON or, by their blocks, as text; nothing if `quiet`.
+    """Print results as JSON or, by their blocks, as text, if need be to stderr; nothing with `--quiet`.
 
     With `--details`, the evidence comes first, so that the answer is what a terminal shows last.
     """
-    if to_json:
+    if wanted("json"):
         echo_json(as_json(*found))
-    elif not quiet:
+    elif not wanted("quiet"):
+        from rich.console import Console
+
         from pcs_annotator.showing import to_terminal
 
-        evidence = details(*found) if details is not None and details_wanted() else ()
-        to_terminal.show(*evidence, *as_blocks(*found))
+        evidence = details(*found) if details is not None and wanted("details") else ()
+        to_terminal.show(*evidence, *as_blocks(*found), console=Console(highlight=False, stderr=stderr))
+
+
+def tell(values: object, *lines: str) -> None:
+    """Print values as JSON, or lines as they are: paths and commands, to be copied, are not broken."""
+    if wanted("json"):
+        echo_json(values)
+    else:
+        click.echo("\n".join(lines), nl=bool(lines))
 
 
 def echo_json(values: object) -> None:

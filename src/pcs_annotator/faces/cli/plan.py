@@ -42,17 +42,15 @@ def command(*, data: Path | str, folder: Path | None, config: Path | None, limit
     With --run, the same for labelling DATA with a fitted run: asking all questions, and stopping when labels are
     settled.
     """
-    to_json = given.pop("to_json")
     saving = options.take(Saving, dict(given))
     settings = resolve_config.read_settings(config, Path.cwd(), options.take_settings(given))
     planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)
     if folder is not None:
         from pcs_annotator.verbs.label import plan_labelling  # imports the code that learns, which takes its time
 
-        both = plan_labelling(planned, saving)
-        options.show(label_plan_json, partial(_then, "label", label_plan_shown), both, to_json=to_json)
+        options.show(label_plan_json, partial(_then, "label", label_plan_shown), plan_labelling(planned, saving))
     else:
-        options.show(plan_json, partial(_then, "run", plan_shown), planning.plan(planned), to_json=to_json)
+        options.show(plan_json, partial(_then, "run", plan_shown), planning.plan(planned))
 
 
 def _then(command: str, shown: Callable[[Any], Iterable[object]], plan: object) -> Iterator[object]:

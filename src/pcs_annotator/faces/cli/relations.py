@@ -33,10 +33,10 @@ def command() -> None:
 @command.command("list")
 @options.CONFIG
 @options.JSON
-def list_(config: Path | None, to_json: bool) -> None:
+def list_(config: Path | None) -> None:
     """List all relations: built in, from plug-ins, and your own."""
     known = relations.list_relations(read_settings(config, Path.cwd(), {}))
-    options.show(lambda: [asdict(one) for one in known], lambda: relations_shown(known), to_json=to_json)
+    options.show(lambda: [asdict(one) for one in known], lambda: relations_shown(known))
 
 
 @command.command("try")
@@ -45,7 +45,7 @@ def list_(config: Path | None, to_json: bool) -> None:
 @REWRITER
 @options.CONFIG
 @options.JSON
-def try_(name: str, text: str, rewriter: str | None, config: Path | None, to_json: bool) -> int:
+def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int:
     """Show how relation NAME rewrites TEXT, and the result of every check.
 
     NAME may be a combination: voice+synonym applies one after the other, "rule:voice|llm:voice" the first that applies.
@@ -53,7 +53,7 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None, to_jso
     Exit code 1 if the relation does not apply to the text.
     """
     tried = relations.try_relation(name, text, read_settings(config, Path.cwd(), {"rewriter": rewriter}))
-    options.show(tried_json, tried_shown, tried, to_json=to_json)
+    options.show(tried_json, tried_shown, tried)
     return exit_code(int(tried.variant.text is None))
 
 
@@ -73,7 +73,7 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None, to_jso
 @click.option("-o", "--out", type=options.PATH, help="Write every rewrite here (CSV or Parquet).")
 @options.KEEP_EARLIER
 @options.JSON
-def check(*, config: Path | None, to_json: bool, **given: Any) -> None:
+def check(*, config: Path | None, **given: Any) -> None:
     """Measure relations on the texts of FILE.
 
     Shows how many texts each one changes, why it does not change the others, and how fast it is.
@@ -84,7 +84,6 @@ def check(*, config: Path | None, to_json: bool, **given: Any) -> None:
     options.show(
         lambda: {name: coverage_json(one) for name, one in found.items()},
         lambda: coverage_shown(found, request.out),
-        to_json=to_json,
     )
 
 
@@ -99,7 +98,7 @@ def check(*, config: Path | None, to_json: bool, **given: Any) -> None:
 @options.reading_options
 @options.DETAILS
 @options.JSON
-def value(*, source: Path, to_json: bool, **given: Any) -> None:
+def value(*, source: Path, **given: Any) -> None:
     """Which rewrites pay? What each relation adds beside the original question; no model is called.
 
     RUN_OR_VOTES is a run folder or a table of votes, with gold labels (see pcs fit). Gains are in points of class AUROC
@@ -115,7 +114,6 @@ def value(*, source: Path, to_json: bool, **given: Any) -> None:
         lambda: {**found.to_dict(), "warnings": notes},
         lambda: values_shown(found, notes),
         details=lambda: [found.table, *found.conclusions],
-        to_json=to_json,
     )
 
 

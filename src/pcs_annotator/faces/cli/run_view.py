@@ -61,17 +61,9 @@ def _most_first(found: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(found.items(), key=lambda pair: -pair[1])
 
 
-def show_run(result: RunResult, notes: Sequence[str], *, to_json: bool, quiet: bool) -> None:
+def show_run(result: RunResult, notes: Sequence[str]) -> None:
     """Print what came out of a run or a fit: the answer, and with `--details` what it is based on."""
-    options.show(
-        run_json,
-        lambda *found: [answer.of_run(*found)],
-        result,
-        notes,
-        details=run_details,
-        to_json=to_json,
-        quiet=quiet,
-    )
+    options.show(run_json, lambda *found: [answer.of_run(*found)], result, notes, details=run_details)
 
 
 def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
