@@ -68,25 +68,15 @@ class LegendEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """A chart.
+    """A chart."""
 
-    Attributes:
-        name: Its file name and the prefix of its ids.
-        title: Its name, for screen readers.
-        description: Its content in words, for screen readers.
-        axes: The horizontal and the vertical axis.
-        parts: The lines, areas and dots.
-        legend: The meaning of the colours.
-        hover: Places to point at, and what is said there.
-    """
-
-    name: str
-    title: str
-    description: str
-    axes: Axes
-    parts: Sequence[Markup]
-    legend: Sequence[LegendEntry] = ()
-    hover: Sequence[tuple[Point, str]] = ()
+    name: str  # its file name and the prefix of its ids
+    title: str  # its name, for screen readers
+    description: str  # its content in words, for screen readers
+    axes: Axes  # the horizontal and the vertical axis
+    parts: Sequence[Markup]  # the lines, areas and dots
+    legend: Sequence[LegendEntry] = ()  # the meaning of the colours
+    hover: Sequence[tuple[Point, str]] = ()  # places to point at, and what is said there
 
     @property
     def height(self) -> float:

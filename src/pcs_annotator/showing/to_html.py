@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import singledispatch
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.showing import blocks, markup
@@ -27,6 +27,8 @@ ELEMENTS: dict[Style, tuple[str, str | None]] = {
     "chip": ("span", "chip"),
     "command": ("code", "command"),
 }
+LONGEST_LARGE = 6
+"""Characters of a number that fit into a tile in large print."""
 
 
 def inline(words: Words) -> Markup:
@@ -44,67 +46,35 @@ def html_of(*shown: Block) -> Markup:
     return joined(*(html(one) for one in shown if one is not None))
 
 
-@singledispatch
 def html(block: Block) -> Markup:
     """Return a block as HTML."""
-    raise TypeError(f"{type(block).__name__} is not a block")
+    if type(block) not in _AS_HTML:
+        raise TypeError(f"{type(block).__name__} is not a block")
+    return _AS_HTML[type(block)](block)
 
 
-@html.register
-def _(block: str) -> Markup:
-    return block if isinstance(block, Markup) else sentence(block)
-
-
-@html.register
-def _(block: Plot) -> Markup:
-    return block.inline()
-
-
-@html.register
-def _(block: blocks.Paragraph) -> Markup:
-    return sentence(inline(block.words), kind=block.kind or None)
-
-
-@html.register
-def _(block: blocks.Section) -> Markup:
-    return markup.section(block.name, block.title, html_of(*block.blocks))
-
-
-@html.register
-def _(block: blocks.Group) -> Markup:
+def _group(block: blocks.Group) -> Markup:
     heading = tag("h3", inline(block.title)) if block.title else None
     return tag("div", heading, html_of(*block.blocks), class_=block.kind or None)
 
 
-@html.register
-def _(block: blocks.Folded) -> Markup:
+def _folded(block: blocks.Folded) -> Markup:
     summary = tag("summary", inline(block.summary))
     return tag("details", summary, html_of(*block.blocks), class_="numbers", open=block.opened)
 
 
-@html.register
-def _(block: blocks.Bullets) -> Markup:
-    return tag("ul", *(tag("li", inline(item)) for item in block.items), class_=block.kind or None)
-
-
-@html.register
-def _(block: blocks.KeyValues) -> Markup:
+def _pairs(block: blocks.KeyValues) -> Markup:
     pairs = [tag("div", tag("dt", name), tag("dd", inline(value))) for name, value in block.pairs]
     return tag("dl", *pairs, class_=block.kind or None)
 
 
-@html.register
-def _(block: blocks.KeyFigures) -> Markup:
-    return tag("div", *(markup.tile(*one) for one in block.figures), class_="tiles")
+def _tile(figure: blocks.KeyFigure) -> Markup:
+    """Return a number in large print, with its name and a detail."""
+    value = tag("b", figure.value, class_="long" if len(figure.value) > LONGEST_LARGE else None)
+    return tag("div", value, tag("span", figure.title), tag("small", figure.detail), class_="tile")
 
 
-@html.register
-def _(block: blocks.Stamp) -> Markup:
-    return tag("span", block.words, class_=f"stamp {block.kind}")
-
-
-@html.register
-def _(block: blocks.Shares) -> Markup:
+def _shares(block: blocks.Shares) -> Markup:
     drawing = stack([(times / block.whole, kind) for _, kind, times in block.parts])
     keys = [
         tag(
@@ -120,8 +90,7 @@ def _(block: blocks.Shares) -> Markup:
     return tag("div", drawing, tag("ul", *keys, class_="keys"), class_="decisions")
 
 
-@html.register
-def _(block: blocks.Table) -> Markup:
+def _table(block: blocks.Table) -> Markup:
     head = tag("tr", *(_heading(column) for column in block.columns))
     rows = [_row(block, row, last=at == len(block.rows) - 1) for at, row in enumerate(block.rows)]
     whole = tag("table", tag("thead", head), tag("tbody", *rows), class_=block.kind or None)
@@ -163,6 +132,21 @@ def _content(cell: Cell, digits: int) -> Child:
     return html(cell) if isinstance(cell, Change) else inline(cell.words if isinstance(cell, Shaded) else cell)
 
 
-@html.register
-def _(cell: Change) -> Markup:
-    return tag("span", marked(*cell), dir="auto")
+_AS_HTML: Mapping[type, Callable[[Any], Markup]] = {
+    Markup: lambda block: block,
+    str: sentence,
+    Plot: Plot.inline,
+    blocks.Paragraph: lambda block: sentence(inline(block.words), kind=block.kind or None),
+    blocks.Section: lambda block: markup.section(block.name, block.title, html_of(*block.blocks)),
+    blocks.Group: _group,
+    blocks.Folded: _folded,
+    blocks.Bullets: lambda block: tag(
+        "ul", *(tag("li", inline(one)) for one in block.items), class_=block.kind or None
+    ),
+    blocks.KeyValues: _pairs,
+    blocks.KeyFigures: lambda block: tag("div", *map(_tile, block.figures), class_="tiles"),
+    blocks.Stamp: lambda block: tag("span", block.words, class_=f"stamp {block.kind}"),
+    blocks.Shares: _shares,
+    blocks.Table: _table,
+    Change: lambda change: tag("span", marked(*change), dir="auto"),
+}

@@ -36,15 +36,10 @@ OPEN_PATHS = frozenset({"/health", "/ready"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a service takes on.
+    """What a service takes on."""
 
-    Attributes:
-        max_queue: How many texts may be in progress and waiting.
-        seconds: How long a request may take.
-    """
-
-    max_queue: int = 1024
-    seconds: float = 120.0
+    max_queue: int = 1024  # how many texts may be in progress and waiting
+    seconds: float = 120.0  # how long a request may take
 
 
 class Json(Response):

@@ -15,9 +15,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import LONGEST_LABEL, look_at
 from pcs_annotator.showing.formats import interval, label_name, number, signed
 from pcs_annotator.showing.report.document import STYLES, document, header
-from pcs_annotator.showing.result_tables import to_csv
-from pcs_annotator.showing.to_latex import latex
-from pcs_annotator.showing.to_markdown import markdown
+from pcs_annotator.showing.result_tables import markdown_text, to_csv, to_latex, to_markdown
 from pcs_annotator.studies.estimating.answers import METHODS, Estimated, Line
 from pcs_annotator.tables.files import check_ending, write_page
 
@@ -266,6 +264,11 @@ def write_estimates(found: Estimated, path: Path) -> None:
     write_page(path, _FORMATS[path.suffix.lower()](found))
 
 
+def _markdown(found: Estimated) -> str:
+    said = [f"- {markdown_text(one)}" for one in sentences(found)]
+    return "\n".join([*map(to_markdown, tables(found)), *said, ""])
+
+
 def _json(found: Estimated) -> str:
     return json.dumps({**found.to_dict(), "sentences": sentences(found)}, ensure_ascii=False, indent=2) + "\n"
 
@@ -273,8 +276,8 @@ def _json(found: Estimated) -> str:
 _FORMATS: Mapping[str, Callable[[Estimated], str]] = {
     ".html": page,
     ".htm": page,
-    ".md": lambda found: markdown(*tables(found), b.Bullets(sentences(found))),
-    ".tex": lambda found: latex(*tables(found)),
+    ".md": _markdown,
+    ".tex": lambda found: "\n".join(to_latex(table, intervals=True) for table in tables(found)),
     ".csv": lambda found: "\n".join(map(to_csv, tables(found))),
     ".json": _json,
 }
