@@ -19,7 +19,7 @@ from pcs_annotator.verbs.init_config import write_first_config
 @click.argument("data", type=options.TABLE)
 @click.option("-o", "--out", type=options.PATH, help="Settings file to write; default: pcs.toml in this folder.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@options.column_options
+@options.options_for("encoding", "sheet", "text_column", "id_column", "gold_column", "coders")
 @options.JSON
 def init_command(data: Path | str, out: Path | None, force: bool, **columns: str | None) -> None:
     """Inspect DATA and write a commented pcs.toml for it."""
@@ -33,16 +33,8 @@ def init_command(data: Path | str, out: Path | None, force: bool, **columns: str
 @options.settings_options
 @options.execution_options
 @click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
-@options.LIMIT
-@options.TO_LABEL
-@options.SPREADSHEET_SAFE
-@options.GOLD_WINS
-@options.REPLACE
-@options.FRESH
-@options.NO_WAIT
-@options.DETAILS
-@options.JSON
-@options.QUIET
+@options.options_for("limit", "to_label", "spreadsheet_safe", "gold_wins", "replace", "fresh", "wait")
+@options.printing
 def run_command(*, data: Path | str, config: Path | None, out: Path | None, **given: Any) -> int:
     """Rewrite, ask, learn and label the texts of DATA (CSV, Excel, JSONL, Parquet or the like).
 

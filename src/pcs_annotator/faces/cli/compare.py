@@ -28,9 +28,7 @@ LONGEST_TEXT = 160
     "-o", "--out", type=options.PATH, default=Path("compare.html"), show_default=True, help="HTML file to write."
 )
 @options.KEEP_EARLIER
-@options.DETAILS
-@options.JSON
-@options.QUIET
+@options.printing
 def command(*, first: str, second: str, out: Path, replace: bool) -> None:
     """Which is better, A or B? Compare them on the rows that they have in common; no model is called.
 

@@ -91,7 +91,7 @@ def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
         yield f"gold rows for the promise: about {found.for_promise:,}"
 
 
-_QUESTION = (
+question_options = options.with_options(
     click.option(
         "--of", multiple=True, metavar="LABEL", help="Label, or several joined by +, such as a+b; repeatable."
     ),
@@ -106,11 +106,7 @@ _QUESTION = (
     click.option("--probability", default="", metavar="COLUMN", help="How probable it was that a row got gold."),
     click.option("--larger", is_flag=True, help="The rows are a random sample of something larger, which counts."),
 )
-
-
-def question_options(function: options.F) -> options.F:
-    """Add the options that say what to estimate."""
-    return options.with_options(_QUESTION, function)
+"""Adds the options that say what to estimate."""
 
 
 def question_of(given: dict[str, Any]) -> EstimateQuestion:

@@ -28,7 +28,7 @@ def _number(name: str, help: str, least: int, most: int, default: int) -> Callab
     return click.option(name, default=default, show_default=True, type=kind, metavar="N", help=help)
 
 
-_SPLITTING = (
+splitting_options = options.with_options(
     _number("--folds", "Folds per split.", 2, 100, 5),
     _number("--repeats", "Random splits to average over.", 1, 100, 3),
     _number("--resamples", "Bootstrap resamples for each interval and test.", 20, 100_000, 2000),
@@ -39,11 +39,7 @@ _SPLITTING = (
         help="Relation rewritten by a model, at one call per text; not needed for run folders; repeatable.",
     ),
 )
-
-
-def splitting_options(function: options.F) -> options.F:
-    """Add the options for splits and for counting calls."""
-    return options.with_options(_SPLITTING, function)
+"""Adds the options for splits and for counting calls."""
 
 
 @click.command("evaluate", cls=options.ManyOptions)
@@ -69,9 +65,7 @@ def splitting_options(function: options.F) -> options.F:
     show_default=True,
     help="For --alt-test: how much worse than a coder the model may be: .2 for experts, .1 for crowds.",
 )
-@options.DETAILS
-@options.JSON
-@options.QUIET
+@options.printing
 def command(*, source: Path, alt_test: bool, epsilon: float, **given: Any) -> None:
     """Is PCS better than simpler methods? All of them on the same votes and the same splits; no model is called.
 

@@ -30,13 +30,8 @@ PAPERS_OPTIMISER = "lr"
 @evaluate.splitting_options
 @click.option("--baselines", is_flag=True, help="With rq2 or all, on texts: also ask the models how sure they are.")
 @options.settings_options
-@options.GOLD_WINS
-@options.REPLACE
-@options.LIMIT
-@options.NO_WAIT
-@options.DETAILS
-@options.JSON
-@options.QUIET
+@options.options_for("gold_wins", "replace", "limit", "wait")
+@options.printing
 def command(*, name: str, sources: tuple[str, ...], out: Path, config: Path | None, **given: Any) -> int:
     """Does the paper hold on your data? Its questions rq1, rq2, rq3, rq4, size, optimisers, temperature, or all.
 

@@ -21,7 +21,7 @@ from pcs_annotator.verbs import fit_table
     "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, scaling, naive-bayes, …"
 )
 @click.option("--folds", type=click.IntRange(2, 100), metavar="N", help="Folds of the cross-validation; default: 5.")
-@options.promise_options
+@options.options_for("max_error", "certainty", "promise", "per_label", "calibration", "sets")
 @options.labels_options("The labels, separated by commas; default: those in the votes.")
 @click.option(
     "--unknown",
@@ -35,28 +35,24 @@ from pcs_annotator.verbs import fit_table
 )
 @options.list_option("--coders", "Columns of --gold with the labels of one person each; default: as in the data.")
 @options.reading_options
-@options.GOLD_WINS
-@options.TO_LABEL
-@options.SPREADSHEET_SAFE
+@options.options_for("gold_wins", "to_label", "spreadsheet_safe")
 @click.option(
     "--spare-looks",
     is_flag=True,
     help="Test for a promise only when it is likely by now, because tests without success make the next one harder.",
 )
 @click.option("-o", "--out", type=options.PATH, help="Write a label for every row here (.xlsx, .csv, .parquet, …).")
-@options.REPLACE
+@options.options_for("replace")
 @options.MOVED_LEDGER
 @click.option("--model-out", type=options.PATH, help="Write the fitted model here; default: model.json.")
-@options.SEED
+@options.options_for("seed")
 @click.option(
     "--resamples",
     type=click.IntRange(20, 100_000),
     metavar="N",
     help="Bootstrap resamples for each interval; default: 200.",
 )
-@options.DETAILS
-@options.JSON
-@options.QUIET
+@options.printing
 def command(
     *,
     source: Path,

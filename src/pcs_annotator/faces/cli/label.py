@@ -43,19 +43,13 @@ from pcs_annotator.verbs import label
     help="Format on standard output.",
 )
 @options.reading_options
-@options.TEXT_COLUMN
-@options.ID_COLUMN
+@options.options_for("text_column", "id_column")
 @options.MOVED_LEDGER
 @options.saving_options
-@options.ON_DRIFT
+@options.options_for("on_drift")
 @options.execution_options
-@options.LIMIT
-@options.REPLACE
-@options.SPREADSHEET_SAFE
-@options.NO_WAIT
-@options.DETAILS
-@options.JSON
-@options.QUIET
+@options.options_for("limit", "replace", "spreadsheet_safe", "wait")
+@options.printing
 def command(*, data: Path | str, folder: Path, out: Path | str | None, **given: Any) -> int:
     """Label the texts of DATA with the models, rewrites and weights of a fitted run.
 

@@ -56,7 +56,7 @@ def export(ledger: LedgerAddress, out: Path, replace: bool) -> None:
 @command.command("import")
 @LEDGER
 @click.argument("other", callback=options.ledger_address)
-@options.NO_WAIT
+@options.options_for("wait")
 @options.JSON
 def import_(ledger: LedgerAddress, other: LedgerAddress, wait: bool) -> None:
     """Copy all calls from the ledger OTHER into LEDGER.
@@ -72,7 +72,7 @@ def import_(ledger: LedgerAddress, other: LedgerAddress, wait: bool) -> None:
 @click.option("--model", metavar="NAME", help="Only calls to this model, as named by `pcs ledger size`.")
 @click.option("--before", type=click.DateTime(), metavar="DATE", help="Only calls before this date, as in 2025-01-31.")
 @click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
-@options.NO_WAIT
+@options.options_for("wait")
 @options.JSON
 def prune(ledger: LedgerAddress, model: str | None, before: datetime | None, yes: bool, wait: bool) -> None:
     """Delete calls; if needed again, they have to be paid for again."""

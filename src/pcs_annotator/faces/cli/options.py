@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from shlex import join
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -155,44 +155,21 @@ def _purpose(name: str) -> str:
     return next(ways, "Output")
 
 
+def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return a decorator that adds options to a command, in this order."""
+    return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
+
+
 def options_for(*names: str) -> Callable[[F], F]:
     """Return a decorator that adds the options of some settings, in this order."""
-    return lambda function: with_options([setting_option(name) for name in names], function)
+    return with_options(*map(setting_option, names))
 
 
-def with_options(options: Sequence[Callable[[F], F]], function: F) -> F:
-    """Add options to a command, in this order."""
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-_PROMISE = ("max_error", "certainty", "promise", "per_label", "calibration", "sets")
-_READING = ("encoding", "sheet")
-_COLUMNS = (*_READING, "text_column", "id_column", "gold_column", "coders")
-reading_options = options_for(*_READING)
-column_options = options_for(*_COLUMNS)
-promise_options = options_for(*_PROMISE)
+reading_options = options_for("encoding", "sheet")
 execution_options = options_for(*EXECUTION)
-stopping_options = options_for("cascade")
 saving_options = options_for("ask_all", "cascade", *LIMITS)
-LIMIT = setting_option("limit")
-TO_LABEL = setting_option("to_label")
-SPREADSHEET_SAFE = setting_option("spreadsheet_safe")
-GOLD_WINS = setting_option("gold_wins")
-REPLACE = setting_option("replace")
-FRESH = setting_option("fresh")
-NO_WAIT = setting_option("wait")
-ON_DRIFT = setting_option("on_drift")
-TEXT_COLUMN = setting_option("text_column")
-ID_COLUMN = setting_option("id_column")
-SEED = setting_option("seed")
-CONFIG = click.option(
-    "-c",
-    "--config",
-    type=PATH,
-    help="Settings file, or a run folder to take them from; default: pcs.toml in this folder, if any.",
-)
+_FROM = "Settings file, or a run folder to take them from; default: pcs.toml in this folder, if any."
+CONFIG = click.option("-c", "--config", type=PATH, help=_FROM)
 MOVED_LEDGER = click.option(
     "--ledger", default="", metavar="ADDRESS", help="Where the run's answers are now; default: as in the run."
 )
@@ -220,6 +197,8 @@ def _printing(*names: str, help: str) -> Callable[[F], F]:
 JSON = _printing("--json", help="Print one JSON object and nothing else.")
 DETAILS = _printing("--details", help="Print the evidence too: weights, figures, tests, costs.")
 QUIET = _printing("-q", "--quiet", help="Print only errors.")
+printing = with_options(DETAILS, JSON, QUIET)
+"""Adds the options that say how to print."""
 KEEP_EARLIER = click.option(
     "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
 )
@@ -229,12 +208,7 @@ def settings_options(function: F) -> F:
     """Add the options for task, models, columns, learning and promise, and the file that has them."""
     known = all_settings().items()
     names = [name for name, (section, one) in known if section and one.option and name not in EXECUTION]
-    return with_options([*(setting_option(name) for name in names), CONFIG], function)
-
-
-def listening_options(function: F) -> F:
-    """Add the options for where to listen, and whom to let in."""
-    return with_options(_LISTENING, function)
+    return with_options(*map(setting_option, names), CONFIG)(function)
 
 
 def _token(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str:
@@ -245,7 +219,7 @@ def _token(_context: click.Context, _parameter: click.Parameter, name: str | Non
     return token
 
 
-_LISTENING = (
+listening_options = with_options(
     click.option(
         "--host", default="127.0.0.1", show_default=True, help="Address to listen at; a public one needs a token."
     ),
@@ -260,6 +234,7 @@ _LISTENING = (
         "--allow-host", "names", multiple=True, metavar="NAME", help="Name of this server behind a proxy; repeatable."
     ),
 )
+"""Adds the options for where to listen, and whom to let in."""
 
 
 def instead(command: str) -> str:

@@ -33,8 +33,7 @@ PRICE_MISSING = "The cost is unknown: give the missing price with --price MODEL=
 @click.argument("data", type=options.TABLE)
 @options.settings_options
 @click.option("--run", "folder", type=options.PATH, help="Plan to label DATA with this fitted run.")
-@options.stopping_options
-@options.LIMIT
+@options.options_for("cascade", "limit")
 @options.JSON
 def command(*, data: Path | str, folder: Path | None, config: Path | None, limit: int | None, **given: Any) -> None:
     """Show calls, tokens and cost of a run over DATA; no model is called.

@@ -22,8 +22,6 @@ from pcs_annotator.showing.report.sections.answers import reasons
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate, relations
 
-REWRITER = options.setting_option("rewriter")
-
 
 @click.group("relations")
 def command() -> None:
@@ -42,7 +40,7 @@ def list_(config: Path | None) -> None:
 @command.command("try")
 @click.argument("name")
 @click.argument("text")
-@REWRITER
+@options.options_for("rewriter")
 @options.CONFIG
 @options.JSON
 def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int:
@@ -60,16 +58,15 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int
 @command.command()
 @click.argument("file", type=options.PATH)
 @options.list_option("--relations", "Relations; default: those of pcs.toml, or voice,double-negation,synonym.")
-@REWRITER
+@options.options_for("rewriter")
 @options.CONFIG
 @options.reading_options
-@options.TEXT_COLUMN
-@options.ID_COLUMN
+@options.options_for("text_column", "id_column")
 @click.option(
     "--run", "votes", type=options.PATH, help="Run folder or table of votes: also show how often answers changed."
 )
 @click.option("--ledger", metavar="ADDRESS", help="Keep paid rewrites here, so that none is paid for twice.")
-@options.LIMIT
+@options.options_for("limit")
 @click.option("-o", "--out", type=options.PATH, help="Write every rewrite here (CSV or Parquet).")
 @options.KEEP_EARLIER
 @options.JSON

@@ -34,7 +34,7 @@ DEFAULT_PORT = 8080
 @click.option("--concurrency", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model.")
 @options.MOVED_LEDGER
 @options.saving_options
-@options.ON_DRIFT
+@options.options_for("on_drift")
 @click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
 def command(
     *,
