@@ -6,7 +6,7 @@ import pytest
 
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.metrics.significance import average_relative_improvement, paired_t_test, stars
-from pcs_annotator.studies.paper.each_relation import comparisons
+from pcs_annotator.studies.paper.models import comparisons
 from pcs_annotator.studies.paper.study import compared_figures
 from pcs_annotator.studies.published import (
     BASELINES,

@@ -13,8 +13,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.studies.compare import page
 from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
-from pcs_annotator.studies.compare.page import write_comparison
-from pcs_annotator.studies.compare.verdict import verdict
+from pcs_annotator.studies.compare.page import verdict, write_comparison
 from pcs_annotator.verbs.evaluate import compare
 
 EXAMPLES_PRINTED = 5

@@ -17,13 +17,11 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
 from pcs_annotator.showing.formats import label_name
-from pcs_annotator.studies.estimating import gold, page, robust_page
+from pcs_annotator.studies.estimating import gold, page, robust
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import data_name, estimate_run
 from pcs_annotator.studies.estimating.groups import PERIODS
 from pcs_annotator.studies.estimating.page import write_estimates
-from pcs_annotator.studies.estimating.robust import robust
-from pcs_annotator.studies.estimating.robust_page import write_robust
 
 OUTLOOK_SHOWN = 6
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -178,14 +176,14 @@ def robust_command(*, folder: Path, out: Path | None, **given: Any) -> None:
     corrected by gold rows and as if they were true.
     """
     with options.gathered_warnings() as notes:
-        found = robust(folder, question_of(given))
+        found = robust.robust(folder, question_of(given))
     if out is not None:
         recorded = Run.open(folder)
-        write_robust(found, out, question_of(given).in_words(recorded.votes.labels), data_name(recorded))
+        robust.write_robust(found, out, question_of(given).in_words(recorded.votes.labels), data_name(recorded))
     following = ["paper", str(folder)] if out else ["robust", str(folder), *_asked(given), "-o", "robust.html"]
-    lines = [*robust_page.robust_lines(found), *look_at(notes), *_end(out, ["pcs", *following])]
+    lines = [*robust.robust_lines(found), *look_at(notes), *_end(out, ["pcs", *following])]
     options.show(
         lambda: {"quantities": [one.to_dict() for one in found], "warnings": notes},
-        lambda: [*robust_page.robust_shown(found), b.Answer(lines)],
-        details=lambda: map(robust_page.robust_table, found),
+        lambda: [*robust.robust_shown(found), b.Answer(lines)],
+        details=lambda: map(robust.robust_table, found),
     )

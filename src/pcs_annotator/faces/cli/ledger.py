@@ -13,7 +13,7 @@ from pcs_annotator.faces.cli import options
 from pcs_annotator.runs import ledgers
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import total_cost
-from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows
+from pcs_annotator.showing.report.sections.method import bill_columns, bill_rows
 
 LEDGER = click.argument("ledger", callback=options.ledger_address)
 

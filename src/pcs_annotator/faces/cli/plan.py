@@ -18,7 +18,7 @@ from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import count, dollars, percent
-from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows
+from pcs_annotator.showing.report.sections.method import bill_columns, bill_rows
 from pcs_annotator.verbs import plan as planning
 from pcs_annotator.verbs.plan import RunPlan
 
