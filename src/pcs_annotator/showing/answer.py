@@ -19,7 +19,7 @@ from pcs_annotator.runs.certificate_text import promised, what_is_promised
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
-from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import PRICE_UNKNOWN, count, label_name, percent, total_cost
 
 if TYPE_CHECKING:  # it imports the code that asks models, which a table of votes does not need

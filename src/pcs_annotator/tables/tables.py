@@ -26,6 +26,10 @@ TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review
 
 ROW_NUMBERS = "row"
 """Instead of the name of an ID column: rows are numbered, whatever columns there are, unless one has this name."""
+CHUNK_ROWS = 5_000
+CHUNK_BYTES = 32 * 1024**2
+"""Long texts make chunks of fewer rows."""
+MOST_SUSPECTS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,12 +126,6 @@ def write_table(path: Path | str, table: pa.Table, style: TableStyle = PLAIN) ->
     """Write a table whole or not at all; see `writing_table`."""
     with writing_table(path, style) as writer:
         writer.write(table)
-
-
-CHUNK_ROWS = 5_000
-CHUNK_BYTES = 32 * 1024**2
-"""Long texts make chunks of fewer rows."""
-MOST_SUSPECTS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

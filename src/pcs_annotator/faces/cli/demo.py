@@ -24,6 +24,8 @@ STYLES = ("embedded:smollm2", "embedded:smollm2/plain")
 FOLDER = Path("pcs-demo")
 # A model this small and sixty gold rows are not enough for the usual promise of 5 %.
 MAX_ERROR = 0.2
+NEXT = "pcs run your.csv --labels a,b,c --model embedded:smollm2"
+ASKED = {"original": "as it is", "order": "labels in reverse order"}
 
 
 def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunResult:
@@ -41,10 +43,6 @@ def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunRe
         return run.run(
             RunRequest(data=data, folder=folder, config=config, limit=limit, progress=progress, replace=True)
         )
-
-
-NEXT = "pcs run your.csv --labels a,b,c --model embedded:smollm2"
-ASKED = {"original": "as it is", "order": "labels in reverse order"}
 
 
 @click.command("demo")

@@ -17,7 +17,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.findings.answers import texts_cut
+from pcs_annotator.showing.findings import texts_cut
 from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.sections.summary import promise
 from pcs_annotator.tables.table_files import STDIO

@@ -18,7 +18,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import count, percent, signed
-from pcs_annotator.showing.report.sections.answers import reasons
+from pcs_annotator.showing.report.sections.questions import reasons
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate, relations
 

@@ -14,9 +14,9 @@ from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count, total_cost
-from pcs_annotator.showing.report.sections.answers import reasons
+from pcs_annotator.showing.report.sections.questions import reasons
 
 REASONS_SHOWN = 3
 

@@ -13,9 +13,9 @@ from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.runs.review.values import Shown, ShownVote
 from pcs_annotator.showing.diff import clipped, marked
-from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import DASH, number
 from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, tag, user_text
+from pcs_annotator.showing.to_html import bar
 
 NOTE = {"placeholder": "Note", "aria_label": "Note"}
 BLIND = "What the models and other people say comes after your verdict."

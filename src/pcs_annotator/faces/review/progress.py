@@ -13,10 +13,9 @@ from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.runs.review.values import FitNews, FoundRow, FoundRows, Progress, ReviewerAgreement
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
-from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import count, number, percent
 from pcs_annotator.showing.markup import Markup, joined, section, sentence, tag, user_text
-from pcs_annotator.showing.to_html import html
+from pcs_annotator.showing.to_html import bar, html
 
 PREVIEW = 400
 WHAT_ALPHA_IS = (

@@ -18,8 +18,8 @@ from pcs_annotator.showing.formats import DASH, count, dollars, interval, number
 from pcs_annotator.showing.markup import Markup, tag, user_text
 from pcs_annotator.showing.report.document import STYLES, document, header
 from pcs_annotator.showing.report.sections import rows as lists
-from pcs_annotator.showing.report.sections.answers import matrix, top_changes
 from pcs_annotator.showing.report.sections.method import bill_columns, bill_rows, bill_total
+from pcs_annotator.showing.report.sections.questions import matrix, top_changes
 from pcs_annotator.showing.report.view import MOST_CELLS, Selection, rows_at, view_of
 from pcs_annotator.studies.compare.comparison import (
     PER_ROWS,
@@ -37,6 +37,30 @@ LEAST_DIFFERENCE = 0.02
 """The smallest difference in accuracy for which the number of rows that it takes is named."""
 SAME_COST = 0.02
 NOT_REQUESTED = "no promise was requested"
+MOST_EXAMPLES = 200
+MOST_LABELS = 20
+NAMES = ("A", "B")
+FIGURES = (
+    ("accuracy", "accuracy"),
+    ("macro_f1", "macro F1"),
+    ("auroc", "class AUROC"),
+    ("auroc_confidence", "confidence AUROC"),
+    ("ece_confidence", "ECE of confidence"),
+    ("accuracy_at_80", "accuracy of the surest 80 %"),
+)
+ORDERS = (("file", "both sure first"), ("sure", "least certain first"))
+FILTERS = (
+    ("a-right", "only A is right"),
+    ("b-right", "only B is right"),
+    ("none-right", "neither is right"),
+    ("sure", f"both are sure ({SURE} or more)"),
+)
+_KIND = " · comparison"
+_OURS = re.compile(b"perceived-confidence [^<]*" + _KIND.encode())
+CAUTION = (
+    "Labels here are those of the runs, which learned from the gold rows; the figures above are of rows that the fits "
+    "did not see."
+)
 
 
 def verdict(found: Comparison) -> list[str]:
@@ -105,32 +129,6 @@ def promise_of(side: Side) -> str:
 def _ends(test: BootstrapTest) -> str:
     low, high = (100 * end for end in test.interval.rounded(3))
     return f"{number(low, 1)} to {number(high, 1)}"
-
-
-MOST_EXAMPLES = 200
-MOST_LABELS = 20
-NAMES = ("A", "B")
-FIGURES = (
-    ("accuracy", "accuracy"),
-    ("macro_f1", "macro F1"),
-    ("auroc", "class AUROC"),
-    ("auroc_confidence", "confidence AUROC"),
-    ("ece_confidence", "ECE of confidence"),
-    ("accuracy_at_80", "accuracy of the surest 80 %"),
-)
-ORDERS = (("file", "both sure first"), ("sure", "least certain first"))
-FILTERS = (
-    ("a-right", "only A is right"),
-    ("b-right", "only B is right"),
-    ("none-right", "neither is right"),
-    ("sure", f"both are sure ({SURE} or more)"),
-)
-_KIND = " · comparison"
-_OURS = re.compile(b"perceived-confidence [^<]*" + _KIND.encode())
-CAUTION = (
-    "Labels here are those of the runs, which learned from the gold rows; the figures above are of rows that the fits "
-    "did not see."
-)
 
 
 def write_comparison(found: Comparison, path: Path, *, replace: bool = False) -> Path:

@@ -29,6 +29,13 @@ from pcs_annotator.tables.files import check_ending, write_page
 
 OPTIMISERS = ("uniform", "lr")
 MOST_CHOICES = 200
+_METHODS = ("corrected", "naive")
+ASPECTS = ("models", "relations", "learning")
+LEFT, RIGHT, TOP, BOTTOM, LINE = 190.0, 740.0, 16.0, 220.0, 18.0
+_HOW_TO_READ = (
+    "Each column is one way to analyse the same votes: dots are corrected estimates with 95 % intervals, and the marks "
+    "below say which models, relations and way of learning they are from. This run is in blue."
+)
 
 
 class AnalysisChoice(NamedTuple):
@@ -93,9 +100,6 @@ class Robust:
         }
 
 
-_METHODS = ("corrected", "naive")
-
-
 class _Side(NamedTuple):
     sign: bool
     conclusion: int
@@ -158,14 +162,6 @@ def choices(votes: Votes, optimiser: str) -> list[AnalysisChoice]:
     optimisers = dict.fromkeys([optimiser, *OPTIMISERS])
     found = (AnalysisChoice(who, which, how) for who in panels for which in views for how in optimisers)
     return list(islice(found, MOST_CHOICES))
-
-
-ASPECTS = ("models", "relations", "learning")
-LEFT, RIGHT, TOP, BOTTOM, LINE = 190.0, 740.0, 16.0, 220.0, 18.0
-_HOW_TO_READ = (
-    "Each column is one way to analyse the same votes: dots are corrected estimates with 95 % intervals, and the marks "
-    "below say which models, relations and way of learning they are from. This run is in blue."
-)
 
 
 def robust_shown(found: Sequence[Robust]) -> Iterator[b.Block]:

@@ -35,6 +35,9 @@ MAX_MODELS = 7
 """With more models, only pairs and all together are shown: 8 would make 247 combinations."""
 
 _TEMPERATURE = re.compile(r"@(\d+(?:\.\d+)?)\Z")
+NONE = "No MR"
+ORDER = (PCS, NONE, "voice", "synonym", "double-negation")
+"""The paper's order of comparison; other relations follow."""
 
 
 def single_models(study: Replication) -> Experiment:
@@ -173,11 +176,6 @@ def temperatures(study: Replication) -> Experiment:
         }
     )
     return Experiment(name="temperature", tables=[found.table(study, summary), found.confidence(study)])
-
-
-NONE = "No MR"
-ORDER = (PCS, NONE, "voice", "synonym", "double-negation")
-"""The paper's order of comparison; other relations follow."""
 
 
 def each_relation(study: Replication) -> Experiment:

@@ -15,6 +15,8 @@ from pcs_annotator.showing.report.view import View
 
 if TYPE_CHECKING:  # it imports the code that learns, and `pcs plan` shows bills too
     from pcs_annotator.runs.run_result import RunResult
+LONGEST = 400
+_PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
 
 
 def bill_columns(limit: str = "") -> list[b.Column]:
@@ -68,10 +70,6 @@ def _last_run(result: RunResult) -> b.Paragraph | None:
     if tally.retries:
         parts.append(tally.retries_by_cause())
     return b.note("; ".join(parts) + ".")
-
-
-LONGEST = 400
-_PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
 
 
 def settings(view: View) -> b.Folded:

@@ -14,7 +14,7 @@ from pcs_annotator.runs.certificate_text import Promised, about_confidence, prom
 from pcs_annotator.runs.run_result import Facts, RunResult
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count, percent, total_cost
 from pcs_annotator.showing.markup import Markup
 from pcs_annotator.showing.report.document import header
