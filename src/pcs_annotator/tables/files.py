@@ -37,7 +37,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes private files, but these are results to share
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)  # mkstemp makes private files, but these are results to share
         os.replace(temporary, path)
     except OSError as error:
         if error.errno not in CANNOT_WRITE:
@@ -102,12 +104,11 @@ def _is_running(process: str) -> bool:
     # On Windows, os.kill would end the process; but there, a file in use cannot be deleted.
     if os.name != "posix":
         return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
+    with suppress(PermissionError, OverflowError):
+        try:
+            os.kill(int(process), 0)
+        except ProcessLookupError:
+            return False
     return True
 
 
@@ -132,12 +133,6 @@ def set_aside(path: Path) -> Path:
         return path.rename(kept)
     except OSError as error:
         raise TableError(f"{path} cannot be renamed to {kept.name}: {error.strerror}; rename it yourself") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:

@@ -258,13 +258,13 @@ def _read_list(path: Path) -> list[Any]:
     except (ValueError, RecursionError) as error:
         raise TableError(f"{path} is not valid JSON ({error}): {REMEDY}") from error
     if not isinstance(found, list):
-        raise TableError(f"{path} has no list of tasks or records, but {_kind(found)}: {REMEDY}")
+        raise TableError(f"{path} has no list of tasks or records, but {kind_of(found)}: {REMEDY}")
     return found
 
 
 def _mapping(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise TableError(f"{where} must be an object, not {_kind(value)}: {REMEDY}")
+        raise TableError(f"{where} must be an object, not {kind_of(value)}: {REMEDY}")
     return value
 
 
@@ -272,11 +272,12 @@ def _sequence(value: object, where: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise TableError(f"{where} must be a list, not {_kind(value)}: {REMEDY}")
+        raise TableError(f"{where} must be a list, not {kind_of(value)}: {REMEDY}")
     return value
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """Return what a JSON value is, for messages."""
     return _KINDS.get(type(value), "a number")
 
 

@@ -44,14 +44,10 @@ def command(*, first: str, second: str, out: Path, replace: bool) -> None:
         lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": str(path)},
         lambda: [
             *comparison_shown(found, [*found.notes, *notes]),
-            b.Answer([("report", str(path)), ("next", b.strong(_details(first, second)))]),
+            b.Answer([("report", str(path)), ("next", b.strong(join(["pcs", "compare", first, second, "--details"])))]),
         ],
         details=lambda: comparison_details(found),
     )
-
-
-def _details(first: str, second: str) -> str:
-    return join(["pcs", "compare", first, second, "--details"])
 
 
 def comparison_shown(found: Comparison, notes: Sequence[str]) -> Iterator[b.Block]:

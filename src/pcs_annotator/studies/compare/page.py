@@ -145,11 +145,9 @@ def write_comparison(found: Comparison, path: Path, *, replace: bool = False) ->
 def render(found: Comparison) -> str:
     """Return the page; the same comparison gives the same page."""
     shown = [_verdict(found), quality(found), _labels(found), promises(found), cost(found), settings(found)]
-    return document(_name(found), _header(found), [*shown, _rows(found)], (*STYLES, "compare.css"))
-
-
-def _name(found: Comparison) -> str:
-    return f"{found.a.name} and {found.b.name}"
+    return document(
+        f"{found.a.name} and {found.b.name}", _header(found), [*shown, _rows(found)], (*STYLES, "compare.css")
+    )
 
 
 def _header(found: Comparison) -> Markup:

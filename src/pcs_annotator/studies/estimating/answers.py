@@ -78,6 +78,11 @@ class Line(NamedTuple):
     p_value: float | None = None  # of the hypothesis that the quantity is 0; None for shares and means
     adjusted: float | None = None  # the same, adjusted for all such hypotheses of the table (Holm, 1979)
 
+    @property
+    def title(self) -> str:
+        """What is estimated of which rows."""
+        return f"{self.name} · {self.group}" if self.group else self.name
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         figures = {name: plain(getattr(self, name)) for name in METHODS}

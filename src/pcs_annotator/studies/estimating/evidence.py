@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,9 +21,7 @@ from pcs_annotator.runs.files.runs import read_whole
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables.human_files import DrawnRow, read_drawn
-from pcs_annotator.tables.table_files import gathered
-from pcs_annotator.tables.table_formats import local_file
-from pcs_annotator.tables.tabular import columns_of, text_column
+from pcs_annotator.tables.tabular import columns_of, read_file, text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,15 +71,6 @@ def numbers_of(table: pa.Table, name: str) -> Floats | None:
     except pa.ArrowInvalid:
         return None
     return None if np.isnan(found).all() or np.isinf(found).any() else found
-
-
-def read_columns(path: Path, wanted: Collection[str]) -> pa.Table:
-    """Return those of the wanted columns that a file has; others are not read."""
-    import pyarrow as pa
-
-    file = local_file(path)
-    schema = pa.schema([field for field in file.contents().schema if field.name in wanted])
-    return gathered(file.batches(schema), schema, file.name, packed=file.packed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -176,7 +164,7 @@ def _whole_table(recorded: Run, columns: Collection[str] | None) -> _Whole:
         raise TableError(f"{folder.path}: only a sample of the rows has been labelled; pcs run labels all of them")
     names = [probability_name(label) for label in labels]
     wanted = {*whole.columns} if columns is None else {*columns, of_ids}
-    table = read_columns(folder.labels, {*wanted, *names})
+    table = read_file(folder.labels, wanted={*wanted, *names})
     found = {name: numbers_of(table, name) for name in names if name in table.column_names}
     if len(found) < len(names):
         raise TableError(f"{folder.labels} has no probabilities of labels: fit the run again with pcs fit")

@@ -80,8 +80,8 @@ def groups_of(evidence: LabelEvidence, study: Study, question: EstimateQuestion)
     """Return the groups that a question asks for."""
     if not question.columns_of_groups:
         return _with_gold(study, [()], np.zeros(len(evidence.expected), dtype=np.intp))
-    columns = _columns(evidence, question)
-    cells, code = _cells([one.column for one in columns])
+    columns, dated = _columns(evidence, question)
+    cells, code = _cells(columns)
     gold = np.bincount(code[study.sample.rows], minlength=len(cells))
     named = [all(cell) for cell in cells]
     shown = [place for place, count in enumerate(gold) if named[place] and count >= LEAST_IN_GROUP]
@@ -93,8 +93,12 @@ def groups_of(evidence: LabelEvidence, study: Study, question: EstimateQuestion)
     empty = int((~np.array(named)[code]).sum())
     kept = [cells[one] for one in shown]
     return _with_gold(study, kept, place[code])._replace(
-        pairs=_pairs(kept, [one.dates for one in columns]),
-        missing=[_missing(cells[at], int(gold[at])) for at in range(len(cells)) if named[at] and at not in shown],
+        pairs=_pairs(kept, dated),
+        missing=[
+            Missing(_name(cell), int(rows), f"it has {rows} gold rows, and {LEAST_IN_GROUP} are needed")
+            for at, (cell, rows) in enumerate(zip(cells, gold, strict=True))
+            if named[at] and at not in shown
+        ],
         notes=[f"{empty:,} rows have no group"] if empty else [],
     )
 
@@ -110,10 +114,6 @@ def _cells(columns: Sequence[CodedColumn]) -> tuple[list[Cell], Integers]:
     present, code = np.unique(np.ravel_multi_index(codes, sizes), return_inverse=True)
     places = zip(*np.unravel_index(present, sizes), strict=True)
     return [tuple(names[at] for names, at in zip(texts, cell, strict=True)) for cell in places], code
-
-
-def _missing(cell: Cell, gold_rows: int) -> Missing:
-    return Missing(_name(cell), gold_rows, f"it has {gold_rows} gold rows, and {LEAST_IN_GROUP} are needed")
 
 
 def _name(cell: Cell) -> str:
@@ -137,19 +137,16 @@ def _with_gold(study: Study, cells: Sequence[Cell], place: Integers) -> Groups:
     )
 
 
-class _Column(NamedTuple):
-    column: CodedColumn
-    dates: bool
-
-
-def _columns(evidence: LabelEvidence, question: EstimateQuestion) -> list[_Column]:
+def _columns(evidence: LabelEvidence, question: EstimateQuestion) -> tuple[list[CodedColumn], list[bool]]:
+    """Return the columns of groups, and whether each has dates."""
     columns = {name: evidence.column(name) for name in question.columns_of_groups}
     dated: Sequence[str] = ()
     if question.every:
         if question.every not in PERIODS:
             raise ConfigError(f"--every is {question.every!r}, must be one of {', '.join(PERIODS)}")
         # if no column has dates, the last one is to say where it has none
-        dated = [name for name, column in columns.items() if _starts_with_a_date(column)] or [*columns][-1:]
+        first = {name: next(filter(None, column.texts.tolist()), "") for name, column in columns.items()}
+        dated = [name for name, text in first.items() if _period(text, "day") is not None] or [*columns][-1:]
         columns |= {name: _periods(columns[name], name, question.every) for name in dated}
     for name, column in columns.items():
         if (count := len({*column.texts.tolist()})) > MOST_GROUPS:
@@ -157,28 +154,17 @@ def _columns(evidence: LabelEvidence, question: EstimateQuestion) -> list[_Colum
                 f"column {name!r} has {count:,} groups, at most {MOST_GROUPS} can be estimated: join some, or use "
                 "--every with dates"
             )
-    return [_Column(column, name in dated) for name, column in columns.items()]
-
-
-def _starts_with_a_date(column: CodedColumn) -> bool:
-    first = next((text for text in column.texts.tolist() if text), "")
-    return _period(first, "day") is not None
+    return [*columns.values()], [name in dated for name in columns]
 
 
 def _period(text: str, every: str) -> str | None:
-    """Return the period of a date; None if it is not a date."""
+    """Return the period of a date, in ISO 8601 or with points (day, month, year); None if it is not a date."""
+    dotted = _DOTTED.fullmatch(text)
     try:
-        return _date(text).isoformat()[: PERIODS[every]]
+        found = date(*map(int, dotted.groups()[::-1])) if dotted else datetime.fromisoformat(text)
     except ValueError:
         return None
-
-
-def _date(text: str) -> date:
-    """Return a date that is written as ISO 8601 has it, or with points: day, month, year, as everywhere with points."""
-    if dotted := _DOTTED.fullmatch(text):
-        day, month, year = map(int, dotted.groups())
-        return date(year, month, day)
-    return datetime.fromisoformat(text)
+    return found.isoformat()[: PERIODS[every]]
 
 
 def _periods(column: CodedColumn, name: str, every: str) -> CodedColumn:

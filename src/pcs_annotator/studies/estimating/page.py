@@ -91,21 +91,11 @@ def _short_table(lines: Sequence[Line], found: Estimated, *, differences: bool) 
         low, high = Interval(*(_scaled(line.corrected, unit).interval or (0.0, 0.0))).rounded(digits)
         shown = [write(one, digits) for one in (unit * line.corrected.value, unit * line.naive.value, low, high)]
         p_value = p_text(line.adjusted or 0.0).removeprefix("p ").removeprefix("= ")
-        name = label_name(line.name, LONGEST_LABEL)
-        row: b.Row = [
-            b.name(f"{name} · {line.group}" if line.group else name),
-            shown[0],
-            f"{shown[2]} to {shown[3]}",
-            shown[1],
-            line.gold_rows,
-        ]
+        title = line._replace(name=label_name(line.name, LONGEST_LABEL)).title
+        row: b.Row = [b.name(title), shown[0], f"{shown[2]} to {shown[3]}", shown[1], line.gold_rows]
         rows.append([*row, p_value] if tested else row)
     columns = [b.Column(""), *b.numbers(value, "95 % interval", "naive", "gold rows", *tested)]
     return b.Table(columns=columns, rows=rows)
-
-
-def _named(line: Line) -> str:
-    return f"{line.name} · {line.group}" if line.group else line.name
 
 
 def _excludes_zero(line: Line) -> bool:
@@ -247,7 +237,7 @@ def _dots(lines: Sequence[Line], unit: float, scale: Interval, *, zero: bool = F
         within = interval_of or Interval(value, value)
         rows.append(
             [
-                b.name(line.group if grouped else _named(line)),
+                b.name(line.group if grouped else line.title),
                 b.Spot(value, within, scale.low, scale.high, 0.0 if zero else line.naive.value),
                 write(unit * value, digits),
                 interval(Interval(unit * within.low, unit * within.high), digits),

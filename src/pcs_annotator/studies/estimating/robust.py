@@ -21,7 +21,7 @@ from pcs_annotator.showing.formats import number, percent
 from pcs_annotator.showing.markup import Markup, tag
 from pcs_annotator.showing.report.document import document, header
 from pcs_annotator.showing.svg_plot import dot, segment, short
-from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion, Line, plain
+from pcs_annotator.studies.estimating.answers import EstimateQuestion, plain
 from pcs_annotator.studies.estimating.estimate import answer
 from pcs_annotator.studies.estimating.evidence import evidence_of
 from pcs_annotator.studies.estimating.page import LINES_SHOWN, STYLES_OF_ESTIMATES
@@ -78,11 +78,10 @@ class Robust:
 
     def flips(self, method: str) -> tuple[float, float]:
         """Return the share of choices with another sign, and with another conclusion, than the run's corrected one."""
-        ours = _side(self.made.corrected, self.reference)
+        sign, conclusion = _side(self.made.corrected, self.reference)
         sides = [_side(getattr(one, method), self.reference) for one in self.specifications]
-        count = len(sides)
-        signs = sum(side.sign != ours.sign for side in sides) / count
-        return signs, sum(side.conclusion != ours.conclusion for side in sides) / count
+        signs = sum(one != sign for one, _ in sides) / len(sides)
+        return signs, sum(one != conclusion for _, one in sides) / len(sides)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -100,15 +99,10 @@ class Robust:
         }
 
 
-class _Side(NamedTuple):
-    sign: bool
-    conclusion: int
-
-
-def _side(figure: Figure, reference: float) -> _Side:
+def _side(figure: Figure, reference: float) -> tuple[bool, int]:
     """Return on which side of the reference a figure is, and what its interval says: below, above, or undecided."""
-    low, high = figure.interval or (figure.value, figure.value)
-    return _Side(figure.value > reference, (low > reference) - (high < reference))
+    low, high = _ends(figure)
+    return figure.value > reference, (low > reference) - (high < reference)
 
 
 def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
@@ -118,7 +112,7 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
         raise ConfigError(f"{path} is the run of a large table: use a run of a random sample of it")
     votes, evidence = recorded.votes, evidence_of(recorded, question.probability or None)
     gold = gold_codes(votes, recorded.gold.labels)
-    found: dict[tuple[str, str], list[Specification]] = {}
+    found: dict[str, list[Specification]] = {}
     left_out = 0
     for choice in choices(votes, recorded.settings.optimiser):
         part = votes.select(annotators=choice.annotators, relations=choice.relations)
@@ -127,29 +121,24 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
         try:
             assert known is not None  # the run itself could be learned from
             used = replace(evidence, expected=known.fitted, held_out=known.held_out[evidence.sample.rows])
-            lines = _lines(answer(used, question))
+            answered = answer(used, question)
         except UndefinedMetric:
             left_out += 1
             continue
-        for line in lines:
+        for line in answered.differences or answered.lines:  # a conclusion is about differences, if there are groups
             one = Specification(choice.said(votes), line.corrected, line.naive)
-            found.setdefault((line.name, line.group), []).append(one)
+            found.setdefault(line.title, []).append(one)
     tested = bool(question.formula or question.columns_of_groups)
     return [
         Robust(
-            name=f"{name} · {group}" if group else name,
+            name=title,
             reference=0.0 if tested or question.values is not None else 0.5,
             made=listed[0],
             specifications=listed,
             left_out=left_out,
         )
-        for (name, group), listed in found.items()
+        for title, listed in found.items()
     ]
-
-
-def _lines(found: Estimated) -> Sequence[Line]:
-    """Return what a conclusion is about: differences if there are groups."""
-    return found.differences or found.lines
 
 
 def choices(votes: Votes, optimiser: str) -> list[AnalysisChoice]:
@@ -196,7 +185,10 @@ def robust_table(found: Robust) -> ResultTable:
         name="robust",
         title=found.name,
         columns=["choice", "corrected", "naive (biased)"],
-        rows=[[_named(one, found), one.corrected, one.naive] for one in _in_order(found)],
+        rows=[
+            [f"{one.choice}{' (this run)' if one is found.made else ''}", one.corrected, one.naive]
+            for one in _in_order(found)
+        ],
         notes=robust_sentences(found),
         digits={"corrected": 3, "naive (biased)": 3},
     )
@@ -253,7 +245,8 @@ def specification_curve(found: Robust) -> Markup:
     scale = [_words(number(value, 2), LEFT - 8, at(value) + 4, "tick end") for value in {low, found.reference, high}]
     zero = segment((LEFT, at(found.reference)), (RIGHT, at(found.reference)), "ideal")
     choices = [*_choices(listed, places, found)]
-    height = BOTTOM + 14 + LINE * (len({*_options(listed)}) + len(ASPECTS))
+    options = {(place, option) for one in listed for place, option in enumerate(one.parts)}
+    height = BOTTOM + 14 + LINE * (len(options) + len(ASPECTS))
     values = robust_sentences(found)[0]
     return tag(
         "svg",
@@ -295,16 +288,8 @@ def _choices(listed: Sequence[Specification], places: Sequence[float], found: Ro
                     yield segment((x, y - 5), (x, y + 5), kind)
 
 
-def _options(listed: Sequence[Specification]) -> Iterator[tuple[int, str]]:
-    yield from ((place, option) for one in listed for place, option in enumerate(one.parts))
-
-
 def _in_order(found: Robust) -> list[Specification]:
     return sorted(found.specifications, key=lambda one: one.corrected.value)
-
-
-def _named(one: Specification, found: Robust) -> str:
-    return f"{one.choice} (this run)" if one is found.made else one.choice
 
 
 def _ends(figure: Figure) -> Interval:
