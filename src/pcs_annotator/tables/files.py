@@ -104,11 +104,12 @@ def _is_running(process: str) -> bool:
     # On Windows, os.kill would end the process; but there, a file in use cannot be deleted.
     if os.name != "posix":
         return False
-    with suppress(PermissionError, OverflowError):
-        try:
-            os.kill(int(process), 0)
-        except ProcessLookupError:
-            return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        pass  # it is somebody else's
     return True
 
 
@@ -138,8 +139,7 @@ def set_aside(path: Path) -> Path:
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
     """Write values as readable JSON, with the schema number first."""
     text = json.dumps({"schema": SCHEMA, **values}, indent=2, ensure_ascii=False, allow_nan=False)
-    with atomic_path(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    write_page(path, f"{text}\n")
 
 
 def read_json(path: Path, remedy: str = "make it again with the command that wrote it") -> dict[str, Any]:
@@ -166,6 +166,6 @@ def expecting(path: Path, remedy: str) -> Iterator[None]:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page completely or not at all; characters that UTF-8 cannot encode become question marks."""
+    """Write a text completely or not at all; characters that UTF-8 cannot encode become question marks."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(text.encode("utf-8", "replace"))

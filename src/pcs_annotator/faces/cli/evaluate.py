@@ -73,7 +73,7 @@ def command(*, source: Path, alt_test: bool, epsilon: float, **given: Any) -> No
     For methods that these votes do not support, a note says what they would need.
     """
     if alt_test:
-        options.show(replacing_json, replacing_shown, evaluate.may_replace(source, epsilon))
+        options.show(replacing_json, replacing_shown, *evaluate.may_replace(source, epsilon))
         return
     splitting = options.take(evaluate.Splitting, given)
     given["reading"] = options.take(Reading, given)
@@ -83,25 +83,25 @@ def command(*, source: Path, alt_test: bool, epsilon: float, **given: Any) -> No
     options.show(evaluated_json, evaluation_shown, found, notes, details=evaluation_details)
 
 
-def replacing_json(found: evaluate.Replacing) -> dict[str, Any]:
+def replacing_json(names: Sequence[str], test: evaluate.AlternativeAnnotator) -> dict[str, Any]:
     """Return the alternative annotator test as plain values."""
-    values = found.test.to_dict()
-    named = [{"name": name, **one} for name, one in zip(found.names, values["coders"], strict=True)]
+    values = test.to_dict()
+    named = [{"name": name, **one} for name, one in zip(names, values["coders"], strict=True)]
     return {**values, "coders": named}
 
 
-def replacing_shown(found: evaluate.Replacing) -> list[b.Block]:
+def replacing_shown(names: Sequence[str], test: evaluate.AlternativeAnnotator) -> list[b.Block]:
     """Return the alternative annotator test."""
     rows = [
         [name, one.model, one.coder, one.rows, one.p_value, "yes" if one.may_replace else "no"]
-        for name, one in zip(found.names, found.test.coders, strict=True)
+        for name, one in zip(names, test.coders, strict=True)
     ]
     table = ResultTable(
         name="replacing",
         title="May the model replace a coder? Share of rows on which each agrees at least as well with the others",
         columns=["coder left out", "model", "coder", "rows", "p", "may replace"],
         rows=rows,
-        notes=[found.test.sentence(found.names)],
+        notes=[test.sentence(names)],
         digits={"p": 3},
     )
     return [table]

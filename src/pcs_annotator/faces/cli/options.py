@@ -38,15 +38,12 @@ def list_option(name: str, help: str) -> Callable[[F], F]:
     return click.option(name, metavar="A,B", help=help, callback=lambda _context, _parameter, value: listed(value))
 
 
-_SINGLE_LABELS = "pcs_annotator.single_labels"
-
-
-def _note_labels(context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> None:
-    context.meta[_SINGLE_LABELS] = given
+def _note(context: click.Context, parameter: click.Parameter, given: Any) -> None:
+    context.meta[f"pcs_annotator.{parameter.name}"] = given
 
 
 def _all_labels(context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
-    return (*listed(value), *context.meta[_SINGLE_LABELS])
+    return (*listed(value), *context.meta["pcs_annotator.label"])
 
 
 def labels_options(help: str) -> Callable[[F], F]:
@@ -57,7 +54,7 @@ def labels_options(help: str) -> Callable[[F], F]:
         metavar="NAME",
         expose_value=False,
         is_eager=True,  # before --labels
-        callback=_note_labels,
+        callback=_note,
         help="One label, which may have commas; repeatable.",
     )
     together = click.option("--labels", metavar="A,B", help=help, callback=_all_labels)
@@ -173,10 +170,6 @@ CONFIG = click.option("-c", "--config", type=PATH, help=_FROM)
 MOVED_LEDGER = click.option(
     "--ledger", default="", metavar="ADDRESS", help="Where the run's answers are now; default: as in the run."
 )
-
-
-def _note(context: click.Context, parameter: click.Parameter, given: bool) -> None:
-    context.meta[f"pcs_annotator.{parameter.name}"] = given
 
 
 def wanted(name: str) -> bool:

@@ -44,7 +44,9 @@ def shares(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:
     larger = groups._replace(left=np.ones(len(groups.names)))
     lines, differences, bounded = [], [], question.values is None
     for name, values in _targets(evidence.labels, question).items():
-        means, middle = _mean_of(values, groups.members), float(np.unique(values).mean())
+        # the coefficients of this regression are the means of groups
+        means = LabelRegression(explanatory=[groups.members], outcome=values[np.newaxis, :, np.newaxis])
+        middle = float(np.unique(values).mean())
         found = in_three_ways(study, means)
         for place, group in enumerate(groups.names):
             one = groups.of(found, {place: 1.0}, middle)
@@ -74,10 +76,7 @@ def _targets(labels: Sequence[str], question: EstimateQuestion) -> dict[str, Flo
         if unknown:
             raise ConfigError(f"every label needs one number, and {sorted(unknown)[0]!r} is missing or no label")
         return {"mean": np.array([question.values[label] for label in labels])}
-    found = {}
-    for name in question.of or labels:
-        found[name] = label_values(name, labels)
-    return found
+    return {name: label_values(name, labels) for name in question.of or labels}
 
 
 def label_values(expression: str, labels: Sequence[str]) -> Floats:
@@ -86,11 +85,6 @@ def label_values(expression: str, labels: Sequence[str]) -> Floats:
     if unknown := set(parts) - set(labels):
         raise ConfigError(f"{sorted(unknown)[0]!r} is no label; the labels are {', '.join(labels)}")
     return np.array([float(label in parts) for label in labels])
-
-
-def _mean_of(values: Floats, members: Array) -> LabelRegression:
-    """Return the regression whose coefficients are the means of groups of rows."""
-    return LabelRegression(explanatory=[members], outcome=values[np.newaxis, :, np.newaxis])
 
 
 def regress(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:

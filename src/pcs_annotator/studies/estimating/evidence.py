@@ -118,18 +118,17 @@ def evidence_of(
         table = recorded.dataset.table
         whole = _Whole(table, table.column_names, known.fitted, np.arange(len(votes)))
     if probability_column is None:
-        chosen = _drawn(recorded, gold, len(whole.expected))
+        sample, notes = _drawn(recorded, gold, len(whole.expected))
     else:
-        chosen = _designed(recorded, gold, probability_column)
-    rows = chosen.sample.rows
+        sample, notes = _designed(recorded, gold, probability_column)
     return LabelEvidence(
         labels=tuple(votes.labels),
         table=whole.table,
         columns=whole.columns,
         expected=whole.expected,
-        held_out=known.held_out[rows],
-        sample=replace(chosen.sample, rows=whole.places[rows]),
-        notes=chosen.notes,
+        held_out=known.held_out[sample.rows],
+        sample=replace(sample, rows=whole.places[sample.rows]),
+        notes=notes,
     )
 
 
@@ -189,14 +188,7 @@ def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers
     return places
 
 
-class _Chosen(NamedTuple):
-    """Gold rows with a known design; `rows` of the sample are those of the run."""
-
-    sample: Sample
-    notes: Sequence[str]
-
-
-def _drawn(recorded: Run, gold: Codes, population: int) -> _Chosen:
+def _drawn(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[str]]:
     """Return the gold rows whose probability is known: drawn by us, or assumed to be a random sample of the data."""
     known = gold != UNLABELLED
     rounds, seen = list[Round](), set[int]()
@@ -216,7 +208,7 @@ def _drawn(recorded: Run, gold: Codes, population: int) -> _Chosen:
     if left_out := int(known.sum()) - len(seen):
         notes.append(f"{left_out:,} gold rows are left out, because the probability of drawing them is unknown")
     _refuse_few(len(seen), left_out)
-    return _Chosen(Sample.in_rounds(rounds), notes)
+    return Sample.in_rounds(rounds), notes
 
 
 class _Place(NamedTuple):
@@ -283,7 +275,7 @@ def with_probability(recorded: Run) -> dict[int, DrawnRow]:
     return found
 
 
-def _designed(recorded: Run, gold: Codes, column: str) -> _Chosen:
+def _designed(recorded: Run, gold: Codes, column: str) -> tuple[Sample, list[str]]:
     """Return all gold rows, with the probabilities in a column of the user's."""
     rows = np.flatnonzero(gold != UNLABELLED)
     cells = cells_of(recorded.dataset.table, column, " of probabilities")
@@ -291,7 +283,7 @@ def _designed(recorded: Run, gold: Codes, column: str) -> _Chosen:
     _refuse_few(len(rows), 0)
     nothing = np.zeros(len(rows), dtype=np.intp)
     sample = Sample(rows=rows, truth=gold[rows], probability=probability, stratum=nothing, round=nothing)
-    return _Chosen(sample, [f"the probability of gold rows is that in column {column!r}"])
+    return sample, [f"the probability of gold rows is that in column {column!r}"]
 
 
 def _probability(cell: str, row: int, column: str) -> float:

@@ -20,7 +20,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import number, percent
 from pcs_annotator.showing.markup import Markup, tag
 from pcs_annotator.showing.report.document import document, header
-from pcs_annotator.showing.svg_plot import dot, segment, short
+from pcs_annotator.showing.svg_plot import dot, segment, short, words
 from pcs_annotator.studies.estimating.answers import EstimateQuestion, plain
 from pcs_annotator.studies.estimating.estimate import answer
 from pcs_annotator.studies.estimating.evidence import evidence_of
@@ -242,7 +242,7 @@ def specification_curve(found: Robust) -> Markup:
 
     places = [LEFT + (RIGHT - LEFT) * (place + 0.5) / len(listed) for place in range(len(listed))]
     marks = [mark for x, one in zip(places, listed, strict=True) for mark in _estimate(x, one, found, at)]
-    scale = [_words(number(value, 2), LEFT - 8, at(value) + 4, "tick end") for value in {low, found.reference, high}]
+    scale = [words(number(value, 2), LEFT - 8, at(value) + 4, "tick end") for value in {low, found.reference, high}]
     zero = segment((LEFT, at(found.reference)), (RIGHT, at(found.reference)), "ideal")
     choices = [*_choices(listed, places, found)]
     options = {(place, option) for one in listed for place, option in enumerate(one.parts)}
@@ -267,7 +267,7 @@ def _estimate(x: float, one: Specification, found: Robust, at: Callable[[float],
     ours = one is found.made
     if ours:
         yield segment((x, TOP - 8), (x, BOTTOM), "grid")
-        yield _words("this run", x, TOP - 6, "key middle")
+        yield words("this run", x, TOP - 6, "key middle")
     yield segment((x, at(low)), (x, at(high)), "reach c1" if ours else "base")
     said = f"{one.choice}: {number(one.corrected.value, 3)} [{number(low, 3)}, {number(high, 3)}]"
     yield dot((x, at(one.corrected.value)), "dot c1" if ours else "dot", said)
@@ -278,10 +278,10 @@ def _choices(listed: Sequence[Specification], places: Sequence[float], found: Ro
     y = BOTTOM + 8
     for aspect, title in enumerate(ASPECTS):
         y += LINE
-        yield _words(title, 0, y + 4, "axis-title")
+        yield words(title, 0, y + 4, "axis-title")
         for option in dict.fromkeys(one.parts[aspect] for one in found.specifications):
             y += LINE
-            yield _words(short(option), LEFT - 8, y + 4, "tick end")
+            yield words(short(option), LEFT - 8, y + 4, "tick end")
             for x, one in zip(places, listed, strict=True):
                 if one.parts[aspect] == option:
                     kind = "reach c1" if one is found.made else "base"
@@ -294,7 +294,3 @@ def _in_order(found: Robust) -> list[Specification]:
 
 def _ends(figure: Figure) -> Interval:
     return figure.interval or Interval(figure.value, figure.value)
-
-
-def _words(text: str, x: float, y: float, kind: str) -> Markup:
-    return tag("text", text, x=f"{x:g}", y=f"{y:g}", class_=kind)

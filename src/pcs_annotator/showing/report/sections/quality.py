@@ -19,7 +19,7 @@ from pcs_annotator.judging.evaluation.agreement_tables import (
 )
 from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB, VOTES_ALONE
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
-from pcs_annotator.judging.metrics.significance import BootstrapTest
+from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.figures_text import (
@@ -273,6 +273,5 @@ def _verdict(other: Any) -> b.Paragraph:
 
 
 def _difference(test: BootstrapTest, p_value: float) -> str:
-    p_text = "p < 0.001" if p_value < 0.001 else f"p = {number(p_value, 3)}"
-    p_text = p_text.replace(" ", "\N{NO-BREAK SPACE}")
-    return f"{signed(test.difference)} {interval(test.interval, 3)}, {p_text}"
+    shown = p_text(p_value).replace(" ", "\N{NO-BREAK SPACE}")
+    return f"{signed(test.difference)} {interval(test.interval, 3)}, {shown}"
