@@ -114,18 +114,18 @@ def _click_type(one: Setting) -> Any:
 
 
 PURPOSES = {
-    "Data": ("task", "data", "limit", "gold", "gold_wins", "unknown", "label", "config", "folder"),
-    "Models": ("ask",),
-    "Rewrites": ("relations", "rewritten"),
+    "Data": ("[task]", "[data]", "limit", "gold", "gold_wins", "unknown", "label", "config", "folder"),
+    "Models": ("[ask]",),
+    "Rewrites": ("[relations]", "rewritten"),
     "Learning and promise": (
-        *("learn", "folds", "repeats", "resamples", "methods", "order", "baselines"),
+        *("[learn]", "folds", "repeats", "resamples", "methods", "order", "baselines"),
         *("spare_looks", "to_label", "on_drift", "alt_test", "epsilon"),
     ),
-    "Cost and speed": (*SPENDING, "concurrency", "ledger", "ask_all", "cascade", "fresh", "wait"),
+    "Cost and speed": (*SPENDING, "concurrency", "ledger", "ask", "cascade", "fresh", "wait"),
     "Service": ("port", "host", "token", "names", "max_queue", "timeout"),
     "Output": (),
 }
-"""Purpose → sections of the table of settings, and options that are in none or belong elsewhere; output is the rest."""
+"""Purpose → [sections] of the table of settings, and options that are in none or belong elsewhere; output: the rest."""
 
 
 class ManyOptions(click.Command):
@@ -147,7 +147,7 @@ class ManyOptions(click.Command):
 
 def _purpose(name: str) -> str:
     """Return what an option is for: as it says itself, or as its section in the table of settings does."""
-    section = all_settings()[name][0] if name in all_settings() else ""
+    section = f"[{all_settings()[name][0]}]" if name in all_settings() else ""
     ways = (purpose for wanted in (name, section) for purpose, members in PURPOSES.items() if wanted in members)
     return next(ways, "Output")
 
@@ -164,7 +164,7 @@ def options_for(*names: str) -> Callable[[F], F]:
 
 reading_options = options_for("encoding", "sheet")
 execution_options = options_for(*EXECUTION)
-saving_options = options_for("ask_all", "cascade", *LIMITS)
+saving_options = options_for("ask", "cascade", *LIMITS)
 _FROM = "Settings file, or a run folder to take them from; default: pcs.toml in this folder, if any."
 CONFIG = click.option("-c", "--config", type=PATH, help=_FROM)
 MOVED_LEDGER = click.option(
