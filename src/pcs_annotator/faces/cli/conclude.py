@@ -19,8 +19,7 @@ from pcs_annotator.showing.answer import look_at
 from pcs_annotator.showing.formats import label_name
 from pcs_annotator.studies.estimating import gold, page, robust
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import data_name, estimate_run
-from pcs_annotator.studies.estimating.groups import PERIODS
+from pcs_annotator.studies.estimating.estimate import PERIODS, data_name, estimate_run
 from pcs_annotator.studies.estimating.page import write_estimates
 
 OUTLOOK_SHOWN = 6

@@ -58,6 +58,7 @@ MODULES = {
     **dict.fromkeys(("init", "run"), "ask"),
     **dict.fromkeys(("gold", "estimate", "robust"), "conclude"),
     **dict.fromkeys(("report", "paper", "exchange"), "write"),
+    **dict.fromkeys(("review", "serve"), "web"),
 }
 """Modules with several commands; each of the others has one."""
 

@@ -242,7 +242,11 @@ class PanelTable:
         """Return the class AUROC of every method."""
         columns = (*self.leading, *self.methods, *(f"paper: {self.paper[at]}" for at in self.known))
         rows: list[list[Content]] = [
-            [*row.names, *(one and cell_of(one.auroc) for one in row.scored), *(row.paper[at] for at in self.known)]
+            [
+                *row.names,
+                *(None if one is None else cell_of(one.auroc) for one in row.scored),
+                *(row.paper[at] for at in self.known),
+            ]
             for row in self.rows
         ]
         best = [len(self.leading) + self.methods.index(name) for name in self.best or self.methods]
