@@ -20,7 +20,7 @@ from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.findings import what_to_look_at
-from pcs_annotator.showing.formats import PRICE_UNKNOWN, count, label_name, percent, total_cost
+from pcs_annotator.showing.formats import PRICE_UNKNOWN, count, label_name, percent, percent_interval, total_cost
 
 if TYPE_CHECKING:  # it imports the code that asks models, which a table of votes does not need
     from pcs_annotator.runs.run_result import Facts, RunResult
@@ -94,9 +94,8 @@ def quality(learned: Learned) -> Line:
     if not learned.figures:
         return "quality", f"unknown: {learned.no_figures.rstrip('.') or 'there are too few gold rows'}"
     found = learned.figures[0].accuracy
-    low, high = (f"{100 * end:.0f}" for end in found.interval.rounded(2))
-    ends = f"95 % interval {low}–{high} %"
-    return "quality", f"{percent(found.value, 1)} of labels are right ({ends}; {counted(found.n, 'gold row')})"
+    ends, rows = percent_interval(found.interval), counted(found.n, "gold row")
+    return "quality", f"{percent(found.value, 1)} of labels are right ({ends}; {rows})"
 
 
 def usable(model: Model, counts: Counts) -> Line:

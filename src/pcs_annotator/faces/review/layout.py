@@ -127,7 +127,10 @@ def _top(frame: PageFrame, place: str) -> Markup:
 
 def _keys(keys: Mapping[str, str]) -> Markup:
     """Return the dialog that lists all keys; those of labels can be changed there."""
-    commands = [tag("div", tag("dt", *_caps(name)), tag("dd", what)) for name, what in COMMANDS]
+    commands = [
+        tag("div", tag("dt", *(tag("kbd", part) for part in name.split(" "))), tag("dd", what))
+        for name, what in COMMANDS
+    ]
     labels = [
         tag(
             "label",
@@ -151,10 +154,6 @@ def _keys(keys: Mapping[str, str]) -> Markup:
         sentence(id="keys-problem", role="alert"),
         single,
     )
-
-
-def _caps(name: str) -> list[Child]:
-    return [tag("kbd", part) for part in name.split(" ")]
 
 
 def _go_to() -> Markup:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +29,7 @@ from pcs_annotator.studies.compare.comparison import (
     SideCost,
 )
 from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side
-from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
+from pcs_annotator.tables.files import check_ending, write_page
 from pcs_annotator.version import __version__
 
 LEAST_DIFFERENCE = 0.02
@@ -56,7 +55,7 @@ FILTERS = (
     ("sure", f"both are sure ({SURE} or more)"),
 )
 _KIND = " · comparison"
-_OURS = re.compile(b"perceived-confidence [^<]*" + _KIND.encode())
+_OURS = b"perceived-confidence [^<]*" + _KIND.encode()
 CAUTION = (
     "Labels here are those of the runs, which learned from the gold rows; the figures above are of rows that the fits "
     "did not see."
@@ -134,11 +133,7 @@ def _ends(test: BootstrapTest) -> str:
 def write_comparison(found: Comparison, path: Path, *, replace: bool = False) -> Path:
     """Write the page over an earlier comparison; another file is an error or, with `replace`, kept aside."""
     check_ending(path, (".html", ".htm"))
-    page = render(found)
-    if path.exists() and not _OURS.search(path.read_bytes()):
-        refuse_existing(path, replace=replace)
-        make_way(path)
-    write_page(path, page)
+    write_page(path, render(found), _OURS, replace=replace)
     return path
 
 
