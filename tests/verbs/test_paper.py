@@ -60,7 +60,7 @@ def labelled(folder: Path, coders: tuple[str, ...]) -> Path:
     """Label texts that several people coded, and return the run folder."""
     config = Config(
         task=TaskSettings(
-            labels=("good", "bad"), instruction=INSTRUCTION, ordered=True, meanings={"good": "100% fine"}
+            labels=("good", "bad"), instruction=INSTRUCTION, kind="scale", meanings={"good": "100% fine"}
         ),
         ask=AskSettings(models=("simulated:large_1@85", "simulated:small@65")),
         relations=RelationSettings(use=("original", "frame")),

@@ -22,6 +22,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("command", "pcs ledger repair"): "sqlite3 LEDGER .recover | sqlite3 saved.db saves what can be read",
     ("command", "pcs table"): "pcs paper RUN writes results and methods for a paper",
     ("option", "--table"): "export the table of a database as CSV or Parquet, and name that file",
+    ("setting", "task.ordered"): 'use kind = "scale" instead of ordered = true',
     ("setting", "data.table"): "export the table of a database as CSV or Parquet, and name that file",
     ("tool", "argilla"): "use label-studio, or pcs review",
     ("route", "/v1/jobs"): "label files with pcs label FILE --run RUN",

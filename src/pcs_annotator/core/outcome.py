@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from pcs_annotator.base.display import html_table
 from pcs_annotator.base.frames import Columns, Frame
@@ -25,8 +25,8 @@ class Outcome:
 
     Attributes:
         id: The item.
-        label: The most probable label; the one with the highest score when there was too little gold for a confidence;
-            None when the item has no votes.
+        label: The most probable label, on a scale the median; of the scores when there was too little gold for a
+            confidence; in a tree perhaps only its parent, see `details`; None when the item has no votes.
         scores: The Perceived Confidence Score of every label, summing to 1.
         confidence: Probability that `label` is right: calibrated from 50 gold rows on, rough from 10, else None.
         decision: `accept` where a promise allows it, else `review`. Without gold labels `agree` where two or more
@@ -35,6 +35,8 @@ class Outcome:
         reason: Why, in plain words; empty when there is nothing to explain.
         label_set: The labels that cannot be ruled out; empty unless requested.
         probabilities: The probability of every label, that of `label` being `confidence`; empty where there is none.
+        details: What the kind of the task adds, by the name of its column: `pcs_within_one`, `pcs_low` and `pcs_high`
+            on a scale, `pcs_level` in a tree.
     """
 
     id: str
@@ -45,6 +47,7 @@ class Outcome:
     reason: str = ""
     label_set: tuple[str, ...] = ()
     probabilities: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sure = "" if self.confidence is None else f", confidence={self.confidence:.3f}"

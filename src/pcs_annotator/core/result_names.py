@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 LABEL, CONFIDENCE, DECISION, REASON = "pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason"
 LABEL_SET, ERROR = "pcs_set", "pcs_error"
+WITHIN_ONE, LOW, HIGH, LEVEL = "pcs_within_one", "pcs_low", "pcs_high", "pcs_level"
 VERDICT, REVIEWER, FINAL_LABEL = "pcs_verdict", "pcs_reviewer", "pcs_final_label"
 
 
@@ -22,7 +23,8 @@ def probability_name(label: str) -> str:
 def result_names(labels: Iterable[str]) -> frozenset[str]:
     """Return all names that columns of results can have."""
     fixed = (LABEL, CONFIDENCE, DECISION, REASON, LABEL_SET, ERROR, VERDICT, REVIEWER, FINAL_LABEL)
-    return frozenset(fixed).union(*((score_name(label), probability_name(label)) for label in labels))
+    shaped = (WITHIN_ONE, LOW, HIGH, LEVEL)
+    return frozenset(fixed + shaped).union(*((score_name(label), probability_name(label)) for label in labels))
 
 
 def input_names(names: Collection[str], ours: Collection[str]) -> dict[str, str]:

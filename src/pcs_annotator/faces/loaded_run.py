@@ -19,7 +19,7 @@ from pcs_annotator.base.frames import Columns as FrameColumns
 from pcs_annotator.base.frames import Frame
 from pcs_annotator.core.arrays import values_of
 from pcs_annotator.core.outcome import Outcome, Outcomes
-from pcs_annotator.core.result_names import ERROR
+from pcs_annotator.core.result_names import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
@@ -211,7 +211,11 @@ class LoadedRun(Frame):
         import pyarrow as pa
 
         fitted = read_json(RunFolder(self.folder).model, REFIT)
-        known = result_schema(self.labels, probable=bool(fitted.get("calibrator")), sets=bool(fitted.get("sets")))
+        kind, sets = (fitted.get("shape") or {}).get("kind"), bool(fitted.get("sets"))
+        details = (WITHIN_ONE, LOW, HIGH) if kind == "scale" and sets else (LEVEL,) if kind == "tree" else ()
+        known = result_schema(
+            self.labels, probable=bool(fitted.get("calibrator")), sets=sets and kind != "scale", details=details
+        )
         return known.append(pa.field(ERROR, pa.string()))
 
     def _labelled(self, texts: Sequence[_Text], schema: pa.Schema) -> pa.Table:

@@ -13,12 +13,13 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Judged, Promise
-from pcs_annotator.judging.promising.certificate import Certificate, certify, fingerprint, no_promise
+from pcs_annotator.judging.promising.certificate import Certificate, Level, certify, fingerprint, no_promise
 from pcs_annotator.judging.promising.drift import profile
-from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
+from pcs_annotator.judging.promising.prediction_sets import PredictionSets, fit_prediction_sets
 from pcs_annotator.judging.texts.text_model import TextModel, fit_text_model
 from pcs_annotator.judging.weighing.calibration import (
     ROWS_TO_CALL_CALIBRATED,
@@ -30,7 +31,7 @@ from pcs_annotator.judging.weighing.calibration import (
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, AskPolicy, Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
-from pcs_annotator.judging.weighing.scoring import choose, score
+from pcs_annotator.judging.weighing.scoring import score
 
 USED_UP = (
     "earlier looks at the gold labels have used up all errors that promises may have: label other rows at random in a "
@@ -52,6 +53,7 @@ class Learning:
     text: bool = False  # whether to learn from the texts too, if they are known
     doubtful: bool = False  # whether nothing is asked about texts that are settled by their words alone
     refused: str = ""  # why no promise may be made, whatever the gold rows show; empty when one may
+    shape: LabelShape = ONE  # whether labels are steps of a scale or paths of a tree
 
 
 class Trial(NamedTuple):
@@ -61,22 +63,33 @@ class Trial(NamedTuple):
     scores: Floats
     probabilities: Floats
     labels: Sequence[str]
+    shape: LabelShape = ONE
+    near: bool = False  # whether a label that is one step off counts as right
 
     def __repr__(self) -> str:
         return brief(self)
 
     @property
     def judged(self) -> Judged:
-        """The most probable label of every row, its confidence, and whether it is right."""
-        best = choose(self.probabilities, self.labels)
-        return Judged(self.probabilities[np.arange(len(best)), best], best, best == self.gold)
+        """The label of every row, its confidence, and whether it is right."""
+        return self.judged_at(0)
+
+    def judged_at(self, level: int) -> Judged:
+        """Return the same for labels of a tree down to a level; 0 for the labels themselves."""
+        shape, best = self.shape, self.shape.choose(self.probabilities, self.labels)
+        right = shape.right(best, self.gold, self.labels, near=self.near, level=level)
+        if not (self.near or level):
+            return Judged(self.probabilities[np.arange(len(best)), best], best, right)
+        sure = shape.confidence(self.probabilities, best, self.labels, near=self.near, level=level)
+        return Judged(sure, best, right)
 
     @property
     def margin(self) -> float | None:
         """Half the width of the exact 95 % interval of accuracy; None from 50 rows on, as confidence is calibrated."""
         if len(self.gold) >= ROWS_TO_CALL_CALIBRATED:
             return None
-        low, high = exact_interval(int(self.judged.right.sum()), len(self.gold))
+        right = self._replace(near=False).judged.right
+        low, high = exact_interval(int(right.sum()), len(self.gold))
         return (high - low) / 2
 
 
@@ -119,20 +132,19 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     if distinct is not None:
         votes, gold = votes.take(distinct), gold[distinct]
         random_sample = None if random_sample is None else random_sample[distinct]
-    read, text = votes, None
-    if how.text and how.splits.calibration != "none":
-        read, text = read_texts(votes, gold, how.splits.seed)
+    read, text = _read(votes, gold, how)
     if weights is None:
         weights = fit_coded(read, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     rows, truth = labelled_rows(read, gold)
     splits, chosen = how.splits, chosen_optimiser(how.optimiser, weights)
-    trial = run_trial(chosen, rows, truth, splits)
+    trial = run_trial(chosen, rows, truth, splits, shape=how.shape)
     calibrator = None
     if trial is not None and splits.calibration != "none":  # raw scores must not be shown as probabilities
         method = method_for(weights, splits.calibration)
         calibrator = fit_calibrator(trial.scores, trial.gold, trial.labels, method, read=rows.read)
-    if text is not None and calibrator is not None and calibrator.reading:
-        votes = replace(votes, read=text.read(votes.texts or (), votes.labels))
+    if calibrator is not None and calibrator.reading:
+        said = votes if text is None else replace(votes, read=text.read(votes.texts or (), votes.labels))
+        votes = how.shape.placed(said)
     shown = votes
     if ask_policy is not None:
         if how.doubtful and calibrator is not None and votes.read is not None:
@@ -140,11 +152,12 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
             ask_policy = ask_policy._replace(settled=settled_from(together, votes.read))
             calibrator = calibrator.settling(ask_policy.settled, rows.read, truth)
         shown = ask_policy.collected(votes, weights, calibrator)
-        whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy)
+        whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy, how.shape)
         if whole is not None and trial is not None and calibrator is not None:
             calibrator = tempered(calibrator, whole.scores, trial.scores, trial.gold, trial.labels, rows.read)
     certificate = None
     if how.promise is not None:
+        trial = trial and trial._replace(near=how.promise.near)
         at_random = np.ones(len(votes), dtype=np.bool_) if random_sample is None else np.asarray(random_sample)
         at_random = at_random[positions_of(rows.ids, votes.ids, "item")]
         certificate = replace(_certificate(trial, rows, truth, at_random, how), fingerprint=known)
@@ -154,10 +167,28 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         margin=None if trial is None or calibrator is None else trial.margin,
         certificate=certificate,
         text=text if calibrator is not None and calibrator.reading else None,
-        sets=fit_prediction_sets(trial.probabilities, trial.gold) if how.sets and trial is not None else None,
+        sets=_sets(trial, how),
+        shape=how.shape,
     )
     judged = model.judged(shown)
     return FitResult(replace(model, profile=profile(shown, judged.scores, judged.best)), trial)
+
+
+def _read(votes: Votes, gold: Codes, how: Learning) -> tuple[Votes, TextModel | None]:
+    """Return the votes with what the calibrator reads beside them, as far as that is wanted and known."""
+    if how.splits.calibration == "none":
+        return votes, None
+    read, text = read_texts(votes, gold, how.splits.seed) if how.text else (votes, None)
+    return how.shape.placed(read), text
+
+
+def _sets(trial: Trial | None, how: Learning) -> PredictionSets | None:
+    """Return what finds the labels that cannot be ruled out; on a scale, an interval of them, requested or not."""
+    if trial is None or not (how.sets or how.shape.ordered):
+        return None
+    ordered = how.shape.ordered
+    values = how.shape.tails(trial.probabilities, trial.labels) if ordered else trial.probabilities
+    return fit_prediction_sets(values, trial.gold)
 
 
 def read_texts(votes: Votes, gold: Codes, seed: int) -> tuple[Votes, TextModel | None]:
@@ -186,15 +217,20 @@ def chosen_optimiser(given: str | Optimiser, weights: Weights) -> Optimiser:
     return optimisers.create(weights.diagnostics.optimiser) if isinstance(given, str) else given
 
 
-def run_trial(
-    chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, ask_policy: AskPolicy | None = None
+def run_trial(  # what is known about the rows, one argument each
+    chosen: Optimiser,
+    votes: Votes,
+    gold: Codes,
+    splits: Splits,
+    ask_policy: AskPolicy | None = None,
+    shape: LabelShape = ONE,
 ) -> Trial | None:
     """Return fully labelled rows judged by fits that did not see them; None for too few rows, or a single class."""
     if len(gold) < MIN_ROWS_TO_CALIBRATE or len(np.unique(gold)) < 2:
         return None
     fits = cross_fits(chosen, votes, gold, splits, ask_policy)
     scores, probabilities, _ = (np.mean(parts, axis=0) for parts in zip(*fits, strict=True))
-    return Trial(gold, scores, probabilities, votes.labels)
+    return Trial(gold, scores, probabilities, votes.labels, shape)
 
 
 def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial: Trial) -> Codes:
@@ -217,8 +253,15 @@ def _certificate(trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask,
     why = _no_confidence(rows, gold, usable, how)
     if trial is None or why:
         return no_promise(promise, usable, why)
-    found = certify(trial.judged.take(at_random), rows.labels, promise, how.spent, how.splits.seed)
+    upper = [_level(trial, level, at_random) for level in range(how.shape.levels - 1, 0, -1)]
+    found = certify(trial.judged.take(at_random), rows.labels, promise, how.spent, how.splits.seed, upper)
     return replace(found, split=_split(len(gold), usable, how.splits))
+
+
+def _level(trial: Trial, level: int, rows: Mask) -> Level:
+    """Return some rows as judged at a level of a tree."""
+    judged, (names, codes) = trial.judged_at(level), trial.shape.at(level, trial.labels)
+    return Level(judged._replace(best=codes[judged.best]).take(rows), names)
 
 
 def _no_confidence(rows: Votes, gold: Codes, usable: int, how: Learning) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -10,20 +10,23 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.outcome import UNLIKE_GOLD, Decision, Outcome
+from pcs_annotator.core.result_names import HIGH, LEVEL, LOW, WITHIN_ONE
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Weights
+from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Drift, Profile
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets
 from pcs_annotator.judging.promising.reasons import KNOWN_ERRORS, TEXT_OR_ERRORS, reasons
 from pcs_annotator.judging.texts.text_model import TextModel
 from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED, Calibrator, calibrator_from_dict
-from pcs_annotator.judging.weighing.scoring import choose, score
+from pcs_annotator.judging.weighing.scoring import score
 
 UNCALIBRATED = "uncalibrated"
 BY_WORDS = "settled by the words of the text alone"
+DECIMALS = 6
 LEAST_ANSWERS = 2
 """Fewer answers cannot agree."""
 
@@ -45,6 +48,7 @@ class Model:
     by_agreement: bool = False
     # whether the texts to judge differ from the gold rows, so that nothing is accepted; not stored
     unlike_gold: bool = False
+    shape: LabelShape = ONE  # whether labels are steps of a scale or paths of a tree
 
     __repr__ = brief
 
@@ -67,23 +71,49 @@ class Model:
         """Yield the outcome of every item, in order; `judged` is what `judged` returned, if that is at hand."""
         judged = judged or self.judged(votes)
         why = self.reasons(votes, judged)
-        plausible = None if self.sets is None or judged.probabilities is None else self.sets.of(judged.probabilities)
-        decided = self.decisions(votes, judged)
+        plausible = None if self.shape.ordered else self.plausible(votes, judged)
+        decided, given, more = self.decisions(votes, judged), self.given(votes, judged), self.details(votes, judged)
+        sure, confidence = judged.probabilities, judged.confidence
         for row, (name, silent) in enumerate(zip(votes.ids, self.unlabelled(votes).tolist(), strict=True)):
-            best = int(judged.best[row])
-            sure = judged.probabilities
             yield Outcome(
                 id=name,
-                label=None if silent else votes.labels[best],
+                label=None if silent else given[row],
                 scores=dict(zip(votes.labels, judged.scores[row].tolist(), strict=True)),
-                confidence=None if silent or sure is None else float(sure[row, best]),
+                confidence=None if silent or confidence is None else float(confidence[row]),
                 decision="review" if silent else decided[row],
                 reason=why[row],
                 label_set=() if plausible is None else tuple(np.array(votes.labels)[plausible[row]].tolist()),
                 probabilities={}
                 if silent or sure is None
                 else dict(zip(votes.labels, sure[row].tolist(), strict=True)),
+                details={} if silent else {name: values[row] for name, values in more.items()},
             )
+
+    def given(self, votes: Votes, judged: Verdicts) -> list[str]:
+        """Return the name of every row's label: in a tree, of the level that it is accepted at."""
+        if judged.level is None:
+            return [votes.labels[code] for code in judged.best.tolist()]
+        names = {level: self.shape.at(level, votes.labels) for level in np.unique(judged.level).tolist()}
+        pairs = zip(judged.level.tolist(), judged.best.tolist(), strict=True)
+        return [names[level][0][names[level][1][code]] for level, code in pairs]
+
+    def plausible(self, votes: Votes, judged: Verdicts) -> Mask | None:
+        """Return which labels cannot be ruled out, `[item, label]`; on a scale an interval of them."""
+        if self.sets is None or judged.probabilities is None:
+            return None
+        values, shape = judged.probabilities, self.shape
+        return self.sets.of(shape.tails(values, votes.labels) if shape.ordered else values)
+
+    def details(self, votes: Votes, judged: Verdicts) -> dict[str, list[Any]]:
+        """Return what the kind of the task adds to every row, by the name of its column."""
+        if judged.level is not None:
+            return {LEVEL: np.minimum(judged.level, self.shape.depths(votes.labels)[judged.best]).tolist()}
+        plausible = self.plausible(votes, judged) if self.shape.ordered else None
+        if plausible is None or judged.probabilities is None:
+            return {}
+        within = self.shape.confidence(judged.probabilities, judged.best, votes.labels, near=True)
+        low, high = self.shape.ends(plausible, votes.labels)
+        return {WITHIN_ONE: within.round(DECIMALS).tolist(), LOW: low, HIGH: high}
 
     def reasons(self, votes: Votes, judged: Verdicts) -> list[str]:
         """Return for every row why its label is sure or not, in plain words."""
@@ -109,8 +139,36 @@ class Model:
         """Return scores, labels, probabilities and which rows are accepted, as arrays."""
         scores, read = score(votes, self.weights), self.read(votes)
         probabilities = None if self.calibrator is None else self.calibrator.apply(scores, votes.labels, read)
-        best = choose(scores if probabilities is None else probabilities, votes.labels)
-        return Verdicts(scores, best, probabilities, self._accepted(votes, best, probabilities))
+        best = self.shape.choose(scores if probabilities is None else probabilities, votes.labels)
+        found = Verdicts(scores, best, probabilities, self._accepted(votes, best, probabilities))
+        return found if self.shape.kind != "tree" else self._backed_off(votes, found)
+
+    def _backed_off(self, votes: Votes, found: Verdicts) -> Verdicts:
+        """Return verdicts on paths: rows whose label is not accepted are tried one level above it, and so on."""
+        deepest, confidence, accepted = self.shape.levels, found.confidence, found.accepted
+        level, certificate = np.full(len(votes), deepest), self.certificate
+        if certificate is None or accepted is None or confidence is None or self.unlike_gold:
+            return found._replace(level=level)
+        for above in range(1, deepest):
+            at, (names, codes) = deepest - above, self.shape.at(deepest - above, votes.labels)
+            sure = self.shape.confidence(found.deciding, found.best, votes.labels, near=False, level=at)
+            more = certificate.accepts(sure, codes[found.best], names, above) & ~accepted & ~self.unlabelled(votes)
+            level, confidence = np.where(more, at, level), np.where(more, sure, confidence)
+            accepted = accepted | more
+        return found._replace(level=level, confidence_above=confidence, accepted=accepted)
+
+    def right(self, labels: Sequence[str], judged: Verdicts, rows: Sequence[int], said: Codes) -> Mask:
+        """Return whether the labels of some rows are right, as the promise counts it, given what a person said."""
+        near = self.certificate is not None and self.certificate.promise.near
+        best = judged.best[rows]
+        if judged.level is None:
+            return self.shape.right(best, said, labels, near=near)
+        levels = judged.level[rows]
+        found = np.zeros(len(rows), dtype=np.bool_)
+        for level in np.unique(levels).tolist():
+            own = levels == level
+            found[own] = self.shape.right(best[own], said[own], labels, near=False, level=level)
+        return found
 
     def read(self, votes: Votes) -> Floats | None:
         """Return what the texts of the votes say, `[item, label]`; None if the model does not read texts.
@@ -118,13 +176,15 @@ class Model:
         Raises:
             MismatchError: It does, and the texts are not known.
         """
-        if self.text is None or votes.read is not None:
+        if votes.read is not None:
             return votes.read
+        if self.text is None:
+            return self.shape.placed(votes).read
         if votes.texts is None:
             raise MismatchError(
                 "the model also reads texts, and these votes come without: give the texts, or fit again"
             )
-        return self.text.read(votes.texts, votes.labels)
+        return self.shape.placed(replace(votes, read=self.text.read(votes.texts, votes.labels))).read
 
     def _accepted(self, votes: Votes, best: Codes, probabilities: Floats | None) -> Mask | None:
         if not self.decided_by:
@@ -132,6 +192,8 @@ class Model:
         if self.certificate is None or probabilities is None or self.unlike_gold:
             return np.zeros(len(votes), dtype=np.bool_)
         sure = probabilities[np.arange(len(votes)), best]
+        if self.certificate.promise.near:
+            sure = self.shape.confidence(probabilities, best, votes.labels, near=True)
         return self.certificate.accepts(sure, best, votes.labels) & ~self.unlabelled(votes)
 
     def decisions(self, votes: Votes, judged: Verdicts) -> list[Decision | None]:
@@ -169,6 +231,7 @@ class Model:
             "margin": self.margin,
             "by_agreement": self.by_agreement,
             **{name: part and part.to_dict() for name, part in parts.items()},
+            **({} if self.shape is ONE else {"shape": self.shape._asdict()}),
         }
 
     @classmethod
@@ -188,6 +251,7 @@ class Model:
             weights=Weights.from_dict(values["weights"]),
             margin=values.get("margin"),
             by_agreement=values.get("by_agreement", False),
+            shape=LabelShape.from_dict(values.get("shape")),
             **parts,
         )
 
@@ -196,9 +260,19 @@ class Verdicts(NamedTuple):
     """The judgement of a model on votes, as arrays."""
 
     scores: Floats  # PCS, `[item, label]`
-    best: Codes  # code of the most probable label; without probabilities, of the one with the highest score
+    # code of the most probable label, on a scale of the median; without probabilities, the same of scores
+    best: Codes
     probabilities: Floats | None  # from the calibrator, `[item, label]`; None when there is no calibrator
     accepted: Mask | None  # which labels are accepted; None when the model makes no decisions
+    level: Integers | None = None  # in a tree, how many levels of the label are given; None for other labels
+    confidence_above: Floats | None = None  # the probability of the label down to that level
+
+    @property
+    def confidence(self) -> Floats | None:
+        """The probability that the label is right; None when there is no calibrator."""
+        if self.probabilities is None or self.confidence_above is not None:
+            return self.confidence_above
+        return np.asarray(self.probabilities[np.arange(len(self.best)), self.best])
 
     @property
     def deciding(self) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from pcs_annotator.core.outcome import Counts
@@ -43,7 +43,7 @@ def promised(certificate: Certificate) -> Promised:
 def _guarantee(certificate: Certificate) -> Iterator[str]:
     """Yield what is guaranteed and what is not."""
     promise = certificate.promise
-    if promise.kind == "accepted-and-wrong":
+    if not promise.tested:
         yield "this promise holds on average over samples of gold rows; error-among-accepted is stricter"
         return
     yield (
@@ -85,19 +85,30 @@ def what_is_promised(certificate: Certificate) -> str:
     """Return the promise itself, as a clause."""
     promise = certificate.promise
     each = ", per label" if promise.per_label else ""
-    if promise.kind == "accepted-and-wrong":
+    if not promise.tested:
         return f"at most {_percent(promise.max_error)} of all rows are accepted and wrong{each}"
+    wrong = "off by more than one step" if promise.near else "wrong"
+    levels = ", at every level of the tree" if certificate.upper else ""
     return (
-        f"at most {_percent(promise.max_error)} of the accepted labels are wrong, "
-        f"with {_percent(promise.certainty)} certainty{each}"
+        f"at most {_percent(promise.max_error)} of the accepted labels are {wrong}, "
+        f"with {_percent(promise.certainty)} certainty{each}{levels}"
     )
 
 
 def _threshold(certificate: Certificate) -> str:
+    sure = "probability within one step" if certificate.promise.near else "confidence"
+    if certificate.upper:
+        parents = "; only the parent is accepted at ", *(_least(one) for one in certificate.upper)
+        return f"accepted at {sure} {_least(certificate.thresholds)}{parents[0]}{', above it '.join(parents[1:])}"
     if EVERY_LABEL in certificate.thresholds:
-        return f"accepted at confidence ≥ {certificate.thresholds[EVERY_LABEL]:.3f}"
-    listed = ", ".join(f"{label} ≥ {value:.3f}" for label, value in certificate.thresholds.items())
-    return f"accepted at confidence: {listed}; other labels are never accepted"
+        return f"accepted at {sure} {_least(certificate.thresholds)}"
+    return f"accepted at {sure}: {_least(certificate.thresholds)}; other labels are never accepted"
+
+
+def _least(thresholds: Mapping[str, float]) -> str:
+    if not thresholds:
+        return "no confidence"
+    return ", ".join(f"{label} ≥ {value:.3f}".strip() for label, value in thresholds.items())
 
 
 def _audited(audit: Audit) -> str:

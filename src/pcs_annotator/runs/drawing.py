@@ -137,7 +137,7 @@ def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, go
     An earlier audit of more rows stays.
     """
     certificate = model.certificate
-    if certificate is None or not certificate.thresholds or not verdicts.audited:
+    if certificate is None or not certificate.found or not verdicts.audited:
         return model
     unaudited = replace(model, certificate=replace(certificate, audit=None)).judged(votes)
     assert unaudited.accepted is not None
@@ -147,8 +147,9 @@ def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, go
     if len(checked) < max(before, 1):
         return model
     lookup = label_lookup(votes.labels)
-    wrong = sum(lookup[label.casefold()] != unaudited.best[row] for row, label in checked.items())
-    found = audit(certificate.promise, certificate.accepted_share, len(checked), int(wrong))
+    said = np.array([lookup[label.casefold()] for label in checked.values()], dtype=np.int8)
+    right = model.right(votes.labels, unaudited, list(checked), said)
+    found = audit(certificate.promise, certificate.accepted_share, len(checked), int((~right).sum()))
     audited = replace(model, certificate=replace(certificate, audit=found))
     return audited.with_coverage(votes) if found.finding == "revoked" else audited
 

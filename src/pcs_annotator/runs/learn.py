@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.base.errors import GoldError, PcsWarning, UndefinedMetric
+from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, UndefinedMetric
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.coders import Coders
@@ -31,6 +31,7 @@ from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
 from pcs_annotator.judging.evaluation.figures import MethodFigures, with_holm
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
+from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.drift import Drift, drift, profile
@@ -80,15 +81,19 @@ class KnownRows(NamedTuple):
     assumed: Mask | None = None
     texts: Sequence[str] | None = None  # the text of every row, because copies of a text count once; None if unknown
     looked: Looked = Looked()  # what earlier looks at the gold labels mean for a promise
-    ordered: bool = False  # whether the labels are listed from the lowest to the highest
+    shape: LabelShape = ONE  # whether the labels are steps of a scale or paths of a tree
     coders: Coders | None = None  # what several people said; None if that is unknown
 
 
 NOTHING_KNOWN = KnownRows()
 
 
-def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked) -> Learning:
-    """Return how to learn with these settings."""
+def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, shape: LabelShape = ONE) -> Learning:
+    """Return how to learn with these settings.
+
+    Raises:
+        ConfigError: There is no such promise, or not about labels of this shape.
+    """
     promise = None
     if settings.max_error is not None:
         promise = Promise(
@@ -97,6 +102,10 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked) 
             kind=settings.promise,
             per_label=settings.per_label,
         )
+        if promise.near and not shape.ordered:
+            raise ConfigError(f'promise = "{promise.kind}" is about the steps of a scale: use kind = "scale"')
+        if shape.kind == "tree" and not promise.tested:
+            raise ConfigError(f'promise = "{promise.kind}" is not made about a tree: use error-among-accepted')
     return Learning(
         optimiser=settings.optimiser,
         splits=Splits(folds=settings.folds, seed=settings.seed, calibration=settings.calibration),
@@ -107,12 +116,13 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked) 
         text=settings.text,
         spent=looked.spent,
         refused=looked.refused,
+        shape=shape,
     )
 
 
-def check_learning(settings: LearnSettings) -> None:
+def check_learning(settings: LearnSettings, shape: LabelShape = ONE) -> None:
     """Raise for settings that cannot be used, such as a promise of no errors at all."""
-    learning_of(settings)
+    learning_of(settings, shape=shape)
 
 
 def learn_if_possible(
@@ -121,10 +131,11 @@ def learn_if_possible(
     """Learn from the rows that have gold; without gold, all votes count the same and nothing is accepted."""
     if any(gold):
         return learn(votes, gold, settings, known)
-    check_learning(settings)  # a setting that cannot be used is an error even without gold
+    check_learning(settings, known.shape)  # a setting that cannot be used is an error even without gold
     nothing = np.full(len(votes), UNLABELLED, dtype=np.int8)
     weights = fit_coded(votes, nothing, "uniform", seed=settings.seed)
-    model = Model(weights=weights, calibrator=None, by_agreement=settings.max_error is not None)
+    promised = settings.max_error is not None
+    model = Model(weights=weights, calibrator=None, by_agreement=promised, shape=known.shape)
     return Learned(model=model, figures=(), no_figures=NO_GOLD, **_agreement(votes, nothing, None, known, settings))
 
 
@@ -136,15 +147,14 @@ def learn(
 ) -> Learned:
     """Learn weights, calibrator and promise from the rows that have gold, and compare with simple methods."""
     random_sample, assumed, texts = known.random_sample, known.assumed, known.texts
-    how = learning_of(settings, known.looked)
+    how = learning_of(settings, known.looked, known.shape)
     codes = gold_codes(votes, gold)
     once = counted_once(votes, codes, texts, random_sample)
     _refuse_if_all_contradictory(once, votes, codes)
     labelled = (codes != UNLABELLED) & once.distinct
     with one_thread():
         model, trial = fit_model(votes, codes, how, random_sample=random_sample, distinct=once.distinct)
-        if model.text is not None:
-            votes = replace(votes, read=model.read(votes))
+        votes = replace(votes, read=model.read(votes))
         model = model.with_coverage(votes).flagged(*about_copies(once, votes))
         at_random = labelled if random_sample is None else labelled & random_sample
         if model.certificate is not None:
@@ -169,7 +179,7 @@ def _agreement(
     """Return labels that the row's own gold had no part in against gold, and how far people and model agree."""
     if not settings.resamples:  # then there are no intervals
         return {}
-    scale = Scale.of(votes.labels, ordered=known.ordered)
+    scale = Scale.of(votes.labels, ordered=known.shape.ordered)
     how, rows, coders = Resampling(settings.resamples, settings.seed), gold != UNLABELLED, known.coders
     return {
         "against_gold": None if unseen is None else against_gold(unseen[rows], gold[rows], votes.labels, scale, how),
@@ -261,7 +271,7 @@ def expected_labels(votes: Votes, codes: Codes, settings: LearnSettings, texts: 
         return None
     once = counted_once(votes, codes, texts)
     with one_thread():
-        model, trial = fit_model(votes, codes, replace(learning_of(settings), promise=None), distinct=once.distinct)
+        model, trial = fit_model(votes, codes, learning_of(replace(settings, max_error=None)), distinct=once.distinct)
     fitted = model.judged(votes).probabilities
     if trial is None or fitted is None:
         return None

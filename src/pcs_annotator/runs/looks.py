@@ -79,16 +79,18 @@ class Looks:
         """Return the looks with this one, if it tested anything and is new."""
         if not certificate.level or key in self.keys:
             return self
-        look = Look(key, certificate.gold_rows, certificate.level, bool(certificate.thresholds))
+        spent = certificate.unpromised
+        look = Look(key, certificate.gold_rows, spent or certificate.level, promised=not spent)
         return replace(self, looks=(*self.looks, look), gold=tuple(gold))
 
 
-def key_of(votes: Votes, gold: Iterable[object], settings: LearnSettings) -> str:
+def key_of(votes: Votes, gold: Iterable[object], settings: LearnSettings, kind: str = "one") -> str:
     """Return the digest that tells looks apart: the votes on gold rows, their gold, and what shapes the test."""
     codes = gold_codes(votes, gold)
     labelled = codes != UNLABELLED
     seen = fingerprint(votes.take(labelled), codes[labelled], "")
     shaping = [value for name, value in asdict(settings).items() if name not in ("resamples", "sets")]
+    shaping += [] if kind == "one" else [kind]
     return blake2b(json.dumps([shaping, seen], default=str).encode(), digest_size=8).hexdigest()
 
 

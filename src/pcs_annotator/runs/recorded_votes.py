@@ -47,7 +47,7 @@ class RecordedVotes(NamedTuple):
         votes = replace(recorded.answers, texts=recorded.texts if recorded.settings.text else None)
         gold = _gold_once(votes, recorded.gold.labels, recorded.texts)
         written = written_by_model(votes.relations, recorded.config.relations)
-        return cls(votes, gold, written, votes.labels if recorded.config.task.ordered else ())
+        return cls(votes, gold, written, votes.labels if recorded.config.task.kind == "scale" else ())
 
     def plus(self, rewritten: Sequence[str], order: Sequence[str] = ()) -> RecordedVotes:
         """Return the same votes with what a user says about them."""

@@ -18,6 +18,7 @@ from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
 from pcs_annotator.core.task import Example, Task, check_labels, label_code, refuse_line_breaks, usual_instruction
 from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.judging.label_shape import check_kind
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.parse import Parser
@@ -120,7 +121,11 @@ def resolve(config: Config, dataset: Dataset) -> Config:
     if all(kind_of(model) for model in config.ask.models):
         name = base_annotator(config.ask.models[0])
         raise ConfigError(f"every model is also asked for its confidence: add one that is not, such as {name}")
-    labels = check_labels([label.strip() for label in config.task.labels] or labels_seen(dataset))
+    given = [label.strip() for label in config.task.labels]
+    labels = check_labels(given or labels_seen(dataset))
+    if config.task.kind == "scale":
+        labels = _from_low_to_high(labels, given=bool(given))
+    check_kind(config.task.kind, labels)
     refuse_line_breaks(labels)
     _refuse_other_gold(dataset, labels)
     found = dataset.columns
@@ -131,6 +136,18 @@ def resolve(config: Config, dataset: Dataset) -> Config:
             config.data, text_column=found.text or "", id_column=found.id_setting, gold_column=found.gold or ""
         ),
     )
+
+
+def _from_low_to_high(labels: Sequence[str], *, given: bool) -> tuple[str, ...]:
+    """Return the labels of a scale in order; those of a gold column have one only if they are numbers."""
+    try:
+        rising = tuple(sorted(labels, key=lambda label: float(label.replace(",", "."))))
+    except ValueError:
+        rising = tuple(labels) if given else ()
+    if not rising or (given and rising != tuple(labels)):
+        what = f"the labels are listed as {', '.join(labels)}" if given else "labels that are words have no order"
+        raise LabelError(f"{what}: list those of a scale from the lowest to the highest, with --labels low,middle,high")
+    return rising
 
 
 def task_of(config: Config) -> Task:

@@ -24,6 +24,7 @@ from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
 from pcs_annotator.runs import ask, drawing, folder_votes, ledgers, resolve_config
@@ -121,6 +122,11 @@ class Run:
         """What several people said about the rows; None if there are fewer than two columns of labels."""
         return coders_of(self.folder, self.dataset, self.votes.labels)
 
+    @property
+    def shape(self) -> LabelShape:
+        """Whether labels are steps of a scale or paths of a tree."""
+        return LabelShape.of(self.config.task.kind, self.votes.labels)
+
     def review(self) -> ReviewState:
         """Return the state of the review in this folder."""
         return ReviewState.read(self.folder.review, self.dataset.items, self.config.task.labels)
@@ -155,8 +161,7 @@ class Run:
         if spare_looks and key not in looks.keys:
             early = looks.too_early(int(gold.random_sample.sum()), foretold.even_odds if foretold else None)
         looked = Looked(looks.spent_before(key), looks.refused or early)
-        ordered = self.config.task.ordered
-        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, ordered, self.coders)
+        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, self.shape, self.coders)
         learned = learn_if_possible(self.votes, gold.labels, settings, known)
         if early and learned.model.certificate is not None:  # what the last look foretold is still the best guess
             certificate = replace(learned.model.certificate, rows_needed=foretold)
@@ -172,7 +177,7 @@ class Run:
 
     def _looks(self, settings: LearnSettings) -> tuple[str, Looks]:
         """Return the key of a look with these settings, and the folder's looks."""
-        key = key_of(self.votes, self.gold.labels, settings)
+        key = key_of(self.votes, self.gold.labels, settings, self.config.task.kind)
         return key, read_looks(self.folder, self._gold_ids(), key)
 
     def _note_look(self, certificate: Certificate, settings: LearnSettings) -> None:

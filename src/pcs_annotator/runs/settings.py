@@ -37,8 +37,9 @@ class TaskSettings(SettingsSection):
         written_wording: The instruction that the relation `llm:wording` asks with; empty to have the rewriter write it.
         examples: Texts with their labels for every prompt, each in a table `[[task.examples]]` with `text`, `label` and
             perhaps `why`. Rows with the same text are not learned from: they would be too easy.
-        ordered: Whether the labels are listed from the lowest to the highest, so that a near miss is a smaller
-            disagreement than a far one (weighted κ, ordinal α). The models are not told.
+        kind: What the labels are: names (one); steps, listed from the lowest to the highest, of which a row gets the
+            median (scale); or paths such as economy/taxes, of which a row may get the parent alone (tree). The models
+            are not told.
     """
 
     instruction: str = setting("", "--instruction TEXT")
@@ -47,7 +48,7 @@ class TaskSettings(SettingsSection):
     wordings: tuple[str, ...] = ()
     written_wording: str = ""
     examples: tuple[Mapping[str, str], ...] = ()
-    ordered: bool = False
+    kind: Literal["one", "scale", "tree"] = setting("one", "--kind")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,11 +167,12 @@ class LearnSettings(SettingsSection):
         resamples: Number of bootstrap resamples behind every interval; 0 for no intervals.
         calibration: How scores become probabilities; none leaves them as they are.
         max_error: Maximum share of wrong labels: of the accepted ones, or what `promise` says.
-        certainty: Share of fits, over draws of the gold rows, in which error-among-accepted must hold.
-        promise: What the maximum error is a share of: the accepted labels, or all rows, counting labels that are
-            accepted and wrong, which holds on average.
+        certainty: Share of fits, over draws of the gold rows, in which the promise must hold.
+        promise: What the maximum error is a share of: the accepted labels; all rows, counting labels that are accepted
+            and wrong, which holds on average; or the accepted labels of a scale, counting those off by two steps or
+            more.
         per_label: Make the promise for each label separately.
-        sets: Also list, for every row, the labels that cannot be ruled out.
+        sets: Also list, for every row, the labels that cannot be ruled out; a scale has an interval instead.
     """
 
     optimiser: str = setting("auto", "--optimiser NAME")
@@ -181,7 +183,9 @@ class LearnSettings(SettingsSection):
     calibration: Literal["softmax", "temperature", "none"] = setting("softmax", "--calibration")
     max_error: float | None = setting(0.05, "--max-error SHARE")  # None: no promise, no decisions
     certainty: float = setting(0.9, "--certainty SHARE")
-    promise: Literal["error-among-accepted", "accepted-and-wrong"] = setting("error-among-accepted", "--promise")
+    promise: Literal["error-among-accepted", "accepted-and-wrong", "off-by-more-than-one"] = setting(
+        "error-among-accepted", "--promise"
+    )
     per_label: bool = setting(False, "--per-label")
     sets: bool = setting(False, "--sets")
 
@@ -267,6 +271,7 @@ class RunSettings(SpendingSettings, total=False):
     """Settings of `run`: the options of `pcs run`, which override those in `config`."""
 
     labels: Sequence[str]
+    kind: str | None
     instruction: str | None
     rewriter: object | None
     id_column: str | None

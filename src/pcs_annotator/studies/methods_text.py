@@ -109,7 +109,7 @@ def _about_promise(result: RunResult) -> Iterator[str]:
     yield f"{capital(text.headline.rstrip('.'))}."
     if certificate.holds:
         promise = certificate.promise
-        certainty = f", δ = {promise.delta:g}" if promise.kind == "error-among-accepted" else ""
+        certainty = f", δ = {promise.delta:g}" if promise.tested else ""
         accepted = counts.decisions.get("accept", 0)
         yield (
             f"(α = {promise.max_error:g}{certainty}; {accepted:,} of {counts.rows:,} labels accepted, the others for "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,7 @@ class Results:
     probabilities: Floats | None = None
     # the labels that cannot be ruled out, separated by `|`; None if such sets were not requested
     sets: pa.Array | None = None
+    details: Mapping[str, pa.Array] = field(default_factory=dict)  # the columns that the kind of the task adds
 
     def columns(self) -> dict[str, pa.Array]:
         """Return name → values of the columns."""
@@ -44,6 +46,7 @@ class Results:
         }
         if self.sets is not None:
             found[result_names.LABEL_SET] = self.sets
+        found |= self.details
         found |= {result_names.score_name(one): _numbers(self.scores[:, at]) for at, one in enumerate(self.labels)}
         if (sure := self.probabilities) is not None:
             found |= {result_names.probability_name(one): _numbers(sure[:, at]) for at, one in enumerate(self.labels)}
@@ -54,8 +57,14 @@ def _numbers(values: Floats) -> pa.Array:
     return pa.array(values.round(SCORE_DECIMALS), pa.float64(), from_pandas=True)  # nan becomes null
 
 
-def result_schema(labels: Sequence[str], *, probable: bool, sets: bool) -> pa.Schema:
-    """Return the schema of `Results.columns`: with probabilities, with sets, or without."""
+def detail_columns(values: Mapping[str, Sequence[Any]]) -> dict[str, pa.Array]:
+    """Return the columns that the kind of a task adds."""
+    kinds = {result_names.WITHIN_ONE: pa.float64(), result_names.LEVEL: pa.int64()}
+    return {name: pa.array(column, kinds.get(name, pa.string())) for name, column in values.items()}
+
+
+def result_schema(labels: Sequence[str], *, probable: bool, sets: bool, details: Sequence[str] = ()) -> pa.Schema:
+    """Return the schema of `Results.columns`: with probabilities, sets and details, or without."""
     nothing, texts = np.empty((0, len(labels))), pa.array([], pa.string())
     columns = Results(
         labels=labels,
@@ -66,6 +75,7 @@ def result_schema(labels: Sequence[str], *, probable: bool, sets: bool) -> pa.Sc
         scores=nothing,
         probabilities=nothing if probable else None,
         sets=texts if sets else None,
+        details=detail_columns({name: () for name in details}),
     ).columns()
     return pa.schema([(name, column.type) for name, column in columns.items()])
 
@@ -86,6 +96,7 @@ def with_outcomes(
     if len(arrow) != len(given):
         arrow = pa.table({"id": pa.array([outcome.id for outcome in given])})
     probable = any(one.probabilities for one in given)
+    names = dict.fromkeys(name for one in given for name in one.details)
     sets = pa.array(["|".join(one.label_set) for one in given], pa.string())
     columns = Results(
         labels=labels,
@@ -96,6 +107,7 @@ def with_outcomes(
         scores=_by_label([one.scores for one in given], labels),
         probabilities=_by_label([one.probabilities for one in given], labels) if probable else None,
         sets=sets if any(one.label_set for one in given) else None,
+        details=detail_columns({name: [one.details.get(name) for one in given] for name in names}),
     ).columns()
     if people:
         columns |= people_columns(people, gold, [outcome.label for outcome in given], labels)

@@ -17,6 +17,7 @@ from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.relations.languages import languages_of
 from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
 from pcs_annotator.runs.executors import check_executor
@@ -50,7 +51,7 @@ def run(request: RunRequest) -> RunResult:
     reading = {**asdict(request.reading()), "id_column": table.stream.columns.id_setting}
     config = replace(config, data=replace(config.data, **reading))
     # Settings and gold are checked before the first call, not after the last.
-    learn.check_learning(config.learn)
+    learn.check_learning(config.learn, LabelShape.of(config.task.kind, config.task.labels))
     _check_models(request, config)
     if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
         check_gold(None, table.sample)

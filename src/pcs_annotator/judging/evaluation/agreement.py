@@ -75,7 +75,8 @@ class AgainstGold:
 
     labels: tuple[str, ...]  # the label set; in its order, if it has one
     table: Integers  # rows by label and gold, `[label, gold]`; the last line counts rows that got no label
-    # accuracy, kinds of κ and α, precision, recall and F1 as plain means over labels and, with the ending
+    # accuracy, on a scale the mean absolute error in steps, kinds of κ and α,
+    # precision, recall and F1 as plain means over labels and, with the ending
     # `_weighted`, as means weighted by gold; those that are undefined are absent. A row without a label counts as
     # wrong, except for κ and α, which leave it out
     figures: Mapping[str, Estimate]
@@ -284,12 +285,20 @@ def _figures_on(tables: Floats, scale: Scale) -> dict[str, Floats]:
     f1 = np.where(seen, parts["f1"], np.nan)
     return {
         "accuracy": hits.sum(axis=1) / rows,
+        **({"mae": _steps_off(named)} if scale.ordered else {}),
         **{name: kappa_on(named, weighting) for name, weighting in scale.kappas.items()},
         **scale.alphas(named + named.transpose(0, 2, 1)),
         **{name: values.sum(axis=1) / seen.sum(axis=1) for name, values in parts.items()},
         **{f"{name}_weighted": (values * true).sum(axis=1) / rows for name, values in parts.items()},
         **{f"f1:{code}": f1[:, code] for code in range(f1.shape[1])},
     }
+
+
+def _steps_off(named: Floats) -> Floats:
+    """Return by how many steps labels are off, on average over the rows that have one."""
+    rank = np.arange(named.shape[-1])
+    steps = np.abs(rank[:, np.newaxis] - rank)
+    return np.asarray((named * steps).sum(axis=(1, 2)) / named.sum(axis=(1, 2)))
 
 
 def _diagonal(tables: Floats) -> Floats:

@@ -10,6 +10,7 @@ from pcs_annotator.judging.metrics.metrics import Estimate
 
 TITLES = {
     "accuracy": "Accuracy",
+    "mae": "Mean absolute error, in steps",
     "kappa": "Cohen's κ",
     "kappa_linear": "Cohen's κ, linear weights",
     "kappa_quadratic": "Cohen's κ, quadratic weights",

@@ -44,6 +44,7 @@ from pcs_annotator.judging.evaluation.methods import (
 )
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Scored, check_rows, labelled_rows, one_thread
 from pcs_annotator.judging.fit_model import read_texts
+from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, mcnemar
 from pcs_annotator.judging.weighing.crossfit import Splits
@@ -120,7 +121,8 @@ def _against_gold(first: Scored, ordered: Sequence[str]) -> AgainstGold:
     """Return a method's held-out labels against gold; where splits differ, the label is that of their mean."""
     votes, how = first.entrant.votes, first.how
     order = np.array(positions_of(votes.labels, ordered or votes.labels, "label"), dtype=np.int8)
-    given = np.where(votes.silent, UNLABELLED, order[choose(first.mean, votes.labels)]).astype(np.int8)
+    shape = LabelShape.of("scale" if ordered else "one", ordered)
+    given = np.where(votes.silent, UNLABELLED, order[shape.choose(first.mean, votes.labels)]).astype(np.int8)
     scale = Scale.of(ordered, ordered=bool(ordered))
     return against_gold(given, order[first.gold], ordered or votes.labels, scale, Resampling(how.resamples, how.seed))
 

@@ -31,7 +31,7 @@ from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.metrics.metrics import ends_of_runs
 from pcs_annotator.judging.metrics.special import bdtr, bdtrin
 
-PromiseKind = Literal["error-among-accepted", "accepted-and-wrong"]
+PromiseKind = Literal["error-among-accepted", "accepted-and-wrong", "off-by-more-than-one"]
 EVERY_LABEL = ""
 ERRORS_FOR_HALF = 7.5
 
@@ -40,18 +40,29 @@ ERRORS_FOR_HALF = 7.5
 class Promise:
     """The promise about accepted labels."""
 
-    # α: the share of accepted labels that may be wrong; for `accepted-and-wrong`, the share of all rows
+    # α: the share of accepted labels that may be wrong, or off by more than one step of a scale; for
+    # `accepted-and-wrong`, the share of all rows
     max_error: float
     # 1 − δ: how often such promises hold, over draws of the gold rows, however often somebody looks;
     # `accepted-and-wrong` holds on average and has none
     certainty: float = 0.9
-    kind: PromiseKind = "error-among-accepted"  # which of the two promises
+    kind: PromiseKind = "error-among-accepted"  # which of the promises
     per_label: bool = False  # whether it must hold for each label separately
 
     def __post_init__(self) -> None:
         for name, value in (("max_error", self.max_error), ("certainty", self.certainty)):
             if not 0 < value < 1:
                 raise ConfigError(f"{name} is {value!r}: {_REMEDIES[name]}")
+
+    @property
+    def tested(self) -> bool:
+        """Whether it is tested at a level, so that it holds with a certainty."""
+        return self.kind != "accepted-and-wrong"
+
+    @property
+    def near(self) -> bool:
+        """Whether a label that is one step off counts as right."""
+        return self.kind == "off-by-more-than-one"
 
     @property
     def delta(self) -> float:
@@ -73,7 +84,7 @@ class Promise:
 
     def least_rows(self, spent: float = 0.0) -> int:
         """Return the minimum number of rows, all of them right, that the promise needs."""
-        if self.kind == "accepted-and-wrong":
+        if not self.tested:
             return int(np.ceil(round(1 / self.max_error - 1, 9)))
         enough = self._rows_for_half
         few, many = (self._rows_at(self.level(rows, spent)) for rows in (0, enough))
@@ -92,9 +103,9 @@ _REMEDIES = {
 class Judged(NamedTuple):
     """Gold rows, each judged by a model that did not see it."""
 
-    confidence: Floats  # calibrated probability of the chosen label
+    confidence: Floats  # calibrated probability that the chosen label is right
     best: Codes  # code of the chosen label
-    right: Mask  # whether it is the gold label
+    right: Mask  # whether it is the gold label, or near enough
 
     def __repr__(self) -> str:
         return brief(self)
@@ -113,7 +124,11 @@ def find_thresholds(judged: Judged, labels: Sequence[str], promise: Promise, spe
 
     `spent` is what earlier looks at the gold labels have used of δ.
     """
-    level = promise.level(len(judged.right), spent)
+    return thresholds_at(judged, labels, promise, promise.level(len(judged.right), spent))
+
+
+def thresholds_at(judged: Judged, labels: Sequence[str], promise: Promise, level: float) -> dict[str, float]:
+    """Return the same, tested at a level."""
     if not promise.per_label:
         found = _threshold(judged, promise, level)
         return {} if found is None else {EVERY_LABEL: found}
@@ -177,7 +192,7 @@ def _threshold(judged: Judged, promise: Promise, delta: float) -> float | None:
 
 def _last_passing(steps: Steps, promise: Promise, delta: float) -> Integers:
     """Return the loosest step that keeps the promise; −1 when none does."""
-    if promise.kind == "error-among-accepted":
+    if promise.tested:
         return _learn_then_test(steps, promise.max_error, delta)
     # loosening never helps, so the search stops at the first failure
     return _last_before_failure((steps.wrong + 1) / (steps.rows[..., -1:] + 1) <= promise.max_error)

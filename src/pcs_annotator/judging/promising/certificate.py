@@ -22,7 +22,7 @@ from pcs_annotator.judging.promising.acceptance import (
     accepted,
     accepted_rows,
     counted_steps,
-    find_thresholds,
+    thresholds_at,
 )
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 
@@ -90,7 +90,7 @@ def draw_rows(among: Mask, rows: int, seed: int) -> Integers:
 def audit(promise: Promise, accepted_share: float, rows: int, wrong: int) -> Audit:
     """Return what `wrong` errors among `rows` accepted rows mean for the promise."""
     limit = promise.max_error
-    if promise.kind == "accepted-and-wrong":  # a bound on all rows allows a higher error rate among the accepted ones
+    if not promise.tested:  # a bound on all rows allows a higher error rate among the accepted ones
         limit = min(1.0, limit / accepted_share)
     error = confidence_sequence(wrong, rows, promise.certainty)
     finding: Finding = "revoked" if error.low > limit else "confirmed" if error.high <= limit else "open"
@@ -139,6 +139,7 @@ class Certificate:
         gold_rows: Gold rows behind it.
         assumed_rows: Those of them that came with the data, so that they are only assumed to be a random sample.
         thresholds: The minimum confidence at which a label is accepted; empty when nothing is promised.
+        upper: The same for the levels above the labels of a tree, the lowest of them first; empty for other labels.
         why_not: Why nothing is promised; empty when something is.
         rows_needed: Gold rows that the promise would probably need, in all; None when it holds, or that is unknown.
         level: How much of δ the test of this fit may use; 0 when there was none.
@@ -163,11 +164,23 @@ class Certificate:
     fingerprint: Fingerprint | None = None
     audit: Audit | None = None
     assumed_rows: int = 0
+    upper: tuple[Mapping[str, float], ...] = ()
+
+    @property
+    def found(self) -> bool:
+        """Whether there are thresholds, at some level."""
+        return bool(self.thresholds) or any(self.upper)
+
+    @property
+    def unpromised(self) -> float:
+        """How much of its level went to tests that found nothing; each level of a tree has an equal part."""
+        tests = (self.thresholds, *self.upper)
+        return self.level * sum(not one for one in tests) / len(tests)
 
     @property
     def hopeless(self) -> bool:
         """Whether nothing is promised, and more gold rows of this kind would hardly change that."""
-        return not self.thresholds and self.rows_needed is None and self.gold_rows >= ENOUGH_TO_FORETELL
+        return not self.found and self.rows_needed is None and self.gold_rows >= ENOUGH_TO_FORETELL
 
     def _repr_html_(self) -> str:
         promise = self.promise
@@ -193,13 +206,13 @@ class Certificate:
     @property
     def holds(self) -> bool:
         """Whether labels may be accepted because of it."""
-        return bool(self.thresholds) and not self.revoked
+        return self.found and not self.revoked
 
-    def accepts(self, confidence: Floats, best: Codes, labels: Sequence[str]) -> Mask:
-        """Return which rows are accepted."""
+    def accepts(self, confidence: Floats, best: Codes, labels: Sequence[str], above: int = 0) -> Mask:
+        """Return which rows are accepted, or would be so many levels above their label."""
         if not self.holds:
             return np.zeros(len(best), dtype=np.bool_)
-        return accepted(confidence, best, labels, self.thresholds)
+        return accepted(confidence, best, labels, (self.thresholds, *self.upper)[above])
 
     def with_coverage(self, accepted_rows: Mask) -> Certificate:
         """Return the certificate with its effect on the rows at hand."""
@@ -229,6 +242,7 @@ class Certificate:
             "split": self.split,
             "fingerprint": self.fingerprint and self.fingerprint._asdict(),
             "audit": self.audit and self.audit._asdict(),
+            **({"upper": [dict(one) for one in self.upper]} if self.upper else {}),
         }
 
     @classmethod
@@ -251,6 +265,7 @@ class Certificate:
             rows_needed=_needed(values["rows_needed"]),
             level=values.get("level", 0.0),
             spent=values.get("spent", 0.0),
+            upper=tuple(values.get("upper", ())),
             **{name: values[name] for name in ("why_not", "split", "accepted_share", "review_rows")},
         )
 
@@ -262,17 +277,37 @@ def _needed(stored: int | Sequence[int] | None) -> RowsNeeded | None:
     return RowsNeeded(stored, stored) if isinstance(stored, int) else RowsNeeded(*stored)
 
 
-def certify(judged: Judged, labels: Sequence[str], promise: Promise, spent: float = 0.0, seed: int = 0) -> Certificate:
+class Level(NamedTuple):
+    """Gold rows as judged at a level of a tree, and the paths there."""
+
+    judged: Judged
+    labels: Sequence[str]
+
+
+def certify(  # what is known about the rows, one argument each
+    judged: Judged,
+    labels: Sequence[str],
+    promise: Promise,
+    spent: float = 0.0,
+    seed: int = 0,
+    upper: Sequence[Level] = (),
+) -> Certificate:
     """Return the certificate that gold rows judged by models that did not see them support, or why they support none.
 
     `spent` is how much of δ earlier looks at the gold labels have used; `seed`, of the simulation of rows needed.
+    `upper` are the levels above the labels of a tree, the lowest first. Each has an equal part of the look's δ, and is
+    tested on the rows that no level below accepts: those that its promise is about.
     """
     rows = len(judged.right)
-    tested = promise.kind == "error-among-accepted" and rows >= promise.least_rows(spent)
+    tested = promise.tested and rows >= promise.least_rows(spent)
     level = promise.level(rows, spent) if tested else 0.0
-    thresholds = find_thresholds(judged, labels, promise, spent)
-    if thresholds:
-        return Certificate(promise=promise, gold_rows=rows, thresholds=thresholds, level=level, spent=spent)
+    found, left = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_)
+    for one, names in (Level(judged, labels), *upper):
+        found.append(thresholds_at(one.take(left), names, promise, promise.level(rows, spent) / (1 + len(upper))))
+        left = left & ~accepted(one.confidence, one.best, names, found[-1])
+    if any(found):
+        bare = Certificate(promise=promise, gold_rows=rows, thresholds=found[0], level=level, spent=spent)
+        return replace(bare, upper=tuple(found[1:]))
     needed = rows_needed(judged, labels, promise, spent + level, seed)
     why = f"{_shortfall(rows, promise, spent)}; {_remedy(needed, rows)}"
     return replace(no_promise(promise, rows, why, needed), level=level, spent=spent)

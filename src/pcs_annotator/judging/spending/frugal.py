@@ -21,6 +21,7 @@ from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 from pcs_annotator.core.votes import Votes, check_known, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model
+from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.stopping import ExactStop, places_of
 from pcs_annotator.judging.weighing.calibration import Calibrator
@@ -83,8 +84,9 @@ def learn_frugal(
     still change. `random_sample` are the rows that can support a promise, `distinct` those that count; by default all.
     """
     rows = slice(None) if distinct is None else distinct
+    how = replace(how, doubtful=how.doubtful and not how.shape.ordered)
     weights = fit_coded(votes.take(rows), gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)
-    order, graded = order_of(weights, votes.codes.shape[3], prices), bool(graded_annotators(votes))
+    order, graded = order_of(weights, votes.codes.shape[3], prices), asks_all(votes, how.shape)
 
     def collected(held_out: Votes, fold_weights: Weights, calibrator: Calibrator | None) -> Votes:
         annotators = positions_of(weights.annotators, fold_weights.annotators, "model")
@@ -121,8 +123,13 @@ def check_settled(model: Model, votes: Votes) -> Check | None:
 def exact_stop(votes: Votes, model: Model) -> ExactStop:
     """Return the strategy that asks the heaviest cells first and stops when no open vote can change the label."""
     order = order_of(model.weights, votes.codes.shape[3])
-    graded = bool(graded_annotators(votes))
+    graded = asks_all(votes, model.shape)
     return ExactStop(model.weights, votes.labels, order, model.calibrator, graded=graded, text=model.text)
+
+
+def asks_all(votes: Votes, shape: LabelShape) -> bool:
+    """Return whether every question is asked: about graded answers, and for the median label of a scale."""
+    return shape.ordered or bool(graded_annotators(votes))
 
 
 def graded_annotators(votes: Votes) -> list[str]:

@@ -59,6 +59,8 @@ def config_to_dict(config: Config) -> dict[str, Any]:
 def config_from_dict(values: Mapping[str, Any]) -> Config:
     """Return the settings that `config_to_dict` wrote; unknown ones from another version are ignored."""
     sections = get_type_hints(Config)
+    if values.get("task", {}).get("ordered"):  # what an earlier version wrote
+        values = {**values, "task": {**values["task"], "kind": "scale"}}
     config = Config(**{name: kind(**_known(kind, values.get(name, {}))) for name, kind in sections.items()})
     own = values.get("relations", {}).get("own", {})
     relations = {name: OwnRelation(**{**one, "expects": Expectation(**one["expects"])}) for name, one in own.items()}

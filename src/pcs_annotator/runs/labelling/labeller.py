@@ -170,7 +170,7 @@ def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSetting
     votes, gold = recorded.votes, recorded.gold
     codes = gold_codes(votes, gold.labels)
     once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample)
-    how = replace(learn.learning_of(recorded.settings, recorded.looked(recorded.settings)), resamples=0)
+    how = replace(learn.learning_of(recorded.settings, recorded.looked(recorded.settings), recorded.shape), resamples=0)
     how = replace(how, doubtful=saving.ask == "doubtful")
     with one_thread():
         return learn_frugal(votes, codes, how, prices, gold.random_sample, once.distinct)
@@ -181,7 +181,7 @@ def _like_the_run(model: Model, fitted: Model) -> Model:
     earlier = fitted.certificate
     if model.certificate is None or earlier is None:
         return model
-    if not earlier.thresholds:  # there was none, or votes, gold or code have changed since
+    if not earlier.found:  # there was none, or votes, gold or code have changed since
         return replace(model, certificate=earlier)
     audit = earlier.audit if earlier.revoked else None
     certificate = replace(model.certificate, audit=audit, assumed_rows=earlier.assumed_rows)

@@ -20,6 +20,7 @@ import numpy as np
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.result_names import DECISION, LABEL, input_names, result_names
@@ -36,7 +37,7 @@ from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import sources, tables, vote_files
 from pcs_annotator.tables.files import signature
-from pcs_annotator.tables.result_columns import Results, people_columns, with_columns
+from pcs_annotator.tables.result_columns import Results, detail_columns, people_columns, with_columns
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, TableWriter, writing_table
 from pcs_annotator.tables.tables import CHUNK_ROWS, Dataset, TableStream, gold_in
 from pcs_annotator.tables.tabular import text_column
@@ -55,30 +56,43 @@ R = TypeVar("R")
 
 def result_columns(model: Model, votes: Votes, judged: Verdicts) -> dict[str, pa.Array]:
     """Return the columns of results for all rows, as `Model.judge` and `with_outcomes` do."""
-    import pyarrow as pa
-
     silent = model.unlabelled(votes)
     sure = None if judged.probabilities is None else np.where(silent[:, np.newaxis], np.nan, judged.probabilities)
-    rows = np.arange(len(votes))
+    confidence = judged.confidence
+    more = {name: _unless(silent, values) for name, values in model.details(votes, judged).items()}
     decided = zip(model.decisions(votes, judged), silent.tolist(), strict=True)
     return Results(
         labels=votes.labels,
-        label=pa.array(votes.labels, pa.string()).take(pa.array(judged.best, pa.int64(), mask=silent)),
+        label=_labels(model, votes, judged, silent),
         decision=["review" if no else one for one, no in decided],
         reason=model.reasons(votes, judged),
-        confidence=np.full(len(votes), np.nan) if sure is None else sure[rows, judged.best],
+        confidence=np.full(len(votes), np.nan) if confidence is None else np.where(silent, np.nan, confidence),
         scores=judged.scores,
         probabilities=sure,
         sets=_sets(model, votes, judged),
+        details=detail_columns(more),
     ).columns()
+
+
+def _labels(model: Model, votes: Votes, judged: Verdicts, silent: Mask) -> pa.Array:
+    import pyarrow as pa
+
+    if judged.level is not None:
+        return pa.array(_unless(silent, model.given(votes, judged)), pa.string())
+    return pa.array(votes.labels, pa.string()).take(pa.array(judged.best, pa.int64(), mask=silent))
+
+
+def _unless(silent: Mask, values: Iterable[Any]) -> list[Any]:
+    return [None if no else value for value, no in zip(values, silent.tolist(), strict=True)]
 
 
 def _sets(model: Model, votes: Votes, judged: Verdicts) -> pa.Array | None:
     import pyarrow as pa
 
-    if model.sets is None or judged.probabilities is None:
+    plausible = None if model.shape.ordered else model.plausible(votes, judged)
+    if plausible is None:
         return None
-    patterns, places = np.unique(model.sets.of(judged.probabilities), axis=0, return_inverse=True)
+    patterns, places = np.unique(plausible, axis=0, return_inverse=True)
     names = ["|".join(np.array(votes.labels)[pattern].tolist()) for pattern in patterns]
     return pa.array(names, pa.string()).take(pa.array(places.ravel()))
 

@@ -57,11 +57,12 @@ class Judgement:
     def of(cls, run: Run) -> Judgement:
         """Judge the votes of a run by its model; before the first fit, all weights are equal."""
         votes, fitted = run.votes, run.folder.model.exists()
-        uniform = Model(weights=Weights.uniform(votes), calibrator=None, by_agreement=True)
+        uniform = Model(weights=Weights.uniform(votes), calibrator=None, by_agreement=True, shape=run.shape)
         model = run.model_in_force(with_gold=False) if fitted else uniform
         judged, silent = model.judged(votes), votes.silent
         label = np.where(silent, UNLABELLED, judged.best).astype(np.int8)
-        certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
+        sure = judged.scores[np.arange(len(votes)), judged.best] if judged.confidence is None else judged.confidence
+        certainty = np.where(silent, -1.0, sure)
         codes = {name: code for code, name in enumerate(DECISIONS)}
         decision = np.array([codes[one or "none"] for one in model.decisions(votes, judged)], dtype=np.int8)
         decision[silent] = codes["review"]

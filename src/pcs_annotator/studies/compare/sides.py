@@ -16,9 +16,10 @@ from pcs_annotator.core.gold import gold_codes, same_text
 from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import fit_model
+from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.runs.learn import Learned, counted_once, learn_if_possible, learning_of
+from pcs_annotator.runs.learn import KnownRows, Learned, counted_once, learn_if_possible, learning_of
 from pcs_annotator.runs.run_result import RunResult
 
 KEYS = ("model", "relations", "optimiser")
@@ -118,13 +119,15 @@ def _part(result: RunResult, chosen: RunPart) -> RunResult:
 
 def _fitted(part: RunResult) -> Model:
     votes, gold = part.votes, part.dataset.gold
+    shape = LabelShape.of(part.config.task.kind, votes.labels)
     if not any(gold):
-        return learn_if_possible(votes, (), part.config.learn).model
+        return learn_if_possible(votes, (), part.config.learn, KnownRows(shape=shape)).model
     codes = gold_codes(votes, gold)
     once = counted_once(votes, codes, [item.text for item in part.dataset.items])
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", PcsWarning)  # the run has warned of its models and relations
-        return fit_model(votes, codes, learning_of(replace(part.config.learn, resamples=0)), distinct=once.distinct)[0]
+        how = learning_of(replace(part.config.learn, resamples=0), shape=shape)
+        return fit_model(votes, codes, how, distinct=once.distinct)[0]
 
 
 class Matched(NamedTuple):

@@ -1,0 +1,147 @@
+"""What labels are beside names: steps of a scale, or paths of a tree; and what that changes about a row's label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import LabelError
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.weighing.scoring import choose, score
+
+Kind = Literal["one", "scale", "tree"]
+STEP = "/"
+LEAST_STEPS = 3
+# Far above the rounding of sums of probabilities, so that a half is a half on every machine.
+ROUNDING = 1e-9
+
+
+class LabelShape(NamedTuple):
+    """The kind of a task, with its labels: those of a scale from the lowest to the highest."""
+
+    kind: Kind = "one"
+    labels: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, kind: Kind, labels: Sequence[str]) -> LabelShape:
+        """Return the shape of some labels; that of plain ones does not name them."""
+        return ONE if kind == "one" else cls(kind, tuple(labels))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any] | None) -> LabelShape:
+        """Return what `_asdict` wrote; labels are plain if nothing was written."""
+        return ONE if values is None else cls.of(values["kind"], values["labels"])
+
+    @property
+    def ordered(self) -> bool:
+        """Whether labels are steps of a scale."""
+        return self.kind == "scale"
+
+    @property
+    def levels(self) -> int:
+        """How many levels labels have: those of the longest path of a tree, else one."""
+        return max(len(label.split(STEP)) for label in self.labels) if self.kind == "tree" else 1
+
+    def choose(self, values: Floats, labels: Sequence[str]) -> Codes:
+        """Return the label of every row: the most probable one; on a scale the median, which has the least error."""
+        if not self.ordered:
+            return choose(values, labels)
+        order = self._order(labels)
+        whole = values.sum(axis=1, keepdims=True)
+        half = np.cumsum(values[:, order], axis=1) >= whole / 2 - ROUNDING
+        return order[half.argmax(axis=1)].astype(np.int8)
+
+    def right(self, best: Codes, gold: Codes, labels: Sequence[str], *, near: bool, level: int = 0) -> Mask:
+        """Return which labels are right: on a scale, if `near`, within one step; in a tree, down to a level."""
+        if near:
+            rank = np.argsort(self._order(labels))
+            return np.asarray(np.abs(rank[best] - rank[gold]) <= 1)
+        if not level:
+            return np.asarray(best == gold)
+        group = self.at(level, labels)[1]
+        return np.asarray(group[best] == group[gold])
+
+    def confidence(
+        self, probabilities: Floats, best: Codes, labels: Sequence[str], *, near: bool, level: int = 0
+    ) -> Floats:
+        """Return the probability that labels are right, with the same notion of it."""
+        every = np.arange(len(labels), dtype=np.int8)
+        same = np.array([self.right(every, np.full_like(every, one), labels, near=near, level=level) for one in every])
+        return np.asarray((probabilities * same[best]).sum(axis=1))
+
+    def at(self, level: int, labels: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
+        """Return the paths of a tree down to a level, and the position among them of every label."""
+        paths = [STEP.join(label.split(STEP)[:level]) for label in labels]
+        names = tuple(dict.fromkeys(paths))
+        return names, np.array([names.index(path) for path in paths], dtype=np.int8)
+
+    def depths(self, labels: Sequence[str]) -> Integers:
+        """Return the number of levels of every label of a tree."""
+        return np.array([len(label.split(STEP)) for label in labels], dtype=np.intp)
+
+    def tails(self, probabilities: Floats, labels: Sequence[str]) -> Floats:
+        """Return the smaller of the probabilities of at most, and at least, each label of a scale.
+
+        It falls on both sides of the median, so that the labels from some value on are an interval around it.
+        """
+        order = self._order(labels)
+        inner, found = probabilities[:, order], np.empty_like(probabilities)
+        up_to = np.cumsum(inner, axis=1)
+        found[:, order] = np.minimum(up_to, up_to[:, -1:] - up_to + inner)
+        return found
+
+    def ends(self, plausible: Mask, labels: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the lowest and the highest of the labels of a scale that are plausible for each row."""
+        given = plausible[:, self._order(labels)]
+        low, high = given.argmax(axis=1), given.shape[1] - 1 - given[:, ::-1].argmax(axis=1)
+        return [self.labels[place] for place in low.tolist()], [self.labels[place] for place in high.tolist()]
+
+    def placed(self, votes: Votes) -> Votes:
+        """Return the votes with what their mean place on a scale says about each label, beside what the texts say.
+
+        That is the logarithm of a normal density. Weights learn nothing from how far apart two labels are; this does.
+        """
+        if not self.ordered:
+            return votes
+        rank = np.argsort(self._order(votes.labels)).astype(np.float64)
+        place = score(votes, Weights.uniform(votes)) @ rank
+        near = -((rank - place[:, np.newaxis]) ** 2)
+        return replace(votes, read=near if votes.read is None else votes.read + near)
+
+    def _order(self, labels: Sequence[str]) -> Integers:
+        return np.array(positions_of(self.labels, labels, "label"), dtype=np.intp)
+
+
+ONE = LabelShape()
+"""Plain labels."""
+
+
+def check_kind(kind: Kind, labels: Sequence[str]) -> None:
+    """Raise for labels that cannot be of this kind."""
+    if kind == "scale" and len(labels) < LEAST_STEPS:
+        raise LabelError(f"a scale of {len(labels)} labels has no steps: name at least {LEAST_STEPS}, or use kind one")
+    if kind == "tree":
+        _check_paths(labels)
+
+
+def _check_paths(labels: Sequence[str]) -> None:
+    seen: dict[str, str] = {}
+    for label in labels:
+        parts = [part.strip() for part in label.split(STEP)]
+        if not all(parts) or len(parts) < 2:
+            remedy = f"write the parent before it, such as parent{STEP}{parts[-1] or 'label'}"
+            raise LabelError(f"label {label!r} is not a path of a tree: {remedy}, or use kind one")
+        path = STEP.join(parts).casefold()
+        if path in seen:
+            raise LabelError(f"labels {seen[path]!r} and {label!r} are the same path: keep one of them")
+        seen[path] = label
+    for path, label in seen.items():
+        if below := next((other for key, other in seen.items() if key.startswith(path + STEP)), None):
+            raise LabelError(f"label {label!r} is also the parent of {below!r}: name it {label + STEP + 'other'!r}")
+    if len({path.split(STEP)[0] for path in seen}) < 2:
+        raise LabelError("all labels of the tree have the same parent: leave it out and use kind one, or add a parent")
