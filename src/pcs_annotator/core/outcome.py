@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pcs_annotator.base.display import html_table
 from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.base.text import counted
+from pcs_annotator.core.result_names import LEVEL
 from pcs_annotator.core.task import is_empty
 
 Decision = Literal["accept", "review", "agree"]
@@ -48,6 +49,17 @@ class Outcome:
     label_set: tuple[str, ...] = ()
     probabilities: Mapping[str, float] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def leaf(self) -> str | None:
+        """The label; in a tree, where only its parent is given, the most probable label below that."""
+        if self.label is None or self.label in self.scores:
+            return self.label
+        return max(sorted(self.probabilities), key=self.probabilities.__getitem__)
+
+    def is_right(self, gold: str) -> bool:
+        """Return whether the label is the gold label, or in a tree a parent of it."""
+        return self.label == gold or (LEVEL in self.details and gold.startswith(f"{self.label}/"))
 
     def __repr__(self) -> str:
         sure = "" if self.confidence is None else f", confidence={self.confidence:.3f}"

@@ -15,13 +15,13 @@ from pcs_annotator.core.outcome import UNLIKE_GOLD, Decision, Outcome
 from pcs_annotator.core.result_names import HIGH, LEVEL, LOW, WITHIN_ONE
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Weights
-from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Drift, Profile
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets
 from pcs_annotator.judging.promising.reasons import KNOWN_ERRORS, TEXT_OR_ERRORS, reasons
 from pcs_annotator.judging.texts.text_model import TextModel
 from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED, Calibrator, calibrator_from_dict
+from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 from pcs_annotator.judging.weighing.scoring import score
 
 UNCALIBRATED = "uncalibrated"

@@ -31,13 +31,13 @@ from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
 from pcs_annotator.judging.evaluation.figures import MethodFigures, with_holm
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
-from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.drift import Drift, drift, profile
 from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.fitting import fit_coded
+from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__

@@ -18,7 +18,7 @@ from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
 from pcs_annotator.core.task import Example, Task, check_labels, label_code, refuse_line_breaks, usual_instruction
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.judging.label_shape import check_kind
+from pcs_annotator.judging.weighing.label_shape import check_kind
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.parse import Parser

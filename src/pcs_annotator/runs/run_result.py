@@ -82,7 +82,7 @@ class Facts:
         nothing = np.full(len(self.votes), UNLABELLED, dtype=np.int8)
         counted = counted_once(self.votes, nothing, self.texts).distinct.tolist()
         pairs = zip(self.outcomes, counted, strict=True)
-        return Counter(one.label for one, counts in pairs if counts and one.label is not None)
+        return Counter(one.leaf for one, counts in pairs if counts and one.leaf is not None)
 
 
 def rows_of(dataset: tables.Dataset, outcomes: Sequence[Outcome]) -> Columns:

@@ -105,12 +105,21 @@ def usable(model: Model, counts: Counts) -> Line:
         return "use", promised(certificate).headline
     if certificate is not None:
         review = counts.decisions.get("review", 0)
-        rest = f"; {count(review)} to review" if review else ""
+        rest = f"{leaves_and_parents(model, counts)}{f'; {count(review)} to review' if review else ''}"
         return "use", f"{count(counts.decisions.get('accept', 0))} of {rows}: {what_is_promised(certificate)}{rest}"
     if model.by_agreement:
         agreeing = count(counts.decisions.get("agree", 0))
         return "use", f"nothing is promised without gold labels; all answers agree on {agreeing} of {rows} rows"
     return "use", "no promise was requested; --max-error 0.1 asks for at most 10 % wrong"
+
+
+def leaves_and_parents(model: Model, counts: Counts) -> str:
+    """Return how many accepted rows of a tree have a leaf, and how many only a parent; empty for other labels."""
+    if model.shape.kind != "tree":
+        return ""
+    parents = sum(rows for label, rows in counts.labels.items() if label not in model.shape.labels)
+    leaves = counts.decisions.get("accept", 0) - parents
+    return f"; {counted(leaves, 'row has', 'rows have')} a leaf, {count(parents)} only a parent"
 
 
 def look_at(found: Sequence[str]) -> Iterator[Line]:

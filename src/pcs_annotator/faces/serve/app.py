@@ -63,7 +63,7 @@ class App:
         self._metrics = Metrics()
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
-        self._about = openapi.document(service.task.labels)
+        self._about = openapi.document(service.names)
         routes = [
             Route("/v1/classify", self.classify, methods=["POST"]),
             Route("/v1/models", _answering(self._models)),
@@ -240,7 +240,8 @@ def _item(one: Classified) -> dict[str, Any]:
     }
     if not labelled:
         return {**item, "error": why and why._asdict()}
-    return {**item, "label_set": outcome.label_set} if outcome.label_set else item
+    more = {name.removeprefix("pcs_"): value for name, value in outcome.details.items()}
+    return {**item, **more, **({"label_set": outcome.label_set} if outcome.label_set else {})}
 
 
 def _made_up(labels: Sequence[str], version: str) -> Classified:

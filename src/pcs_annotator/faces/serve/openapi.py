@@ -137,6 +137,10 @@ def _classified(labels: Sequence[str], version: Schema) -> dict[str, Any]:
         },
         {
             "label_set": _list(TEXT, "Labels that are possible, if the run gives sets."),
+            "within_one": _about({"type": "number"}, "On a scale, probability that the label is at most a step off."),
+            "low": _about(TEXT, "On a scale, the lowest label that is plausible."),
+            "high": _about(TEXT, "On a scale, the highest label that is plausible."),
+            "level": _about(COUNT, "In a tree, how many levels of the label are given."),
             "error": _about(_object(why), "Why there is no label."),
         },
     )

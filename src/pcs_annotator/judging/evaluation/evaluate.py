@@ -44,10 +44,10 @@ from pcs_annotator.judging.evaluation.methods import (
 )
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Scored, check_rows, labelled_rows, one_thread
 from pcs_annotator.judging.fit_model import read_texts
-from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, mcnemar
 from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.judging.weighing.scoring import choose
 
 REFERENCES = ("uniform", MAJORITY, ZERO_SHOT)

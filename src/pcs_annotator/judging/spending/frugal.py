@@ -21,12 +21,12 @@ from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 from pcs_annotator.core.votes import Votes, check_known, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model
-from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.stopping import ExactStop, places_of
 from pcs_annotator.judging.weighing.calibration import Calibrator
 from pcs_annotator.judging.weighing.crossfit import AskPolicy
 from pcs_annotator.judging.weighing.fitting import fit_coded
+from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.judging.weighing.scoring import score
 
 CHANCE = 0.01

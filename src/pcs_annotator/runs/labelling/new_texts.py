@@ -163,7 +163,10 @@ def about_labels(model: Model, folder: Path, data: str) -> Iterator[tuple[str, s
     else:
         headline, details = promised(model.certificate)
         yield "promise", "\n".join([headline.removeprefix("promise: "), *details])
-    yield names.LABEL, "the most probable label"
+    yield (
+        names.LABEL,
+        "the label in the middle of the probabilities" if model.shape.ordered else "the most probable label",
+    )
     rough = about_confidence(model)
     yield names.CONFIDENCE, "probability that the label is right, learned from gold labels" + (rough and f"; {rough}")
     yield names.DECISION, "whether the label can be used as it is"
@@ -172,6 +175,11 @@ def about_labels(model: Model, folder: Path, data: str) -> Iterator[tuple[str, s
     yield "review", "a person should decide"
     yield names.REASON, "why, in plain words"
     yield names.LABEL_SET, "the labels that cannot be ruled out, if such sets were requested"
+    if model.shape.ordered:
+        yield names.WITHIN_ONE, "probability that the label is at most one step off"
+        yield f"{names.LOW}, {names.HIGH}", "the right label is between these, in nine of ten rows"
+    if model.shape.kind == "tree":
+        yield names.LEVEL, "how many levels of the path are given: 1 for a parent alone"
     yield names.score_name("…"), "Perceived Confidence Score of every label: its share of the weighted answers"
     yield names.probability_name("…"), "calibrated probability of every label"
     yield (

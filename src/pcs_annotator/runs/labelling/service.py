@@ -150,6 +150,11 @@ class Service:
         return self._opened.labeller.fitted.job.task
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The labels that a text may get: those of the task, and in a tree their parents."""
+        return (*self.task.labels, *self._opened.labeller.fitted.model.shape.parents)
+
+    @property
     def drift(self) -> Drift | None:
         """Whether recent texts are answered like those of the run; None if too few have come, or it is unknown."""
         return self._opened.labeller.recent.found

@@ -61,8 +61,7 @@ class Judgement:
         model = run.model_in_force(with_gold=False) if fitted else uniform
         judged, silent = model.judged(votes), votes.silent
         label = np.where(silent, UNLABELLED, judged.best).astype(np.int8)
-        sure = judged.scores[np.arange(len(votes)), judged.best] if judged.confidence is None else judged.confidence
-        certainty = np.where(silent, -1.0, sure)
+        certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
         codes = {name: code for code, name in enumerate(DECISIONS)}
         decision = np.array([codes[one or "none"] for one in model.decisions(votes, judged)], dtype=np.int8)
         decision[silent] = codes["review"]

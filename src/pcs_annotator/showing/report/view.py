@@ -153,7 +153,7 @@ def _row(view: View, at: int, variants: Mapping[tuple[str, str], Variant]) -> Ro
     item, outcome, gold, verdicts = result.dataset.items[at], result.outcomes[at], view.gold[at], result.verdicts.by_row
     sure = certainty(outcome)
     marks = {
-        "wrong": gold is not None and outcome.label not in (None, gold),
+        "wrong": gold is not None and outcome.label is not None and not outcome.is_right(gold),
         "low": outcome.label is not None and sure < LOW,
         "none" if outcome.label is None else outcome.decision or "": True,
         "reviewed" if at in verdicts else "models": bool(verdicts),

@@ -51,7 +51,7 @@ class DifferingRow(NamedTuple):
         """The filters that it matches."""
         found = ["sure"] if self.certainty >= SURE else []
         if self.gold is not None:
-            right = [one.label == self.gold for one in self.outcomes]
+            right = [one.leaf == self.gold for one in self.outcomes]
             found.append("a-right" if right[0] else "b-right" if right[1] else "none-right")
         return tuple(found)
 
@@ -221,7 +221,7 @@ def _votes_and_gold(side: Side, rows: Sequence[int]) -> tuple[Votes, Codes]:
 def _codes(side: Side, rows: Sequence[int], labels: Sequence[str]) -> Codes:
     """Return the label of every compared row as a position; `UNLABELLED` if it has none."""
     codes: dict[str | None, int] = {None: UNLABELLED, **{label: code for code, label in enumerate(labels)}}
-    return np.array([codes[side.result.outcomes[row].label] for row in rows], dtype=np.int8)
+    return np.array([codes[side.result.outcomes[row].leaf] for row in rows], dtype=np.int8)
 
 
 def _figures(
@@ -240,7 +240,7 @@ def _figures(
 def _examples(a: Side, b: Side, matched: Matched, gold: Sequence[str | None]) -> list[DifferingRow]:
     rows = zip(matched.first, matched.second, gold, strict=True)
     found = [DifferingRow((i, j), (a.result.outcomes[i], b.result.outcomes[j]), truth) for i, j, truth in rows]
-    differing = [one for one in found if one.outcomes[0].label != one.outcomes[1].label]
+    differing = [one for one in found if one.outcomes[0].leaf != one.outcomes[1].leaf]
     return sorted(differing, key=lambda one: -one.certainty)
 
 

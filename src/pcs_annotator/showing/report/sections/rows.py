@@ -227,7 +227,7 @@ def _people(reviewed: Reviewed) -> list[str]:
 def _votes(shown: ShownRow, room: int) -> list[Any]:
     """Return the label's place, and a line per relation: its variant, and the answer of every model."""
     row, votes = shown.row, shown.view.result.votes
-    label = -1 if row.outcome.label is None else list(votes.labels).index(row.outcome.label)
+    label = -1 if row.outcome.leaf is None else votes.labels.index(row.outcome.leaf)
     lines = [
         [_variant(row, relation, room), *(_vote(row, at, place) for at in range(len(votes.annotators)))]
         for place, relation in enumerate(votes.relations)

@@ -73,8 +73,8 @@ def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
     certificate, rows = model.certificate, counted(counts.rows, "label")
     why = capital(f"{b.plain(answer.usable(model, counts)[1])}.")
     if certificate is not None and certificate.holds:
-        accepted = counts.decisions.get("accept", 0)
-        return f"{count(accepted)} of {rows} can be used", f"{capital(what_is_promised(certificate))}."
+        accepted, levels = counts.decisions.get("accept", 0), answer.leaves_and_parents(model, counts)
+        return f"{count(accepted)} of {rows} can be used", f"{capital(what_is_promised(certificate))}{levels}."
     if certificate is None and not model.by_agreement:
         return f"{rows}, without a promise", why
     return f"0 of {rows} can be used unchecked", why

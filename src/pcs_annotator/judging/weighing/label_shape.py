@@ -17,6 +17,8 @@ from pcs_annotator.judging.weighing.scoring import choose, score
 Kind = Literal["one", "scale", "tree"]
 STEP = "/"
 LEAST_STEPS = 3
+# In steps. With 1, the prior of the calibrator let the mean place say too little; see benchmarks/results/scales.md.
+PLACE_SD = 0.4
 # Far above the rounding of sums of probabilities, so that a half is a half on every machine.
 ROUNDING = 1e-9
 
@@ -46,6 +48,12 @@ class LabelShape(NamedTuple):
     def levels(self) -> int:
         """How many levels labels have: those of the longest path of a tree, else one."""
         return max(len(label.split(STEP)) for label in self.labels) if self.kind == "tree" else 1
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The paths above the labels of a tree."""
+        paths = [self.at(level, self.labels)[0] for level in range(1, self.levels)]
+        return tuple(dict.fromkeys(name for names in paths for name in names if name not in self.labels))
 
     def choose(self, values: Floats, labels: Sequence[str]) -> Codes:
         """Return the label of every row: the most probable one; on a scale the median, which has the least error."""
@@ -110,7 +118,7 @@ class LabelShape(NamedTuple):
             return votes
         rank = np.argsort(self._order(votes.labels)).astype(np.float64)
         place = score(votes, Weights.uniform(votes)) @ rank
-        near = -((rank - place[:, np.newaxis]) ** 2)
+        near = -((rank - place[:, np.newaxis]) ** 2) / (2 * PLACE_SD**2)
         return replace(votes, read=near if votes.read is None else votes.read + near)
 
     def _order(self, labels: Sequence[str]) -> Integers:
