@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
@@ -28,3 +28,25 @@ def test_counts_add_up() -> None:
     both = Counts.of([real, silent]).plus(Counts.of([real, unasked]))
     assert both == Counts(rows=4, labels={"real": 2, "fake": 1}, decisions={"accept": 2, "review": 1})
     assert both.unlabelled == 1
+
+
+def test_a_parent_is_right_if_gold_is_below_it_and_people_see_the_leaf() -> None:
+    shares = {"war/far": 0.4, "war/near": 0.5, "sport/near": 0.1}
+    parent = Outcome(
+        id="1",
+        label="war",
+        scores=shares,
+        confidence=0.9,
+        decision="accept",
+        probabilities=shares,
+        details={"pcs_level": 1},
+    )
+    assert (parent.leaf, parent.is_right("war/far"), parent.is_right("sport/near")) == ("war/near", True, False)
+    assert (parent.for_people.label, parent.for_people.confidence) == ("war/near", 0.5)
+    plain = replace(parent, label="war/near", details={})
+    assert plain.for_people is plain
+    assert plain.is_right("war/near")
+    assert not plain.is_right("war/near/other")
+    silent = replace(parent, label=None, probabilities={}, details={})
+    assert silent.leaf is None
+    assert silent.for_people is silent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pcs_annotator.base.display import html_table
@@ -56,6 +56,14 @@ class Outcome:
         if self.label is None or self.label in self.scores:
             return self.label
         return max(sorted(self.probabilities), key=self.probabilities.__getitem__)
+
+    @property
+    def for_people(self) -> Outcome:
+        """The outcome with the leaf as its label, because people name leaves."""
+        leaf = self.leaf
+        if leaf is None or leaf == self.label:
+            return self
+        return replace(self, label=leaf, confidence=self.probabilities[leaf])
 
     def is_right(self, gold: str) -> bool:
         """Return whether the label is the gold label, or in a tree a parent of it."""

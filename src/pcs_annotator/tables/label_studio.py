@@ -92,10 +92,9 @@ def prediction(outcome: Outcome, version: str, interface: Interface | None = Non
     if outcome.label is None:
         return None
     names = interface or Interface()
-    value = {"choices": [outcome.leaf]}
+    value = {"choices": [outcome.label]}
     chosen = {"from_name": names.choices, "to_name": names.to_name, "type": "choices", "value": value}
-    sure = outcome.probabilities.get(outcome.leaf or "", outcome.confidence)
-    score = outcome.scores[outcome.label] if sure is None else sure
+    score = outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence
     return {"model_version": version, "score": score, "result": [chosen]}
 
 

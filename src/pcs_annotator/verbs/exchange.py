@@ -107,7 +107,7 @@ def _to_answer(rows: Rows, places: Integers, queue: Queue) -> Iterator[RowToAnsw
     columns = rows.own.take(places).to_pylist() if rows.own_columns else [{}] * len(places)
     outcomes = rows.judgement.model.judge(rows.run.votes.take(places))
     for place, values, outcome in zip(places.tolist(), columns, outcomes, strict=True):
-        yield RowToAnswer(text=rows.text(place), outcome=outcome, columns=values, queue=queue)
+        yield RowToAnswer(text=rows.text(place), outcome=outcome.for_people, columns=values, queue=queue)
 
 
 def import_answers(path: Path, file: Path) -> Imported:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_fscore_support
+from sklearn.metrics import accuracy_score, cohen_kappa_score, mean_absolute_error, precision_recall_fscore_support
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
@@ -44,6 +44,7 @@ def test_figures_are_those_of_scikit_learn(rows: int) -> None:
     assert found.n == rows
     expected = {
         "accuracy": accuracy_score(gold, given),
+        "mae": mean_absolute_error(gold, given),
         "kappa": cohen_kappa_score(gold, given),
         "kappa_linear": cohen_kappa_score(gold, given, weights="linear", labels=range(4)),
         "kappa_quadratic": cohen_kappa_score(gold, given, weights="quadratic", labels=range(4)),

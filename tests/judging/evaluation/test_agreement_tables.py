@@ -73,7 +73,7 @@ def test_an_order_given_later_only_adds_figures() -> None:
     plain = found(("low", "high", "middle"), silent=4)
     ordered = plain.in_order(("low", "middle", "high"), FEW)
     assert ordered.labels == ("low", "middle", "high")
-    assert ordered.figures.keys() - plain.figures.keys() == {"kappa_linear", "kappa_quadratic", "alpha_ordinal"}
+    assert ordered.figures.keys() - plain.figures.keys() == {"mae", "kappa_linear", "kappa_quadratic", "alpha_ordinal"}
     for name, one in plain.figures.items():
         assert ordered.figures[name].value == pytest.approx(one.value)
     assert ordered.table[1].tolist() == plain.table[2, [0, 2, 1]].tolist()

@@ -297,8 +297,8 @@ def _figures_on(tables: Floats, scale: Scale) -> dict[str, Floats]:
 def _steps_off(named: Floats) -> Floats:
     """Return by how many steps labels are off, on average over the rows that have one."""
     rank = np.arange(named.shape[-1])
-    steps = np.abs(rank[:, np.newaxis] - rank)
-    return np.asarray((named * steps).sum(axis=(1, 2)) / named.sum(axis=(1, 2)))
+    off, rows = (named * np.abs(rank[:, np.newaxis] - rank)).sum(axis=(1, 2)), named.sum(axis=(1, 2))
+    return np.where(rows > 0, _share(off, rows), np.nan)
 
 
 def _diagonal(tables: Floats) -> Floats:

@@ -367,5 +367,5 @@ class JudgeTogether:
 
 def label_studio_prediction(found: Classified, names: Interface) -> dict[str, Any]:
     """Return a label as Label Studio shows it; for a text without one, a prediction without a result."""
-    known = None if found.outcome is None else prediction(found.outcome, found.version, names)
+    known = None if found.outcome is None else prediction(found.outcome.for_people, found.version, names)
     return known or {"model_version": found.version, "score": 0.0, "result": []}

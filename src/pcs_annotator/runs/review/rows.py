@@ -198,8 +198,8 @@ class Rows:
         return text_hash(self.text(place))
 
     def outcome(self, place: int) -> Outcome:
-        """Return what the models say about a row."""
-        return next(self.judgement.model.judge(self.run.votes.take(np.array([place]))))
+        """Return what the models say about a row; in a tree, down to the leaf."""
+        return next(self.judgement.model.judge(self.run.votes.take(np.array([place])))).for_people
 
     def probabilities(self, place: int) -> dict[str, float]:
         """Return every label with its probability, or score."""

@@ -1,0 +1,212 @@
+"""Whole runs whose labels are steps of a scale, or paths of a tree."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pcs_annotator as pcs
+from pcs_annotator.base.errors import ConfigError, LabelError
+from pcs_annotator.runs.fitting import fit_again, open_run
+from pcs_annotator.runs.run import Run
+from pcs_annotator.showing import answer
+from pcs_annotator.showing.report.page import render
+from pcs_annotator.tables.files import read_json, write_json
+from tests.simulated import audited, read_csv, write_csv
+from tests.stub.behaviour import pick
+
+STEPS = ("1", "2", "3", "4", "5")
+PATHS = tuple(f"{parent}/{leaf}" for parent in ("economy", "sport", "war") for leaf in ("near", "far", "odd", "old"))
+QUICK: Any = {"optimiser": "lr", "relations": ["original", "frame"], "text": False, "max_error": 0.1}
+
+
+def truth_in(question: str, labels: tuple[str, ...]) -> int:
+    found = re.findall(r"Case \d+ is about (\S+)\.", question)
+    return labels.index(found[-1])
+
+
+def one_step_off(number: int, share: int) -> Callable[[str], str]:
+    """Return a model that is one step off in a share of the texts, in per cent."""
+
+    def answers(question: str) -> str:
+        truth = truth_in(question, STEPS)
+        step = (-1 if pick(2, question, "way", str(number)) else 1) if pick(100, question, str(number)) < share else 0
+        return f"<label>{STEPS[min(max(truth + step, 0), 4)]}</label>"
+
+    answers.__name__ = f"steps_{number}"
+    return answers
+
+
+def another_leaf(number: int, share: int) -> Callable[[str], str]:
+    """Return a model that names another leaf of the right parent in a share of the texts, in per cent."""
+
+    def answers(question: str) -> str:
+        truth = truth_in(question, PATHS)
+        off = 1 + pick(3, question, "leaf", str(number)) if pick(100, question, str(number)) < share else 0
+        return f"<label>{PATHS[truth // 4 * 4 + (truth + off) % 4]}</label>"
+
+    answers.__name__ = f"paths_{number}"
+    return answers
+
+
+def texts(path: Path, labels: tuple[str, ...], rows: int = 240, gold: int = 200) -> Path:
+    found = []
+    for row in range(rows):
+        truth = labels[pick(len(labels), "truth", str(row))]
+        text = f"Case {row} is about {truth}."
+        found.append({"id": f"t{row}", "text": text, "gold": truth if row < gold else ""})
+    return write_csv(path, found)
+
+
+@pytest.fixture
+def scale(tmp_path: Path) -> Path:
+    data, models = texts(tmp_path / "data.csv", STEPS), [one_step_off(number, 25) for number in range(3)]
+    pcs.run(data, tmp_path / "run", models=models, labels=STEPS, kind="scale", promise="off-by-more-than-one", **QUICK)
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    data, models = texts(tmp_path / "data.csv", PATHS), [another_leaf(number, 60) for number in range(3)]
+    pcs.run(data, tmp_path / "run", models=models, labels=PATHS, kind="tree", **QUICK)
+    return tmp_path / "run"
+
+
+def test_a_scale_has_an_interval_and_a_promise_within_one_step(scale: Path) -> None:
+    rows = read_csv(scale / "labels.csv")
+    assert all(int(row["pcs_low"]) <= int(row["pcs_label"]) <= int(row["pcs_high"]) for row in rows)
+    assert all(float(row["pcs_within_one"]) >= float(row["pcs_confidence"]) for row in rows)
+    assert "pcs_set" not in rows[0]
+    assert {row["pcs_decision"] for row in rows} == {"accept"}
+    result = open_run(scale)
+    said = answer.usable(result.learned.model, result.counts)[1]
+    assert "240 of 240: at most 10 % of the accepted labels are off by more than one step" in str(said)
+    html = render(result)
+    assert "Mean absolute error, in steps" in html
+    assert re.search("limit: at most .{1,20} off by more than one step", html)
+    assert result.learned.against_gold is not None
+    assert result.learned.against_gold.figures["mae"].value < 0.3
+
+
+def test_a_scale_keeps_its_labels_when_it_is_opened_and_used_again(scale: Path) -> None:
+    rows = read_csv(scale / "labels.csv")
+    assert [one.label for one in open_run(scale).outcomes] == [row["pcs_label"] for row in rows]
+    models = [one_step_off(number, 25) for number in range(3)]
+    loaded = pcs.load_run(scale, models=models)
+    new = loaded.label_table({"text": ["Case 1001 is about 4.", ""]})
+    assert new.column_names[-1] == "pcs_error"
+    assert {"pcs_within_one", "pcs_low", "pcs_high"} <= set(new.column_names)
+    assert loaded.label_schema(new.select(["text"]).schema).names == new.column_names
+    (outcome,) = loaded.label(["Case 1001 is about 4."])
+    assert outcome.details["pcs_low"] <= outcome.label <= outcome.details["pcs_high"]
+    assert fit_again(scale).learned.model.shape == ("scale", STEPS)
+
+
+def test_an_audit_of_a_scale_counts_labels_that_are_two_steps_off(scale: Path) -> None:
+    audited(scale, lambda place: True, rows=20)
+    fit_again(scale)
+    found = read_json(scale / "model.json")["certificate"]["audit"]
+    assert (found["rows"], found["wrong"]) == (20, 0)
+
+
+def test_a_folder_with_ordered_labels_is_opened_as_a_scale(scale: Path) -> None:
+    start = read_json(scale / "run.json")
+    del start["config"]["task"]["kind"]
+    write_json(
+        scale / "run.json", start | {"config": start["config"] | {"task": start["config"]["task"] | {"ordered": True}}}
+    )
+    assert Run.open(scale).config.task.kind == "scale"
+
+
+def test_a_row_of_a_tree_gets_its_leaf_or_its_parent(tree: Path) -> None:
+    rows = read_csv(tree / "labels.csv")
+    levels = {row["pcs_level"] for row in rows if row["pcs_decision"] == "accept"}
+    assert "1" in levels
+    for row in rows:
+        assert len(row["pcs_label"].split("/")) == int(row["pcs_level"])
+        if row["pcs_level"] == "1":
+            below = sum(float(value) for name, value in row.items() if name.startswith(f"p_{row['pcs_label']}/"))
+            assert float(row["pcs_confidence"]) == pytest.approx(below, abs=1e-4)
+    result = open_run(tree)
+    parents = sum(row["pcs_level"] == "1" for row in rows)
+    said = str(answer.usable(result.learned.model, result.counts)[1])
+    assert f"{parents} only a parent" in said
+    assert ", at every level of the tree" in said
+    assert f"{parents} only a parent" in render(result)
+
+
+def test_a_tree_can_be_reviewed_and_compared_and_used_for_new_texts(tree: Path) -> None:
+    audited(tree, lambda place: place > 0, rows=20)  # the first verdict is another leaf, mostly of the same parent
+    fit_again(tree)
+    found = read_json(tree / "model.json")["certificate"]["audit"]
+    assert found["rows"] == 20
+    assert found["wrong"] <= 1
+    models = [another_leaf(number, 60) for number in range(3)]
+    new = pcs.load_run(tree, models=models).label_table({"text": [f"Case {row} is about war/far." for row in range(9)]})
+    assert set(new["pcs_label"].to_pylist()) <= {*PATHS, "war"}
+    assert open_run(tree).facts.label_counts.keys() <= set(PATHS)
+    assert pcs.compare(str(tree), f":model={open_run(tree).votes.annotators[0]}").rows == 240
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "message"),
+    [
+        ("scale", ("3", "2", "1"), "list those of a scale from the lowest to the highest"),
+        ("scale", ("1", "2"), "a scale of 2 labels has no steps"),
+        ("tree", ("a/b", "c"), "label 'c' is not a path of a tree: write the parent before it, such as parent/c"),
+        ("tree", ("a/b", "a/b/c", "d/e"), "label 'a/b' is also the parent of 'a/b/c': name it 'a/b/other'"),
+        ("tree", ("a/b", "a / b", "d/e"), "labels 'a/b' and 'a / b' are the same path"),
+        ("tree", ("a/b", "a/c"), "all labels of the tree have the same parent"),
+    ],
+)
+def test_labels_that_are_not_of_the_kind_are_refused(
+    tmp_path: Path, kind: str, labels: tuple[str, ...], message: str
+) -> None:
+    data = texts(tmp_path / "data.csv", labels, rows=5, gold=0)
+    with pytest.raises(LabelError, match=re.escape(message)):
+        pcs.run(data, tmp_path / "run", models=[one_step_off(0, 0)], labels=labels, kind=kind)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "promise", "message"),
+    [
+        ("one", "off-by-more-than-one", 'is about the steps of a scale: use kind = "scale"'),
+        ("tree", "accepted-and-wrong", "is not made about a tree: use error-among-accepted"),
+    ],
+)
+def test_promises_that_are_not_about_such_labels_are_refused(
+    tmp_path: Path, kind: str, promise: str, message: str
+) -> None:
+    data = texts(tmp_path / "data.csv", PATHS, rows=5, gold=0)
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        pcs.run(data, tmp_path / "run", models=[another_leaf(0, 0)], labels=PATHS, kind=kind, promise=promise)
+
+
+def test_numbers_in_the_gold_column_are_put_in_order_and_words_are_not(tmp_path: Path) -> None:
+    ten = tuple(str(number) for number in range(1, 11))
+    data = texts(tmp_path / "data.csv", ten, rows=80, gold=80)
+
+    def right(question: str) -> str:
+        return f"<label>{ten[truth_in(question, ten)]}</label>"
+
+    made = pcs.run(data, tmp_path / "run", models=[right], kind="scale", relations=["original"], text=False)
+    assert made.config.task.labels == ten
+    words = texts(tmp_path / "words.csv", ("low", "middle", "high"), rows=20, gold=20)
+    with pytest.raises(LabelError, match="labels that are words have no order"):
+        pcs.run(words, tmp_path / "other", models=[right], kind="scale")
+
+
+def test_a_scale_without_gold_has_the_median_answer(tmp_path: Path) -> None:
+    data = texts(tmp_path / "data.csv", STEPS, rows=12, gold=0)
+    models = [one_step_off(number, 0) for number in range(3)]
+    pcs.run(data, tmp_path / "run", models=models, labels=STEPS, kind="scale", relations=["original"])
+    rows = read_csv(tmp_path / "run" / "labels.csv")
+    assert all(row["pcs_label"] in row["text"] for row in rows)
+    assert "pcs_low" not in rows[0]
+    assert json.loads((tmp_path / "run" / "model.json").read_text())["shape"]["kind"] == "scale"
