@@ -53,7 +53,7 @@ class Outcome:
     @property
     def leaf(self) -> str | None:
         """The label; in a tree, where only its parent is given, the most probable label below that."""
-        if self.label is None or self.label in self.scores:
+        if LEVEL not in self.details or self.label in self.scores:
             return self.label
         return max(sorted(self.probabilities), key=self.probabilities.__getitem__)
 
