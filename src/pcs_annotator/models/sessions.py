@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import warnings
-import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from pcs_annotator.base.errors import ModelError, PcsWarning, ServerTrouble
+from pcs_annotator.base.errors import ModelError, PcsWarning
 from pcs_annotator.models.catalog import same_model
 from pcs_annotator.models.failures import CallSite, too_large, unreachable
 from pcs_annotator.models.sharing import lease, release
@@ -36,7 +35,6 @@ ERROR_BYTES = 2**16
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What reading a reply of another shape than expected raises."""
 LARGE_REPLY = 2**18
-PIECE = 2**16
 LARGE_AT_ONCE = 4
 # Large replies are read one at a time: several at once would take several times the memory, and no less time.
 _large_replies = ThreadPoolExecutor(1, thread_name_prefix="large-reply")
@@ -122,19 +120,17 @@ class Client:
             async with self._pool().session.get(url, headers=self._headers, allow_redirects=elsewhere) as response:
                 if response.status != 200:
                     raise refuse(HttpReply(response.status, await response.content.read(ERROR_BYTES), {}, 0.0))
-                unpack = _unpacker(response.headers.get("Content-Encoding", "").strip().lower())
                 begun = bytearray()
-                async for chunk in response.content.iter_any():
-                    for part in unpack(chunk):
-                        *ended, rest = part.split(b"\n")
-                        for end in ended:
-                            if len(begun) + len(end) <= self._place.most_bytes:
-                                yield bytes(begun + end)
-                            begun.clear()
-                        begun += rest[: self._place.most_bytes + 1 - len(begun)]
+                async for part in response.content.iter_any():
+                    *ended, rest = part.split(b"\n")
+                    for end in ended:
+                        if len(begun) + len(end) <= self._place.most_bytes:
+                            yield bytes(begun + end)
+                        begun.clear()
+                    begun += rest[: self._place.most_bytes + 1 - len(begun)]
                 if begun:
                     yield bytes(begun)
-        except (ClientError, TimeoutError, OSError, zlib.error, LookupError) as error:
+        except (ClientError, TimeoutError, OSError) as error:
             raise unreachable(self._place, error) from None
 
     def _pool(self) -> Pool:
@@ -150,28 +146,21 @@ class Client:
     async def _body(self, response: ClientResponse, large: asyncio.Semaphore, held: AsyncExitStack) -> bytes:
         """Return the body, unpacked; of an error only the start. The connection is closed if there is more."""
         most = self._place.most_bytes if response.status == 200 else ERROR_BYTES
-        packing = response.headers.get("Content-Encoding", "")
-        if not packing and 0 <= (response.content_length or -1) < min(most, LARGE_REPLY):  # nearly always
+        packed = "Content-Encoding" in response.headers
+        if not packed and 0 <= (response.content_length or -1) < min(most, LARGE_REPLY):  # nearly always
             return await response.read()
         parts: list[bytes] = []
         size = 0
-        try:
-            unpack = _unpacker(packing.strip().lower())
-            async for chunk in response.content.iter_any():
-                for part in unpack(chunk):
-                    was, size = size, size + len(part)
-                    if size > most:
-                        response.close()
-                        if response.status == 200:
-                            raise too_large(self._place)
-                        return b"".join([*parts, part[: most - was]])
-                    parts.append(part)
-                    if was < LARGE_REPLY <= size:
-                        await held.enter_async_context(large)
-        except (zlib.error, LookupError):
-            name = self._place.scrub(packing)
-            message = f"{self._place.name}: {self._place.url} sent a reply packed as {name} that cannot be unpacked"
-            raise ServerTrouble(message) from None
+        async for part in response.content.iter_any():
+            was, size = size, size + len(part)
+            if size > most:
+                response.close()
+                if response.status == 200:
+                    raise too_large(self._place)
+                return b"".join([*parts, part[: most - was]])
+            parts.append(part)
+            if was < LARGE_REPLY <= size:
+                await held.enter_async_context(large)
         return b"".join(parts)
 
     def check_model(self, named: object) -> None:
@@ -207,26 +196,6 @@ def _encode(payload: Mapping[str, object]) -> bytes | BytesIO:
     return body if len(body) < LARGE else BytesIO(body)
 
 
-def _unpacker(encoding: str) -> Callable[[bytes], Iterable[bytes]]:
-    """Return a function that unpacks the next chunk, piece by piece; it raises if it cannot."""
-    if encoding in ("", "identity"):
-        return lambda chunk: (chunk,)
-    # 32: with the header of gzip or zlib, whichever it has
-    bits = {"gzip": 32, "x-gzip": 32, "deflate": 32}[encoding] + zlib.MAX_WBITS
-    unpacker = None
-
-    def unpack(chunk: bytes) -> Iterator[bytes]:
-        nonlocal unpacker
-        if unpacker is None:
-            bare = encoding == "deflate" and chunk[0] & 15 != 8  # servers send it without a header as well
-            unpacker = zlib.decompressobj(-zlib.MAX_WBITS if bare else bits)
-        while chunk:
-            yield unpacker.decompress(chunk, PIECE)
-            chunk = unpacker.unconsumed_tail
-
-    return unpack
-
-
 def _new_pool(url: str) -> Pool:
     from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
@@ -234,7 +203,6 @@ def _new_pool(url: str) -> Pool:
     session = ClientSession(
         # The engine limits the calls in flight, so the connector sets no limit of its own.
         connector=TCPConnector(limit=0, limit_per_host=0, keepalive_timeout=KEEPALIVE_SECONDS),
-        auto_decompress=False,  # unpacked here, where it can be bounded
         cookie_jar=DummyCookieJar(),
         timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS),
         proxy=_proxy(parts.scheme, parts.hostname or ""),
