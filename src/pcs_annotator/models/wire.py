@@ -292,11 +292,6 @@ def join_parts(content: object) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def replace_surrogates(text: str) -> str:
-    """Return the text with question marks for lone surrogates, which UTF-8 cannot hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 class WireProvider:
     """Opens the models of one host."""
 
