@@ -286,31 +286,19 @@ def _without_label(text: str, about: SourceText) -> str:
     return rest if long_enough and about.lost_without(text, rest) < 0.1 else text
 
 
-_OTHER_QUOTES = {"'": "'", "‘": "’", "`": "`"}
-_SINGLE_INSIDE = re.compile(r"(?<!\w)['‘’`]|['‘’`](?!\w)")
+_QUOTES = {**DOUBLE_QUOTES, "'": "'", "‘": "’", "`": "`"}
 
 
 def _without_quotes(text: str, about: SourceText) -> str:
     """Return a text without quotation marks around the whole, unless the source has them too."""
-    source = about.text
-    close = DOUBLE_QUOTES.get(text[:1])
-    extra = _double_quotes(text) - _double_quotes(source)
+    mark, close = text[:1], _QUOTES.get(text[:1], "")
     # A rewrite of `He said "yes" and then "no"` may begin and end with a quotation.
-    if close is not None and text.endswith(close) and extra >= 2:
+    extra = sum(text.count(one) - about.text.count(one) for one in {mark, close})
+    if not close or extra < 1:
+        return text
+    if text.endswith(close) and extra > 1:
         return text[1:-1]
-    if extra == 1 and text[:1] in DOUBLE_QUOTES:
-        return text[1:]
-    if extra == 1 and text[-1:] in DOUBLE_QUOTES.values():
-        return text[:-1]
-    for mark, close in _OTHER_QUOTES.items():
-        inner = text[1:-1]
-        if text.startswith(mark) and text.endswith(close) and inner and source[:1] != mark and source[-1:] != close:
-            return text if _SINGLE_INSIDE.search(inner) else inner
-    return text
-
-
-def _double_quotes(text: str) -> int:
-    return sum(map(text.count, '"“”„«»「」『』'))
+    return text[1:] if extra == 1 and mark in DOUBLE_QUOTES else text
 
 
 def _without_signs(text: str, about: SourceText) -> str:
