@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context, Need, relations
 from pcs_annotator.relations.language import why_not_english, why_not_prose
-from pcs_annotator.relations.parse import LONGEST, prepared
+from pcs_annotator.relations.parse import LONGEST
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
@@ -125,12 +125,7 @@ class SentenceRule(ByFunction[SentenceFunction]):
         reason = "the task asks if texts are true" if self.vouches and context.about_truth else why_not_parsed(text)
         if reason:
             return NotApplicable(reason)
-        ready = prepared(text)
-        found = by_sentence(await context.parser.parse(ready.text), self.function)
-        if isinstance(found, NotApplicable):
-            return found
-        shift = len(ready.before)
-        return [Replacement(start + shift, end + shift, new) for start, end, new in found]
+        return by_sentence(await context.parser.parse(text), self.function)
 
 
 def why_not_parsed(text: str) -> str:
