@@ -27,7 +27,7 @@ from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, QuestionRelation, Relation, asks_about_truth, rephrased
 from pcs_annotator.relations.choose import choose_relations, known_relations
 from pcs_annotator.relations.compose import text_parts
-from pcs_annotator.relations.parse import Parser, prepared
+from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
 from pcs_annotator.runs import resolve_config
@@ -193,7 +193,7 @@ async def _measured(
     made: list[tuple[Item, Variant]] = []
     started = time.process_time()
     if any("parser" in relation.needs for relation in relations):  # once for all relations
-        context.parser.parse_many(prepared(item.text).text for item in items if not why_not_parsed(item.text))
+        context.parser.parse_many(item.text for item in items if not why_not_parsed(item.text))
     parsing = time.process_time() - started
     for relation in relations:
         coverage = found[relation.name]
