@@ -137,8 +137,9 @@ class ChatModel(Protocol):
     A model that adds tokens for thinking to the request's limit gives their number in an attribute `thinking_tokens`,
     so that budgets count them. A model that works in this process has an attribute `in_process = True`: its answers
     are waited for without a timeout. One that may return log-probabilities, or not, has `may_not_grade = True`: plans
-    show both cases. A model whose name does not say everything that shapes its answers, such as a
-    function, has an attribute `identity` that does: ledger keys contain it instead of the name.
+    show both cases. One that gets no examples has `without_examples = True`. A model whose name does not say everything
+    that shapes its answers, such as a function, has an attribute `identity` that does: ledger keys contain it instead
+    of the name.
     """
 
     @property

@@ -57,6 +57,7 @@ class Task:
         written_wording: The one that a model wrote for the relation `llm:wording`; if empty, one is written before the
             first question.
         examples: Texts with their labels, in every prompt.
+        nearest: How many examples a prompt shows: those most like its text, never the text itself; 0 for all of them.
 
     Examples:
         >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
@@ -69,6 +70,7 @@ class Task:
     wordings: Sequence[str] = ()
     written_wording: str = ""
     examples: Sequence[Example] = ()
+    nearest: int = 0
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
@@ -90,7 +92,7 @@ def _check_example(number: int, given: Example, labels: Sequence[str]) -> Exampl
     """Return an example with the label as the task spells it."""
     if not given.text.strip():
         raise ConfigError(f"example {number} has an empty text: write one, or leave it out")
-    place = label_lookup(labels).get(given.label.casefold())
+    place = _positions(tuple(labels)).get(given.label.casefold())
     if place is None:
         raise LabelError(
             f"example {number} has the label {given.label!r}, which is not among {list(labels)}: correct one of them"
@@ -123,6 +125,7 @@ class Phrasing:
     task: Task  # the task; its labels may be in another order, and its instruction worded differently
     # whether instructions and text go into one user message, whatever the annotator's own style
     one_message: bool = False
+    examples: int = 1  # which set of examples is shown, from 1 on; 0 for none
 
 
 def _check_wordings(wordings: Iterable[str]) -> tuple[str, ...]:
