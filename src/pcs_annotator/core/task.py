@@ -84,6 +84,8 @@ class Task:
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "meanings", meanings)
         object.__setattr__(self, "wordings", _check_wordings(self.wordings))
+        if self.nearest < 0:
+            raise ConfigError(f"nearest is {self.nearest}, must be 0, for all examples, or the number to show")
         checked = [_check_example(number, one, labels) for number, one in enumerate(self.examples, 1)]
         object.__setattr__(self, "examples", tuple(checked))
 

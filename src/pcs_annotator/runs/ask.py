@@ -32,6 +32,7 @@ from pcs_annotator.core.task import Item, Task
 from pcs_annotator.models.catalog import price_of
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import KnownAs, resolve_model
+from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
 from pcs_annotator.relations.parse import need_parser
 from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
@@ -197,6 +198,11 @@ def open_job(
         as_relations(relations), replace(choosing, own=own_relations, rewriter=rewriter is not None)
     )
     need_parser([relation.name for relation in chosen if "parser" in relation.needs])
+    questions = _without_examples(bound, chosen, settings.questions)
+    if task.examples:
+        for annotator, model in bound:
+            if getattr(model, "without_examples", False):
+                _say_without_examples(annotator.name)
     return Job(
         task=task,
         annotators=bound,
@@ -204,8 +210,31 @@ def open_job(
         rewriter=rewriter,
         draws=settings.draws,
         on_variant=settings.on_variant,
-        questions=settings.questions,
+        questions=questions,
     )
+
+
+def _without_examples(
+    bound: Sequence[tuple[Annotator, ChatModel]], relations: Sequence[Relation], questions: Mapping[str, Sequence[str]]
+) -> Mapping[str, Sequence[str]]:
+    """Return the questions of every annotator, without those with examples for models that get none."""
+    blind = [annotator.name for annotator, model in bound if getattr(model, "without_examples", False)]
+    others = [relation.name for relation in relations if "examples" not in relation.needs]
+    if not blind or len(others) == len(relations):
+        return questions
+    if len(blind) == len(bound) or not others:
+        name = next(relation.name for relation in relations if "examples" in relation.needs)
+        raise ConfigError(
+            f"relation {name!r}: {blind[0]} gets no examples, because it repeats their labels: leave {name!r} out, or "
+            "ask another model too"
+        )
+    own = {name: [one for one in questions.get(name, others) if one in others] for name in blind}
+    return {**questions, **own}
+
+
+@cache
+def _say_without_examples(name: str) -> None:
+    warnings.warn(f"{name} is asked without examples, because it repeats their labels", PcsWarning, stacklevel=3)
 
 
 def _rewriter(given: object, environment: Mapping[str, str]) -> ChatModel:

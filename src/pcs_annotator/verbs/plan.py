@@ -15,10 +15,14 @@ from pcs_annotator.models.provider import unasked
 from pcs_annotator.relations.languages import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
 from pcs_annotator.runs.default_panel import DefaultPanel
+from pcs_annotator.runs.examples import about_examples, with_gold_examples
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.run_table import open_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
+
+LEAST_GOLD = 50
+"""With fewer gold rows, the nearest are not near enough to be worth asking with."""
 
 
 class RunPlan(NamedTuple):
@@ -31,6 +35,7 @@ class RunPlan(NamedTuple):
     alternatives: Mapping[str, Plan] = MappingProxyType({})  # option that would ask otherwise → its plan
     # the plan if models of which only an answer can tell give no log-probabilities; None if there are none of these
     without_logprobs: Plan | None = None
+    examples: str = ""  # which examples prompts show; empty if they show none
 
 
 def plan(request: RunRequest) -> RunPlan:
@@ -38,7 +43,7 @@ def plan(request: RunRequest) -> RunPlan:
     request = replace(request, environment=unasked(request.environment))
     table = open_table(request.open_data(), RunFolder(request.folder), request.config)
     dataset, rows = table.sample, table.rows
-    config = resolve_config.resolve(request.config, dataset)
+    config = with_gold_examples(request, resolve_config.resolve(request.config, dataset), dataset)
 
     def planned(config: Config) -> RunPlan:
         return _planned(request, config, dataset.items, rows)
@@ -60,6 +65,9 @@ def plan(request: RunRequest) -> RunPlan:
     if config.ask.answers != "hard" and panel.graded:
         hard = replace(config, ask=replace(config.ask, answers="hard"))
         others["--answers hard"] = request.support(hard, dataset.items).panel().applied_to(hard)
+    if not (panel.only_graded or config.task.examples) and sum(map(bool, dataset.gold)) >= LEAST_GOLD:
+        with_examples = replace(config, relations=replace(config.relations, use=(ORIGINAL, "examples")))
+        others[f"--relations {ORIGINAL},examples"] = with_gold_examples(request, with_examples, dataset)
     chosen, plans = planned(panel.applied_to(config)), {option: planned(other) for option, other in others.items()}
     alternatives = {option: other.plan for option, other in plans.items() if not other.languages.warning}
     return chosen._replace(panel=panel, alternatives=alternatives, without_logprobs=without)
@@ -73,4 +81,5 @@ def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: i
     known = ledger if ledgers.ledger_exists(ledger) else None
     planned = ask.plan_job(job, items, settings, known).for_rows(rows)
     languages = languages_of([item.text for item in items], job.relations)
-    return RunPlan(planned, ways_to_run(job, planned, settings.in_flight), languages)
+    ways = ways_to_run(job, planned, settings.in_flight)
+    return RunPlan(planned, ways, languages, examples=about_examples(config))
