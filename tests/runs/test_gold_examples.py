@@ -22,12 +22,13 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.chat import Request
 from pcs_annotator.core.examples import NearestExamples
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.fit_model import Learning, learn_model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
-from pcs_annotator.relations.question.examples import WithExamples
+from pcs_annotator.relations.question.wording import WithExamples
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.ask import CollectSettings, open_job
 from pcs_annotator.runs.fitting import open_run
@@ -132,7 +133,7 @@ def test_each_text_is_asked_about_with_the_nearest_gold_rows_and_never_with_itse
         assert text not in shown
         assert {*shown} <= {*texts[:40]}, row
     assert result.learned.model.gold_rows == 40
-    bank = NearestExamples([Example(text, "sport") for text in texts[:40]])
+    bank = NearestExamples([Example(text, "sport") for text in sorted(texts[:40], key=text_key)])
     assert server.shown(texts[50]) == [one.text for one in bank.of(texts[50], 3)]
 
     # gold grows: the examples stay, so nothing is asked again
@@ -189,7 +190,11 @@ def test_gold_that_cannot_be_examples_is_refused_before_any_call(server: Copying
     none, one = write_data(tmp_path / "none.csv", 0), write_data(tmp_path / "one.csv", 1)
     for data, given, message in [
         (none, {"examples": "gold", "labels": LABELS}, "--examples gold: none.csv has no gold rows: label some"),
-        (one, {"examples": "gold", "labels": LABELS}, "--examples gold: all 1 gold rows have the label"),
+        (
+            one,
+            {"examples": "gold", "labels": LABELS},
+            "--examples gold: all 1 gold rows are 'money', which models would repeat: label rows",
+        ),
         (none, {"relations": ["original", "examples"], "labels": LABELS}, "relation 'examples': none.csv has no gold"),
         (one, {"examples": "gold:0"}, "write gold, or gold:4"),
     ]:
@@ -215,8 +220,12 @@ def test_a_plan_counts_the_examples_and_offers_the_relation(tmp_path: Path) -> N
     assert offered.calls == 120
     assert plain.plan.models[0].input_tokens < offered.models[0].input_tokens
     assert "--relations original,examples" not in planned(examples="gold").alternatives
+    assert "--relations original,examples" not in planned(models=["embedded:smollm2"], answers="hard").alternatives
     write_data(data, 49)
     assert "--relations original,examples" not in planned().alternatives
+    text = "id,text,gold\n" + "".join(f"{row},Goal {row},sport\n" for row in range(60))
+    data.write_text(text, encoding="utf-8")
+    assert "--relations original,examples" not in planned(labels=LABELS).alternatives
 
 
 class Blind(ScriptedModel):

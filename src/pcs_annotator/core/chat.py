@@ -30,7 +30,7 @@ class Message:
     role: Role  # who speaks
     content: str  # what is said
     # how many characters at its start are the same for every text of a task, so that a model can keep what it read of
-    # them
+    # them; 0 if turns before it differ
     shared: int = field(default=0, compare=False, repr=False)
 
 

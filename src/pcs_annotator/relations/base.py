@@ -146,7 +146,7 @@ class MadeOf:
         return sum(part.calls(text) for part in self.parts)
 
 
-_BUILT_IN = ("prompted.prompted", "question.order", "question.wording", "question.examples", "english.voice",
+_BUILT_IN = ("prompted.prompted", "question.order", "question.wording", "english.voice",
              "plain.case", "plain.contraction", "plain.frame", "plain.punctuation",
              "plain.typo", "english.double_negation", "english.synonym")  # fmt: skip
 relations: Registry[Relation] = Registry(

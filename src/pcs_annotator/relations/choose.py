@@ -13,9 +13,8 @@ from pcs_annotator.relations.base import QuestionRelation, Relation, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.compose import FirstOf, InTurn
 from pcs_annotator.relations.function import FunctionRelation, Rewriting
-from pcs_annotator.relations.question.examples import WithExamples
 from pcs_annotator.relations.question.order import LabelOrder
-from pcs_annotator.relations.question.wording import Wording
+from pcs_annotator.relations.question.wording import WithExamples, Wording
 
 BY_MODEL, BY_RULE = "llm:", "rule:"
 _NUMBERED = re.compile(r"(order|wording|examples):([1-9]\d{0,2})")

@@ -198,11 +198,6 @@ def open_job(
         as_relations(relations), replace(choosing, own=own_relations, rewriter=rewriter is not None)
     )
     need_parser([relation.name for relation in chosen if "parser" in relation.needs])
-    questions = _without_examples(bound, chosen, settings.questions)
-    if task.examples:
-        for annotator, model in bound:
-            if getattr(model, "without_examples", False):
-                _say_without_examples(annotator.name)
     return Job(
         task=task,
         annotators=bound,
@@ -210,7 +205,7 @@ def open_job(
         rewriter=rewriter,
         draws=settings.draws,
         on_variant=settings.on_variant,
-        questions=questions,
+        questions=_without_examples(bound, chosen, settings.questions) if task.examples else settings.questions,
     )
 
 
@@ -218,15 +213,16 @@ def _without_examples(
     bound: Sequence[tuple[Annotator, ChatModel]], relations: Sequence[Relation], questions: Mapping[str, Sequence[str]]
 ) -> Mapping[str, Sequence[str]]:
     """Return the questions of every annotator, without those with examples for models that get none."""
-    blind = [annotator.name for annotator, model in bound if getattr(model, "without_examples", False)]
     others = [relation.name for relation in relations if "examples" not in relation.needs]
+    blind = [annotator.name for annotator, model in bound if getattr(model, "without_examples", False)]
+    for name in blind:
+        _say_without_examples(name)
     if not blind or len(others) == len(relations):
         return questions
     if len(blind) == len(bound) or not others:
-        name = next(relation.name for relation in relations if "examples" in relation.needs)
+        remedy = "leave 'examples' out, or ask another model and 'original' too"
         raise ConfigError(
-            f"relation {name!r}: {blind[0]} gets no examples, because it repeats their labels: leave {name!r} out, or "
-            "ask another model too"
+            f"relation 'examples': {blind[0]} gets no examples, because it repeats their labels: {remedy}"
         )
     own = {name: [one for one in questions.get(name, others) if one in others] for name in blind}
     return {**questions, **own}

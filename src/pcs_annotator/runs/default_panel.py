@@ -47,11 +47,6 @@ class DefaultPanel:
     # the models among these of which only an answer tells whether they give log-probabilities
     unsure: tuple[str, ...] = ()
 
-    @property
-    def only_graded(self) -> bool:
-        """Whether all models give log-probabilities."""
-        return self.relations == GRADED
-
     def applied_to(self, config: Config) -> Config:
         """Return the settings with these questions."""
         own = {**config.ask.questions, **self.questions}

@@ -11,14 +11,11 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
-
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.task import is_empty
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import gold_of
-from pcs_annotator.runs.labelling.run_table import lots_of
 from pcs_annotator.runs.resolve_config import nearest_of_gold
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config
@@ -71,19 +68,13 @@ def _gold_rows(request: RunRequest, dataset: Dataset, wanted: str) -> list[dict[
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # learning reads gold again, and warns then
         gold = gold_of(folder if folder.settings.exists() and not request.replace else None, dataset).labels
-    found: dict[str, tuple[str, dict[str, str]]] = {}
-    for item, label in zip(dataset.items, gold, strict=True):
-        if label is not None and not is_empty(item.text):
-            found.setdefault(text_key(item.text), (item.id, {"text": item.text, "label": label}))
-    labels = {row["label"].casefold(): row["label"] for _, row in found.values()}
+    rows = [(item.text, label) for item, label in zip(dataset.items, gold, strict=True) if label]
+    found = {text_key(text): {"text": text, "label": label} for text, label in rows if not is_empty(text)}
     if not found:
         remedy = "label some in a column gold, or give a table of texts and labels with --examples FILE"
         raise GoldError(f"{wanted}: {dataset.name} has no gold rows: {remedy}")
-    if len(labels) == 1:
-        raise GoldError(
-            f"{wanted}: all {len(found)} gold rows have the label {next(iter(labels.values()))!r}, which models would "
-            "repeat: label rows with other labels too, or leave it out"
-        )
-    lots = lots_of([name for name, _ in found.values()])
-    rows = [row for _, row in found.values()]
-    return [rows[place] for place in np.sort(np.argsort(lots, kind="stable")[:MOST_ROWS]).tolist()]
+    first, *others = {row["label"].casefold(): row["label"] for row in found.values()}.values()
+    if not others:
+        remedy = "label rows with other labels too, or leave it out"
+        raise GoldError(f"{wanted}: all {len(found)} gold rows are {first!r}, which models would repeat: {remedy}")
+    return [found[key] for key in sorted(found)[:MOST_ROWS]]  # by hash, so as good as random

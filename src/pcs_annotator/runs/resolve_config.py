@@ -62,12 +62,9 @@ def read_settings(
     place = folder if path is None else path.parent
     if config.ask.ledger and not on_server(config.ask.ledger):
         config = replace(config, ask=replace(config.ask, ledger=str(place / config.ask.ledger)))
-    codebook, examples = config.task.codebook, config.task.examples_from
-    if codebook:
-        config = replace(config, task=replace(config.task, codebook=str(place / codebook)))
-    if examples and not _is_gold(examples):
-        config = replace(config, task=replace(config.task, examples_from=str(place / examples)))
-    return _overridden(config, given)
+    files = {name: getattr(config.task, name) for name in ("codebook", "examples_from")}
+    paths: dict[str, Any] = {name: str(place / file) for name, file in files.items() if file and not _is_gold(file)}
+    return _overridden(replace(config, task=replace(config.task, **paths)), given)
 
 
 def _settings_of_run(folder: RunFolder) -> Config:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
 from pcs_annotator.asking.batches.waves import ways_to_run
+from pcs_annotator.base.errors import UserError
 from pcs_annotator.core.bill import Plan, WayToAsk
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.relations.languages import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
-from pcs_annotator.runs.default_panel import DefaultPanel
+from pcs_annotator.runs.default_panel import GRADED, DefaultPanel
 from pcs_annotator.runs.examples import about_examples, with_gold_examples
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.run_table import open_table
@@ -65,11 +68,13 @@ def plan(request: RunRequest) -> RunPlan:
     if config.ask.answers != "hard" and panel.graded:
         hard = replace(config, ask=replace(config.ask, answers="hard"))
         others["--answers hard"] = request.support(hard, dataset.items).panel().applied_to(hard)
-    if not (panel.only_graded or config.task.examples) and sum(map(bool, dataset.gold)) >= LEAST_GOLD:
-        with_examples = replace(config, relations=replace(config.relations, use=(ORIGINAL, "examples")))
-        others[f"--relations {ORIGINAL},examples"] = with_gold_examples(request, with_examples, dataset)
     chosen, plans = planned(panel.applied_to(config)), {option: planned(other) for option, other in others.items()}
     alternatives = {option: other.plan for option, other in plans.items() if not other.languages.warning}
+    if panel.relations != GRADED and not config.task.examples and sum(map(bool, dataset.gold)) >= LEAST_GOLD:
+        other = replace(config, relations=replace(config.relations, use=(ORIGINAL, "examples")))
+        with suppress(UserError), warnings.catch_warnings():  # gold of one label, or a model that gets no examples
+            warnings.simplefilter("ignore")
+            alternatives[f"--relations {ORIGINAL},examples"] = planned(with_gold_examples(request, other, dataset)).plan
     return chosen._replace(panel=panel, alternatives=alternatives, without_logprobs=without)
 
 

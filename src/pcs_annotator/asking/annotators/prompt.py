@@ -81,39 +81,25 @@ def build_messages(
     marker = _marker(text, key)
     phrases = phrases_around(task.instruction, task.labels)
     last_word = _last_word(phrases, answer)
-    shown = _examples(task, phrases.fenced, last_word, answer, key)
+    shown = _examples(tuple(task.examples), phrases.fenced, last_word, answer, key) if task.examples else ()
     start = f"{phrases.fenced} "
     if style == "plain":
         start = "\n\n".join([fixed, *(message.content for message in shown), start])
     asked = f"{start}{marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"
-    last = Message("user", asked, shared=len(fixed) if style == "plain" and task.nearest else len(start))
+    shared = len(start) if not task.nearest else len(fixed) if style == "plain" else 0
+    last = Message("user", asked, shared=shared)
     return (last,) if style == "plain" else (_system_message(fixed), *shown, last)
 
 
-def _examples(
-    task: Task, fenced: str, last_word: str, answer: AnswerFormat | OtherAnswer, key: bytes = MARKER_KEY
-) -> tuple[Message, ...]:
-    if not task.examples:
-        return ()
-    return _example_turns(tuple(task.examples), fenced, last_word, answer, key, shared=not task.nearest)
-
-
 @lru_cache(maxsize=256)
-def _example_turns(
-    examples: tuple[Example, ...],
-    fenced: str,
-    last_word: str,
-    answer: AnswerFormat | OtherAnswer,
-    key: bytes,
-    *,
-    shared: bool,
+def _examples(
+    examples: tuple[Example, ...], fenced: str, last_word: str, answer: AnswerFormat | OtherAnswer, key: bytes
 ) -> tuple[Message, ...]:
     """Return examples as questions and answers; models restricted to the labels give no reasons."""
     turns = []
     for one in examples:
         text, marker = sendable(one.text), _marker(sendable(one.text), key)
-        asked = f"{fenced} {marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"
-        turns.append(Message("user", asked, shared=len(asked) if shared else 0))
+        turns.append(Message("user", f"{fenced} {marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"))
         label = f"<label>{one.label}</label>" if answer == "tag" else one.label
         turns.append(Message("assistant", f"{label} {sendable(one.why)}".strip() if answer == "tag" else label))
     return tuple(turns)
@@ -132,8 +118,11 @@ def _system_message(content: str) -> Message:
 
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
     """Return the part of the prompt before the text: the same for every text, unless examples are chosen for it."""
-    fixed, phrases = _fixed_part(task, answer).content, phrases_around(task.instruction, task.labels)
-    shown = _examples(task, phrases.fenced, _last_word(phrases, answer), answer)
+    fixed = _fixed_part(task, answer).content
+    if not task.examples:
+        return fixed
+    phrases = phrases_around(task.instruction, task.labels)
+    shown = _examples(tuple(task.examples), phrases.fenced, _last_word(phrases, answer), answer, MARKER_KEY)
     return "\n\n".join([fixed, *(message.content for message in shown)])
 
 

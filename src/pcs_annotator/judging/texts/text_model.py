@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from pcs_annotator.core.arrays import Array, Codes, Floats
 from pcs_annotator.core.ngrams import COLUMNS, count_ngrams, normalised, rarity_of, text_key, weigh
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.weighing.scoring import log_softmax
-
-if TYPE_CHECKING:
-    pass
 
 LEAST_GOLD = 50
 """With fewer gold rows, what it says is noise more often than not."""
