@@ -155,6 +155,12 @@ def test_each_text_is_asked_about_with_the_nearest_gold_rows_and_never_with_itse
         result = run(data, tmp_path / "run", examples="gold:3", fresh=True, **settings(server))
     assert len(server.asked) == 121
     assert len(result.config.task.examples) == 50
+    # other data in the same folder have other examples
+    with data.open("w", encoding="utf-8") as file:
+        file.write("id,text,gold\n0,a cup,sport\n1,a loan,money\n2,a match,\n")
+    with pytest.warns(PcsWarning, match="the old results are kept"):
+        result = run(data, tmp_path / "run", examples="gold:3", replace=True, **settings(server))
+    assert sorted(server.shown("a match")) == ["a cup", "a loan"]
 
 
 def test_a_rewrite_is_asked_about_with_the_examples_of_its_text(server: CopyingServer, tmp_path: Path) -> None:
@@ -310,6 +316,7 @@ def copied(texts: Sequence[str], gold: Codes, bank: int, votes: int = 5) -> Vote
     )
 
 
+@pytest.mark.system
 def test_models_that_copy_the_nearest_gold_label_are_as_good_on_gold_as_on_new_rows_and_the_promise_holds() -> None:
     repetitions, bank, most = 20, 150, 0.1
     broken = accepted = 0

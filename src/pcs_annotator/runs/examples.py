@@ -53,11 +53,15 @@ def with_gold_examples(request: RunRequest, config: Config, dataset: Dataset) ->
     if not wanted:
         return config
     nearest, own = nearest_of_gold(wanted) or task.nearest or USUAL, task.examples
-    before = None if request.fresh or request.replace else earlier_run(RunFolder(request.folder))
-    then = None if before is None else before.config.task
-    if then is not None and (then.examples_from, then.labels, then.examples[: len(own)]) == (wanted, task.labels, own):
-        rows = then.examples
-    else:
+    before = None if request.fresh else earlier_run(RunFolder(request.folder))
+    rows = () if before is None else before.config.task.examples
+    texts = {item.text for item in dataset.items}
+    if (
+        before is None
+        or (before.config.task.examples_from, before.config.task.labels) != (wanted, task.labels)
+        or rows[: len(own)] != own
+        or any(row["text"] not in texts for row in rows[len(own) :])  # of data that are to be replaced
+    ):
         rows = (*own, *_gold_rows(request, dataset, "relation 'examples'" if by_relation else f"--examples {wanted}"))
     return replace(config, task=replace(task, examples=rows, nearest=nearest, examples_from=wanted))
 
@@ -67,7 +71,7 @@ def _gold_rows(request: RunRequest, dataset: Dataset, wanted: str) -> list[dict[
     folder = RunFolder(request.folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # learning reads gold again, and warns then
-        gold = gold_of(folder if folder.settings.exists() and not request.replace else None, dataset).labels
+        gold = gold_of(folder if folder.settings.exists() else None, dataset).labels
     rows = [(item.text, label) for item, label in zip(dataset.items, gold, strict=True) if label]
     found = {text_key(text): {"text": text, "label": label} for text, label in rows if not is_empty(text)}
     if not found:

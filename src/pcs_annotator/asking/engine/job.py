@@ -185,7 +185,7 @@ class QuestionForm(NamedTuple):
         return cls(task, annotators, () if order == tuple(range(len(order))) else order, bank, skipped)
 
     def about(self, text: str) -> Task:
-        """Return the task with the examples for a text, as the user gave it: its rewrites are shown the same."""
+        """Return the task with the examples for a text as the user gave it, so that its rewrites get the same ones."""
         if self.bank is None:
             return self.task
         return replace(self.task, examples=self.bank.of(text, self.task.nearest, self.skipped))
@@ -290,7 +290,7 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
         if len(first) < CHOSEN_FOR:
             first.append(item.text)
         for annotator, model, way, relations in ways:
-            question = annotator.question(way.about(first[rows % len(first)]), item.text, model)
+            question = annotator.question(way.about(first[(rows - 1) % len(first)]), item.text, model)
             if isinstance(question, Vote):
                 continue
             answers, tokens = relations * job.draws, expected_tokens(model, question.request)
