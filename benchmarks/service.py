@@ -50,7 +50,7 @@ def by_library(stub: StubProcess, run: Path, given: list[str]) -> Measured:
     before = stub.stats().answered
     wall, cpu = time.perf_counter(), time.process_time()
     request = RunRequest(data=data, folder=run, config=Config(), environment={}, replace=True)
-    label(request, run.parent / f"out-{time.monotonic_ns()}.csv", Saving(ask_all=True))
+    label(request, run.parent / f"out-{time.monotonic_ns()}.csv", Saving(ask="all"))
     return Measured(time.perf_counter() - wall, time.process_time() - cpu, stub.stats().answered - before)
 
 
@@ -86,7 +86,7 @@ def side_by_side(
     with stub_process() as stub, tempfile.TemporaryDirectory() as folder:
         run = stub_run(stub.url, Path(folder), MODELS, RELATIONS, in_flight)
         stub.change(latency_s=latency)
-        with service_process(run, "--ask-all") as service:
+        with service_process(run, "--ask", "all") as service:
             by_service(stub, service, texts("first", 100), clients)
             by_library(stub, run, texts("first of the library", 100))
             for turn in range(rounds):
@@ -125,7 +125,7 @@ def show_kills(kills: int = 20, requests: int = 200) -> None:
             stub.reset()
             before = in_ledger(run)
             given = texts(f"kill {turn}", requests)
-            with service_process(run, "--ask-all") as service:
+            with service_process(run, "--ask", "all") as service:
                 acknowledged, interrupted = asyncio.run(until_killed(service, given, rng.uniform(0.1, 0.6)))
             killed += interrupted
             stored = in_ledger(run) - before

@@ -196,7 +196,7 @@ def test_rows_that_cannot_be_labelled_say_why_and_disturb_no_other(folder: Path,
 
 def test_a_model_that_does_not_answer_about_one_text_leaves_its_reason(folder: Path, failing: type[Failing]) -> None:
     failing(ServerTrouble("gone"), about="Case 1003 ")
-    with load_run(folder, ask_all=True) as run:
+    with load_run(folder, ask="all") as run:
         run._opened()._labeller.asker.patience = Patience(attempts=1)
         found = run.label_table(texts(folder)).to_pylist()
     assert [row["id"] for row in found if row["pcs_error"]] == ["t1003"]
@@ -205,7 +205,7 @@ def test_a_model_that_does_not_answer_about_one_text_leaves_its_reason(folder: P
 
 
 def test_a_budget_that_is_reached_is_said_in_the_rows(folder: Path) -> None:
-    with load_run(folder, max_calls=30, ask_all=True) as run:
+    with load_run(folder, max_calls=30, ask="all") as run:
         found = run.label_table(texts(folder))
     without = [error for error in found["pcs_error"].to_pylist() if error]
     assert set(without) == {"budget reached"}
@@ -216,7 +216,7 @@ def test_a_model_that_is_down_is_said_in_the_rows_and_asked_again_with_the_next_
     folder: Path, failing: type[Failing]
 ) -> None:
     provider = failing(AccessDenied("the key was revoked"), after=40)
-    with load_run(folder, ask_all=True) as run:
+    with load_run(folder, ask="all") as run:
         found = run.label_table(texts(folder))
         errors = found["pcs_error"].to_pylist()
         assert {error for error in errors if error} == {"the key was revoked"}
@@ -264,7 +264,7 @@ def test_a_pickled_run_labels_alike_and_one_process_opens_it_once(folder: Path, 
 
 def test_threads_share_one_open_run_and_pay_once(folder: Path) -> None:
     given = texts(folder)
-    with load_run(folder, ask_all=True, ledger=folder.parent / "other.db") as run, ThreadPoolExecutor(4) as pool:
+    with load_run(folder, ask="all", ledger=folder.parent / "other.db") as run, ThreadPoolExecutor(4) as pool:
         found = list(pool.map(run.label_table, [given] * 4))
         assert run._opened()._labeller.asker.tracker.calls == 6 * len(NEW)
         names = [thread.name for thread in threading.enumerate()]

@@ -72,7 +72,7 @@ def test_a_config_file_is_read_where_named_and_arguments_win(data: Path) -> None
 
 
 def test_new_texts_are_labelled_with_a_fitted_run(data: Path, fitted: RunResult) -> None:
-    found = label(data, fitted.folder.path, ask_all=True, limit=5)
+    found = label(data, fitted.folder.path, ask="all", limit=5)
     assert len(found.outcomes) == 5
     assert found.out == data.with_name("posts-labels.csv")
     assert found.out.exists()
@@ -303,7 +303,7 @@ def test_async_twins_leave_the_loop_free(data: Path, fitted: RunResult) -> None:
     async def main() -> None:
         result = await ticking(arun(TEXTS, labels=["good", "bad"], models=["scripted:hash"], relations=["original"]))
         assert isinstance(result, RunResult)
-        found = await alabel(data, fitted.folder.path, ask_all=True, limit=5)
+        found = await alabel(data, fitted.folder.path, ask="all", limit=5)
         assert len(found.outcomes) == 5
         with load_run(fitted) as loaded:
             several = await ticking(loaded.alabel(TEXTS))

@@ -16,7 +16,7 @@ from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import fingerprint
-from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.weighing.crossfit import AskPolicy, Splits
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded
@@ -185,7 +185,7 @@ def test_questions_that_would_not_be_asked_count_neither_for_confidence_nor_for_
 
     everything, part = (
         learn_model(votes, gold, HOW),
-        fit_model(votes, coded(votes, gold), HOW, ask_policy=first_only).model,
+        fit_model(votes, coded(votes, gold), HOW, ask_policy=AskPolicy(first_only)).model,
     )
     assert everything.profile is not None
     assert part.profile is not None

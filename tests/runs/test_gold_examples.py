@@ -6,6 +6,7 @@ import asyncio
 import csv
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -37,30 +38,13 @@ from pcs_annotator.runs.review.rows import asked_questions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.plan import plan
+from tests.judging.texts.written import LABELS, written
 
-LABELS = ("sport", "money")
 SPORT = "<label>sport</label>"
-WORDS = (
-    ["match", "goal", "coach", "striker", "league", "penalty", "keeper", "cup"],
-    ["shares", "profit", "bank", "budget", "tax", "interest", "bonds", "loan"],
-)
-
-
-def written_texts(rows: int, seed: int = 0, telling: float = 0.85) -> tuple[list[str], Codes]:
-    """Return texts of six words, most of which tell the label, and the labels."""
-    rng = np.random.default_rng(seed)
-    gold = rng.integers(2, size=rows).astype(np.int8)
-    about = np.where(rng.random((rows, 6)) < telling, gold[:, None], 1 - gold[:, None])
-    words = rng.integers(8, size=(rows, 6))
-    texts = [
-        " ".join(WORDS[topic][word] for topic, word in zip(*pair, strict=True)) + f" {row}"
-        for row, pair in enumerate(zip(about.tolist(), words.tolist(), strict=True))
-    ]
-    return texts, gold
 
 
 def write_data(path: Path, gold_rows: int, rows: int = 60) -> Path:
-    texts, gold = written_texts(rows)
+    texts, gold = written(rows)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "text", "gold"])
@@ -123,7 +107,7 @@ def settings(server: CopyingServer, **more: Any) -> dict[str, Any]:
 def test_each_text_is_asked_about_with_the_nearest_gold_rows_and_never_with_itself(
     server: CopyingServer, tmp_path: Path
 ) -> None:
-    data, texts = write_data(tmp_path / "data.csv", 40), written_texts(60)[0]
+    data, texts = write_data(tmp_path / "data.csv", 40), written(60)[0]
     result = run(data, tmp_path / "run", examples="gold:3", **settings(server))
     assert len(server.asked) == 60
     assert len({turns[0]["content"] for turns in server.asked}) == 1  # what comes first is the same for all texts
@@ -164,20 +148,20 @@ def test_each_text_is_asked_about_with_the_nearest_gold_rows_and_never_with_itse
 
 
 def test_a_rewrite_is_asked_about_with_the_examples_of_its_text(server: CopyingServer, tmp_path: Path) -> None:
-    data, texts = write_data(tmp_path / "data.csv", 60), written_texts(60)[0]
+    data, texts = write_data(tmp_path / "data.csv", 60), written(60)[0]
     relations = ["original", "typo"]
     run(data, tmp_path / "run", examples="gold", **settings(server, relations=relations))
     for turns in server.asked:
         text = turns[-1]["content"].split("\n")[2]
-        number = text.split()[-1]
+        number = re.findall(r"\d+", text)[-1]
         shown = [turn["content"].split("\n")[2] for turn in turns[1:-1] if turn["role"] == "user"]
         assert len(shown) == 8
-        assert number not in {one.split()[-1] for one in shown}  # a text with a typo is most like itself
+        assert f"item{number}" not in " ".join(shown).split()  # a text with a typo is most like itself
     assert len(server.asked) > len(texts)
 
 
 def test_the_relation_asks_with_examples_and_the_others_without(server: CopyingServer, tmp_path: Path) -> None:
-    data, texts = write_data(tmp_path / "data.csv", 40), written_texts(60)[0]
+    data, texts = write_data(tmp_path / "data.csv", 40), written(60)[0]
     relations = ["original", "order", "examples", "examples:2"]
     result = run(data, tmp_path / "run", **settings(server, relations=relations))
     turns = sorted(len(one) for one in server.asked)
@@ -322,7 +306,7 @@ def test_models_that_copy_the_nearest_gold_label_are_as_good_on_gold_as_on_new_r
     broken = accepted = 0
     gaps = []
     for seed in range(repetitions):
-        texts, gold = written_texts(400, seed, telling=0.76)
+        texts, gold = written(400, seed, telling=0.76)
         votes = copied(texts, gold, bank)
         right = votes.codes[:, 0, 0, 0] == gold
         gaps.append(right[:bank].mean() - right[bank:].mean())

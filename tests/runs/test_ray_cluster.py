@@ -210,7 +210,7 @@ found = [(main(["run", "texts.csv", "-o", "run", "-q"]), *paid())]
 limits = ("calls", "--max-calls", "20"), ("tokens", "--max-tokens", "3000"), ("dollars", "--budget", None)
 for name, option, limit in limits:
     limit = limit or str(paid()[2] + 0.003)
-    arguments = ["label", f"{name}.csv", "--run", "run", "--ask-all", "-q", "-o", f"{name}-out.csv", option, limit]
+    arguments = ["label", f"{name}.csv", "--run", "run", "--ask", "all", "-q", "-o", f"{name}-out.csv", option, limit]
     found.append((main([*arguments, "--max-per-second", "500"]), *paid()))
 print(json.dumps(found), file=sys.stderr)
 """

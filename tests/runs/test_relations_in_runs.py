@@ -64,7 +64,7 @@ def test_new_texts_are_asked_about_with_the_wording_of_the_run(data: Path, reque
     requests.clear()
     new = data.with_name("new.csv")
     new.write_text("id,text\na,It's another post.\nb,And one more.\n", encoding="utf-8")
-    label(new, "here", ask_all=True)
+    label(new, "here", ask="all")
     assert wordings_written(requests) == 0
     assert sum(OTHER in request.messages[0].content for request in requests) == 2
 

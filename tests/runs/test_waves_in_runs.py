@@ -143,7 +143,7 @@ def test_the_plan_shows_live_batch_and_waves(
     assert list(found) == [
         "live, all questions",
         "live, stopping early",
-        "--executor batch --ask-all",
+        "--executor batch --ask all",
         "--executor batch",
     ]
     everything, early, batch, waves = found.values()
@@ -152,7 +152,7 @@ def test_the_plan_shows_live_batch_and_waves(
     assert early["usd"] / 2 <= waves["usd"] < 0.6 * early["usd"]
     assert waves["hours"] == 24 * waves["waves"] > 0
     assert main(["plan", str(data), "--run", str(made.folder)]) == 0
-    assert "--executor batch --ask-all" in capsys.readouterr().out
+    assert "--executor batch --ask all" in capsys.readouterr().out
     models = ["--model", ASKED[0], "--rewriter", ASKED[1], "--relations", "original,llm:paraphrase"]
     assert main(["plan", str(data), "--labels", "good,bad", *models, "--json"]) == 0
     live, rewritten = json.loads(capsys.readouterr().out)["ways"]

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import fsspec
 import numpy as np
@@ -15,7 +16,11 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning, load_run
 from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.judging.model import BY_WORDS
+from pcs_annotator.judging.spending.frugal import Check
 from pcs_annotator.runs.labelling import run_table
+from pcs_annotator.runs.labelling.labeller import LoadOptions, open_fitted
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, LearnSettings, Saving
 from pcs_annotator.tables.files import read_json, write_json
@@ -72,7 +77,7 @@ def labels_of(found: Labelled) -> list[str | None]:
 
 
 def test_labels_are_those_of_asking_everything_for_fewer_calls(folder: Path) -> None:
-    everything, fewer = labelled(folder, ask_all=True), labelled(folder)
+    everything, fewer = labelled(folder, ask="all"), labelled(folder)
     assert labels_of(fewer) == labels_of(everything)
     assert everything.tally.calls == 6 * len(NEW)
     assert fewer.tally.calls < 0.8 * everything.tally.calls
@@ -89,7 +94,7 @@ def test_graded_answers_give_the_labels_of_asking_everything(
     learn = LearnSettings(optimiser=optimiser, folds=3, resamples=0, max_error=0.1)
     simulated_run(tmp_path, rows=120, gold_rows=100, learn=learn, graded=graded)
     with simulated_models(graded):
-        everything, fewer = labelled(tmp_path / "run", ask_all=True), labelled(tmp_path / "run")
+        everything, fewer = labelled(tmp_path / "run", ask="all"), labelled(tmp_path / "run")
     assert labels_of(fewer) == labels_of(everything)
     assert fewer.tally.calls <= everything.tally.calls
     for found in (everything, fewer):
@@ -109,7 +114,7 @@ def test_models_that_learned_to_grade_since_the_run_are_asked_as_they_were(folde
 
 
 def test_both_ways_the_promise_is_about_the_new_texts(folder: Path) -> None:
-    for found in (labelled(folder, ask_all=True), labelled(folder)):
+    for found in (labelled(folder, ask="all"), labelled(folder)):
         certificate = found.model.certificate
         assert certificate is not None
         assert certificate.holds
@@ -142,7 +147,7 @@ def test_a_cascade_asks_cheap_models_first(folder: Path) -> None:
     asked = (found.votes.codes != -2).mean(axis=(0, 2, 3))
     assert asked[0] < asked[1]
     assert asked[0] < 1
-    assert labels_of(found) == labels_of(labelled(folder, ask_all=True))
+    assert labels_of(found) == labels_of(labelled(folder, ask="all"))
 
 
 def test_calls_are_limited_and_paid_answers_are_kept(folder: Path) -> None:
@@ -152,7 +157,7 @@ def test_calls_are_limited_and_paid_answers_are_kept(folder: Path) -> None:
     rest = label(request(folder), folder.parent / "out.csv")
     assert rest.tally.from_ledger == 50
     assert rest.unlabelled == 0
-    assert labels_of(rest) == labels_of(labelled(folder, ask_all=True))
+    assert labels_of(rest) == labels_of(labelled(folder, ask="all"))
 
 
 def test_dollars_are_limited_where_prices_are_known(folder: Path) -> None:
@@ -160,18 +165,20 @@ def test_dollars_are_limited_where_prices_are_known(folder: Path) -> None:
         labelled(folder, budget_usd=0.1)
 
 
-@pytest.mark.parametrize("ask_all", [True, False])
-def test_a_promise_made_by_another_version_does_not_hold_for_new_texts(ask_all: bool, folder: Path) -> None:
+@pytest.mark.parametrize("ask", ["all", "needed"])
+def test_a_promise_made_by_another_version_does_not_hold_for_new_texts(
+    ask: Literal["all", "needed"], folder: Path
+) -> None:
     model = json.loads((folder / "model.json").read_text())
     model["certificate"]["fingerprint"]["version"] = "0.0.0"
     (folder / "model.json").write_text(json.dumps(model))
-    found = labelled(folder, ask_all=ask_all)
+    found = labelled(folder, ask=ask)
     assert found.model.certificate is not None
     assert found.model.certificate.why_not.startswith("version changed")
     assert {outcome.decision for outcome in found.outcomes} == {"review"}
 
 
-@pytest.mark.parametrize("saving", [{"ask_all": True}, {}])
+@pytest.mark.parametrize("saving", [{"ask": "all"}, {}])
 def test_a_revoked_promise_does_not_hold_for_new_texts_either(
     saving: dict[str, object], revoked: Path, tmp_path: Path
 ) -> None:
@@ -185,22 +192,24 @@ def test_a_revoked_promise_does_not_hold_for_new_texts_either(
 
 def test_texts_of_another_kind_raise_a_warning_and_those_of_the_same_kind_none(folder: Path) -> None:
     labelled(folder)
-    for saving in (Saving(ask_all=True), Saving()):
+    for saving in (Saving(ask="all"), Saving()):
         with pytest.warns(PcsWarning, match=r"(good|bad).*\d+ % of new texts"):
             label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "others.csv", saving)
 
 
-@pytest.mark.parametrize("ask_all", [True, False])
-def test_nothing_is_accepted_of_texts_of_another_kind_unless_that_is_wanted(ask_all: bool, folder: Path) -> None:
+@pytest.mark.parametrize("ask", ["all", "needed"])
+def test_nothing_is_accepted_of_texts_of_another_kind_unless_that_is_wanted(
+    ask: Literal["all", "needed"], folder: Path
+) -> None:
     shifted = request(folder, range(2000, 2150), ["good"] * 150)
     with pytest.warns(PcsWarning, match="^these texts differ from the gold rows the promise was made on: .*for review"):
-        found = label(shifted, folder.parent / "others.csv", Saving(ask_all=ask_all))
+        found = label(shifted, folder.parent / "others.csv", Saving(ask=ask))
     assert found.counts.decisions == {"review": 150}
     assert all(one.reason.startswith("these texts differ from the gold rows") for one in found.outcomes)
     assert found.model.certificate is not None
     assert found.model.certificate.review_rows == 150
     with pytest.warns(PcsWarning, match="may not hold for them"):
-        wanted = label(shifted, folder.parent / "others.csv", Saving(ask_all=ask_all, on_drift="accept"))
+        wanted = label(shifted, folder.parent / "others.csv", Saving(ask=ask, on_drift="accept"))
     assert wanted.counts.decisions["accept"] > 50
     with pytest.raises(ConfigError, match="on_drift is 'never', must be one of 'review', 'accept'"):
         Saving(on_drift="never")  # type: ignore[arg-type]  # what a type checker refuses too
@@ -242,7 +251,7 @@ def test_without_gold_everything_is_asked_and_nothing_is_accepted(tmp_path: Path
 def test_a_model_of_an_earlier_version_is_not_checked_for_drift(folder: Path) -> None:
     model = read_json(folder / "model.json")
     write_json(folder / "model.json", {name: model[name] for name in ("labels", "weights", "calibrator")})
-    found = label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "out.csv", Saving(ask_all=True))
+    found = label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "out.csv", Saving(ask="all"))
     assert found.model.certificate is None
     assert {outcome.decision for outcome in found.outcomes} == {None}
 
@@ -367,3 +376,34 @@ def test_a_kind_of_file_that_is_not_written_is_refused_before_any_call(name: str
     with pytest.raises(TableError, match=rf"{name} cannot be written: use \.csv or \.tsv or \.jsonl or \.parquet"):
         label(request(folder), folder.parent / name)
     assert not (folder.parent / name).exists()
+
+
+def test_texts_that_are_settled_by_their_words_are_not_asked_about(tmp_path: Path) -> None:
+    learn = LearnSettings(optimiser="lr", folds=3, resamples=0, max_error=0.1)
+    simulated_run(tmp_path, rows=150, gold_rows=120, learn=learn)
+    with simulated_models():
+        usual, fewer = labelled(tmp_path / "run"), labelled(tmp_path / "run", ask="doubtful")
+        assert fewer.tally.calls < 0.5 * usual.tally.calls
+        assert fewer.checked is not None
+        settled = [row["pcs_reason"] == BY_WORDS for row in read_csv(tmp_path / "out.csv")]
+        assert sum(settled) == (fewer.votes.silent.sum() + fewer.checked.texts) > 0.8 * len(NEW)
+        assert [one for one, alone in zip(labels_of(fewer), settled, strict=True) if alone] == [
+            truth_of(row) for row, alone in zip(NEW, settled, strict=True) if alone
+        ]
+        plan = plan_labelling(request(tmp_path / "run"), Saving(ask="doubtful"))
+        assert plan.frugal is not None
+        assert plan.frugal.calls < 0.2 * plan.everything.calls
+        with load_run(tmp_path / "run", ask="doubtful", ledger=tmp_path / "other.db") as run:
+            found = run.label_table(pa.table({"text": [item.text for item in fewer.dataset.items]}))
+        assert found["pcs_label"].to_pylist() == labels_of(fewer)
+
+
+def test_words_that_no_longer_settle_labels_are_reported(tmp_path: Path) -> None:
+    learn = LearnSettings(optimiser="lr", folds=3, resamples=0, max_error=0.1)
+    simulated_run(tmp_path, rows=150, gold_rows=120, learn=learn)
+    with simulated_models():
+        fitted = open_fitted(Run.open(tmp_path / "run"), LoadOptions(saving=Saving(ask="doubtful")))
+    with pytest.warns(PcsWarning, match=r"^of 40 texts that are settled by their words .* 20 get another label"):
+        fitted.warn_if_words_fail(Check(40, 20))
+    fitted.warn_if_words_fail(Check(40, 0))
+    fitted.warn_if_words_fail(None)

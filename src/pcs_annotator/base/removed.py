@@ -17,6 +17,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("setting", "relations.joint"): "every rewrite has a call of its own now, so delete this line",
     ("option", "--stop"): "asking always stops when no answer can change the label, so leave it out",
     ("option", "--level"): "asking stops when no answer can change the label, however probable it is, so leave it out",
+    ("option", "--ask-all"): "use --ask all instead",
     ("option", "--prune"): "pcs relations value VOTES shows which questions are worth asking",
     ("command", "pcs ledger repair"): "sqlite3 LEDGER .recover | sqlite3 saved.db saves what can be read",
     ("command", "pcs table"): "pcs paper RUN writes results and methods for a paper",

@@ -24,12 +24,13 @@ from pcs_annotator.judging.weighing.calibration import (
     ROWS_TO_CALL_CALIBRATED,
     fit_calibrator,
     method_for,
+    settled_from,
     tempered,
 )
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, AskPolicy, Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
-from pcs_annotator.judging.weighing.scoring import choose
+from pcs_annotator.judging.weighing.scoring import choose, score
 
 USED_UP = (
     "earlier looks at the gold labels have used up all errors that promises may have: label other rows at random in a "
@@ -49,6 +50,7 @@ class Learning:
     version: str = ""  # version of the code, for the certificate's fingerprint
     spent: float = 0.0  # how much of the promise's δ earlier looks at the gold labels have used
     text: bool = False  # whether to learn from the texts too, if they are known
+    doubtful: bool = False  # whether nothing is asked about texts that are settled by their words alone
     refused: str = ""  # why no promise may be made, whatever the gold rows show; empty when one may
 
 
@@ -110,8 +112,8 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         random_sample: Which rows were drawn at random and so can support a promise; by default all.
         distinct: Which rows count: one for every text, because copies of a text say nothing new and would be on both
             sides of a split; by default all. See `once_per_text`.
-        ask_policy: Which questions are asked about a new text, given the calibrator for texts that are asked
-            everything; by default all. Confidence and promise are for texts that are asked about in this way.
+        ask_policy: Which questions are asked about a new text; by default all. Confidence and promise are for texts
+            that are asked about in this way.
     """
     known = fingerprint(votes, gold, how.version) if how.promise is not None else None
     if distinct is not None:
@@ -131,7 +133,11 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         calibrator = fit_calibrator(trial.scores, trial.gold, trial.labels, method, read=rows.read)
     shown = votes
     if ask_policy is not None:
-        shown = ask_policy(votes, weights, calibrator)
+        if how.doubtful and calibrator is not None and calibrator.reading and votes.read is not None:
+            together = calibrator.apply(score(votes, weights), votes.labels, votes.read)
+            ask_policy = ask_policy._replace(settled=settled_from(together, votes.read))
+            calibrator = calibrator.settling(ask_policy.settled, rows.read, truth)
+        shown = ask_policy.collected(votes, weights, calibrator)
         whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy)
         if whole is not None and trial is not None and calibrator is not None:
             calibrator = tempered(calibrator, whole.scores, trial.scores, trial.gold, trial.labels, rows.read)

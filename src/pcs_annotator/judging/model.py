@@ -23,6 +23,7 @@ from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED, 
 from pcs_annotator.judging.weighing.scoring import choose, score
 
 UNCALIBRATED = "uncalibrated"
+BY_WORDS = "settled by the words of the text alone"
 LEAST_ANSWERS = 2
 """Fewer answers cannot agree."""
 
@@ -68,7 +69,7 @@ class Model:
         why = self.reasons(votes, judged)
         plausible = None if self.sets is None or judged.probabilities is None else self.sets.of(judged.probabilities)
         decided = self.decisions(votes, judged)
-        for row, (name, silent) in enumerate(zip(votes.ids, votes.silent.tolist(), strict=True)):
+        for row, (name, silent) in enumerate(zip(votes.ids, self.unlabelled(votes).tolist(), strict=True)):
             best = int(judged.best[row])
             sure = judged.probabilities
             yield Outcome(
@@ -89,10 +90,20 @@ class Model:
         why = reasons(votes, judged.deciding, judged.best)
         if self.text is not None:
             why = [one.replace(KNOWN_ERRORS, TEXT_OR_ERRORS) for one in why]
+        if self.calibrator is not None and self.calibrator.settled is not None:
+            settled = self.calibrator.settles(self.read(votes)).tolist()
+            why = [BY_WORDS if alone else one for one, alone in zip(why, settled, strict=True)]
         before = UNLIKE_GOLD if self.unlike_gold else UNCALIBRATED if self.by_agreement else ""
         if not before:
             return why
-        return [one if silent else f"{before}: {one}" for one, silent in zip(why, votes.silent.tolist(), strict=True)]
+        unlabelled = self.unlabelled(votes).tolist()
+        return [one if silent else f"{before}: {one}" for one, silent in zip(why, unlabelled, strict=True)]
+
+    def unlabelled(self, votes: Votes) -> Mask:
+        """Return which rows have no label: those without a vote, unless their words settle it."""
+        if self.calibrator is None or self.calibrator.settled is None:
+            return votes.silent
+        return votes.silent & ~self.calibrator.settles(self.read(votes))
 
     def judged(self, votes: Votes) -> Verdicts:
         """Return scores, labels, probabilities and which rows are accepted, as arrays."""
@@ -121,7 +132,7 @@ class Model:
         if self.certificate is None or probabilities is None or self.unlike_gold:
             return np.zeros(len(votes), dtype=np.bool_)
         sure = probabilities[np.arange(len(votes)), best]
-        return self.certificate.accepts(sure, best, votes.labels) & ~votes.silent
+        return self.certificate.accepts(sure, best, votes.labels) & ~self.unlabelled(votes)
 
     def decisions(self, votes: Votes, judged: Verdicts) -> list[Decision | None]:
         """Return the decision about every row that has votes; None where no decisions were requested."""

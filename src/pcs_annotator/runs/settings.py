@@ -234,12 +234,13 @@ class Saving(SettingsSection):
     """How to spend less on new texts; limits, prices and executor are those of the run where they are not given.
 
     Attributes:
-        ask_all: Ask all questions, even when the label can no longer change.
+        ask: Ask until no answer can change the label (needed), every question (all), or nothing about texts that are
+            settled by their words alone (doubtful; one in 20 is asked about as a check).
         cascade: Ask cheap models first, expensive ones only where they can change the label.
         on_drift: If the texts differ from the gold rows: leave all for review, or decide as if they did not.
     """
 
-    ask_all: bool = setting(False, "--ask-all")
+    ask: Literal["needed", "all", "doubtful"] = setting("needed", "--ask")
     cascade: bool = setting(False, "--cascade")
     on_drift: Literal["review", "accept"] = setting("review", "--on-drift")
     max_calls: int | None = None
@@ -308,7 +309,7 @@ class RunSettings(SpendingSettings, total=False):
 class SavingSettings(SpendingSettings, total=False):
     """Settings of `label` and `load_run`: when to stop asking."""
 
-    ask_all: bool
+    ask: Literal["needed", "all", "doubtful"]
     cascade: bool
     on_drift: Literal["review", "accept"]
 

@@ -18,7 +18,7 @@ from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
-from pcs_annotator.judging.spending.frugal import Frugal, Spending, rounds_of
+from pcs_annotator.judging.spending.frugal import Check, Frugal, Spending, check_settled, rounds_of
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers
 from pcs_annotator.runs.files import runs
@@ -50,6 +50,8 @@ class Labelled(Frame):
     model: Model  # the model that judged them; its certificate is about these texts
     counts: Counts  # how many rows have which label; texts, votes and outcomes of a large table are those of a sample
     frugal: Frugal | None = None  # how questions were saved; None when everything was asked
+    # of the texts that words alone settle, those that were asked about; None if nothing is settled so
+    checked: Check | None = None
     # whether the answers differ from those of the run; None when the run kept nothing to compare with
     drift: Drift | None = None
 
@@ -95,6 +97,8 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
         opened = _opened(request, recorded, saving, tally)
         with ledgers.noting_payments(folder, config, tally, "label"):
             dataset, votes = texts.ask(opened)
+        checked = check_settled(opened.model, votes)
+        opened.warn_if_words_fail(checked)
         found = learn.check_drift(opened.model, votes, [item.text for item in dataset.items])
         opened.warn_if_unlike(found, request.data)
         model = opened.model.facing(found, saving.on_drift)
@@ -109,6 +113,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
         model=model,
         counts=counts,
         frugal=opened.frugal,
+        checked=checked,
         drift=found,
     )
 

@@ -248,7 +248,7 @@ def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str,
     assert fewer["certificate"]["alpha"] == 0.1
     assert fewer["questions"] + fewer["questions_spared"] == 360
     assert fewer["calls"] < 300
-    everything = shown(["label", "new.csv", "--run", run, "--ask-all", "-o", "all.csv"], capsys)
+    everything = shown(["label", "new.csv", "--run", run, "--ask", "all", "-o", "all.csv"], capsys)
     assert everything["calls"] + everything["known_already"] == 360
     assert everything["questions_spared"] == 0
     assert [row["pcs_label"] for row in read_csv(Path("fewer.csv"))] == [
@@ -297,7 +297,7 @@ def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(cap
         stub.reset()
         fewer = shown(["label", "new.csv", "--run", "runs/data", "-o", "fewer.csv"], capsys)
         asked = stub.stats().answered
-        everything = shown(["label", "new.csv", "--run", "runs/data", "--ask-all", "-o", "all.csv"], capsys)
+        everything = shown(["label", "new.csv", "--run", "runs/data", "--ask", "all", "-o", "all.csv"], capsys)
         assert asked == fewer["calls"] < 240
         assert stub.stats().answered == 240
         assert everything["known_already"] == fewer["calls"]
@@ -327,7 +327,7 @@ def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warnin
     model = json.loads(Path(run, "model.json").read_text())
     model["certificate"]["fingerprint"]["version"] = "0.0.0"
     Path(run, "model.json").write_text(json.dumps(model))
-    found = shown(["label", "other.csv", "--run", run, "--ask-all"], capsys)
+    found = shown(["label", "other.csv", "--run", run, "--ask", "all"], capsys)
     assert "version changed" in found["certificate"]["why_not"]
     assert found["decisions"] == {"review": 150}
     assert any("texts" in note for note in found["warnings"])

@@ -15,6 +15,7 @@ from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.weighing import crossfit
 from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator, tempered
 from pcs_annotator.judging.weighing.crossfit import (
+    AskPolicy,
     Splits,
     calibrated_out_of_fold,
     cross_fit,
@@ -113,7 +114,9 @@ def test_rows_asked_in_part_keep_the_label_that_the_calibrator_of_all_votes_give
         policies.append((held_out, weights, calibrator))
         return held_out.only(np.array([[[True]], [[False]]]))
 
-    found, whole = (cross_fit(LinearRegression(), votes, gold, splits, policy) for policy in (first_annotator, None))
+    found, whole = (
+        cross_fit(LinearRegression(), votes, gold, splits, policy) for policy in (AskPolicy(first_annotator), None)
+    )
     fold = stratified_folds(gold, 5, seed=0)
     for number, (held_out, weights, calibrator) in enumerate(policies):
         rows = fold == number

@@ -414,7 +414,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-@pytest.mark.parametrize("saving", [Saving(), Saving(ask_all=True)])
+@pytest.mark.parametrize("saving", [Saving(), Saving(ask="all")])
 def test_labels_for_new_texts_are_those_of_a_table_in_memory(
     learned: Path, tmp_path: Path, saving: Saving, monkeypatch: pytest.MonkeyPatch
 ) -> None:

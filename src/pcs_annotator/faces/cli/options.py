@@ -116,18 +116,18 @@ def _click_type(one: Setting) -> Any:
 
 
 PURPOSES = {
-    "Data": ("task", "data", "limit", "gold", "gold_wins", "unknown", "label", "config", "folder"),
-    "Models": ("ask",),
-    "Rewrites": ("relations", "rewritten"),
+    "Data": ("[task]", "[data]", "limit", "gold", "gold_wins", "unknown", "label", "config", "folder"),
+    "Models": ("[ask]",),
+    "Rewrites": ("[relations]", "rewritten"),
     "Learning and promise": (
-        *("learn", "folds", "repeats", "resamples", "methods", "order", "baselines"),
+        *("[learn]", "folds", "repeats", "resamples", "methods", "order", "baselines"),
         *("spare_looks", "to_label", "on_drift", "alt_test", "epsilon"),
     ),
-    "Cost and speed": (*SPENDING, "concurrency", "ledger", "ask_all", "cascade", "fresh", "wait"),
+    "Cost and speed": (*SPENDING, "concurrency", "ledger", "ask", "cascade", "fresh", "wait"),
     "Service": ("port", "host", "token", "names", "max_queue", "timeout"),
     "Output": (),
 }
-"""Purpose → sections of the table of settings, and options that are in none or belong elsewhere; output is the rest."""
+"""Purpose → [sections] of the table of settings, and options that are in none or belong elsewhere; output: the rest."""
 
 
 class ManyOptions(click.Command):
@@ -149,7 +149,7 @@ class ManyOptions(click.Command):
 
 def _purpose(name: str) -> str:
     """Return what an option is for: as it says itself, or as its section in the table of settings does."""
-    section = all_settings()[name][0] if name in all_settings() else ""
+    section = f"[{all_settings()[name][0]}]" if name in all_settings() else ""
     ways = (purpose for wanted in (name, section) for purpose, members in PURPOSES.items() if wanted in members)
     return next(ways, "Output")
 
@@ -174,7 +174,7 @@ column_options = options_for(*_COLUMNS)
 promise_options = options_for(*_PROMISE)
 execution_options = options_for(*EXECUTION)
 stopping_options = options_for("cascade")
-saving_options = options_for("ask_all", "cascade", *LIMITS)
+saving_options = options_for("ask", "cascade", *LIMITS)
 LIMIT = setting_option("limit")
 TO_LABEL = setting_option("to_label")
 SPREADSHEET_SAFE = setting_option("spreadsheet_safe")

@@ -24,8 +24,11 @@ from pcs_annotator.judging.fit_model import Learning, Trial, fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.stopping import ExactStop, places_of
 from pcs_annotator.judging.weighing.calibration import Calibrator
+from pcs_annotator.judging.weighing.crossfit import AskPolicy
 from pcs_annotator.judging.weighing.fitting import fit_coded
+from pcs_annotator.judging.weighing.scoring import score
 
+CHANCE = 0.01
 MOST_REPLAYED = 2_000
 """So many rows say well enough what share of the questions is asked."""
 
@@ -39,6 +42,20 @@ class Spending(NamedTuple):
     by_relation: Mapping[str, float]
 
 
+class Check(NamedTuple):
+    """Texts that are settled by their words, and were asked about all the same."""
+
+    texts: int  # how many there are
+    others: int  # how many of them words and votes together give another label
+
+    def worse_than(self, before: Check) -> bool:
+        """Whether words fail more often than before, by more than chance."""
+        from scipy.stats import fisher_exact
+
+        table = np.array([[one.others, one.texts - one.others] for one in (self, before)])
+        return bool(fisher_exact(table, alternative="greater").pvalue < CHANCE)
+
+
 class Frugal(NamedTuple):
     """How to ask about new texts, and the model that judges the answers."""
 
@@ -46,6 +63,7 @@ class Frugal(NamedTuple):
     strategy: ExactStop  # what to ask first, and when to stop
     spending: Spending  # the share of questions that is asked
     trial: Trial | None  # the gold rows, asked about in the same way, as judged by fits that did not see them
+    check: Check | None = None  # of the texts with votes that words alone settle; None if nothing is settled so
 
     def __repr__(self) -> str:
         return brief(self)
@@ -68,11 +86,13 @@ def learn_frugal(
     weights = fit_coded(votes.take(rows), gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     order, graded = order_of(weights, votes.codes.shape[3], prices), bool(graded_annotators(votes))
 
-    def ask_policy(held_out: Votes, fold_weights: Weights, calibrator: Calibrator | None) -> Votes:
+    def collected(held_out: Votes, fold_weights: Weights, calibrator: Calibrator | None) -> Votes:
         annotators = positions_of(weights.annotators, fold_weights.annotators, "model")
         relations = positions_of(weights.relations, fold_weights.relations, "relation")
         cells = [Cell(annotators[cell.annotator], relations[cell.relation], cell.draw) for cell in order]
-        return simulate(held_out, ExactStop(fold_weights, held_out.labels, cells, calibrator)).votes
+        rule, said = ExactStop(fold_weights, held_out.labels, cells, calibrator, graded=graded), held_out.read
+        settled = held_out if said is None else replace(held_out, read=rule.settle(said))
+        return replace(simulate(settled, rule).votes, read=said)
 
     model, trial = fit_model(
         votes,
@@ -81,11 +101,21 @@ def learn_frugal(
         weights=weights,
         random_sample=random_sample,
         distinct=distinct,
-        ask_policy=None if graded else ask_policy,
+        ask_policy=None if graded and not how.doubtful else AskPolicy(collected),
     )
     # the power that probabilities were raised to changes no label
     strategy = ExactStop(weights, votes.labels, order, model.calibrator, graded=graded, text=model.text)
-    return Frugal(model, strategy, spending_of(votes, strategy), trial)
+    return Frugal(model, strategy, spending_of(votes, strategy), trial, check_settled(model, votes))
+
+
+def check_settled(model: Model, votes: Votes) -> Check | None:
+    """Return how often votes give texts that are settled by their words another label; None if none is settled so."""
+    calibrator, read = model.calibrator, model.read(votes)
+    if calibrator is None or calibrator.settled is None or read is None:
+        return None
+    rows = calibrator.settles(read) & ~votes.silent
+    together = replace(calibrator, settled=None).apply(score(votes, model.weights), votes.labels, read)
+    return Check(int(rows.sum()), int((together.argmax(axis=1) != read.argmax(axis=1))[rows].sum()))
 
 
 def exact_stop(votes: Votes, model: Model) -> ExactStop:

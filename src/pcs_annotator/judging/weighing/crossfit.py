@@ -25,8 +25,14 @@ MAX_REMEMBERED = 24
 DIGITS = 12
 
 T = TypeVar("T")
-AskPolicy = Callable[[Votes, Weights, Calibrator | None], Votes]
-"""Returns the votes that would have been collected on held-out rows, given the weights and the calibrator."""
+
+
+class AskPolicy(NamedTuple):
+    """Which questions are asked about a text."""
+
+    # returns the votes that would have been collected on held-out rows, given the weights and the calibrator
+    collected: Callable[[Votes, Weights, Calibrator | None], Votes]
+    settled: float | None = None  # from which probability on texts are settled by their words alone; None for never
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +127,16 @@ def _cross_fit(
     method, read = method_for(folds[0].weights, calibration), votes.read
     calibrators = _calibrators(scores, gold, outside, labels, method, read)
     if ask_policy is not None:
-        known = zip(parts, folds, calibrators, strict=True)
-        scores = _scored([ask_policy(part, fold.weights, one) for part, fold, one in known], folds)
-        usual = zip(outside, calibrators, strict=True)
+        others = [(~rows, None if read is None else read[~rows]) for rows in outside]
         calibrators = [
-            tempered(one, whole[~rows], scores[~rows], gold[~rows], labels, None if read is None else read[~rows])
-            for rows, one in usual
+            one.settling(ask_policy.settled, said, gold[rows])
+            for one, (rows, said) in zip(calibrators, others, strict=True)
+        ]
+        known = zip(parts, folds, calibrators, strict=True)
+        scores = _scored([ask_policy.collected(part, fold.weights, one) for part, fold, one in known], folds)
+        calibrators = [
+            tempered(one, whole[rows], scores[rows], gold[rows], labels, said)
+            for one, (rows, said) in zip(calibrators, others, strict=True)
         ]
     return CrossFit(scores, _probabilities(calibrators, scores, outside, labels, read), _ranks(votes, folds))
 

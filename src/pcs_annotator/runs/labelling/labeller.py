@@ -37,7 +37,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.judging.promising.drift import Drift, Profile, drift, profile
-from pcs_annotator.judging.spending.frugal import Frugal, graded_annotators, learn_frugal
+from pcs_annotator.judging.spending.frugal import Check, Frugal, graded_annotators, learn_frugal
 from pcs_annotator.runs import ask, learn, resolve_config
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.own_objects import OwnObjects
@@ -92,6 +92,18 @@ class FittedRun:
         """Warn if texts differ from the gold rows."""
         if found is not None and found.found:
             warnings.warn(self.texts_differ(found, data), PcsWarning, stacklevel=3)
+
+    def warn_if_words_fail(self, checked: Check | None) -> None:
+        """Warn if texts that are settled by their words get another label from models more often than in the run."""
+        before = None if self.frugal is None else self.frugal.check
+        if checked is not None and before is not None and checked.worse_than(before):
+            warnings.warn(
+                f"of {checked.texts:,} texts that are settled by their words and were asked about as a check, "
+                f"{checked.others:,} get another label together with the models' answers; in the run it was "
+                f"{before.others:,} of {before.texts:,}: label these texts again without --ask doubtful",
+                PcsWarning,
+                stacklevel=3,
+            )
 
     def texts_differ(self, found: Drift, data: object = None) -> str:
         """Return that texts differ, what becomes of their labels, and the commands after which they are accepted."""
@@ -152,13 +164,14 @@ def annotators_of(recorded: Run) -> list[Annotator]:
 
 def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSettings, saving: Saving) -> Frugal | None:
     """Return how to save questions; None when all are requested, or when nothing is calibrated."""
-    if saving.ask_all or fitted.calibrator is None:
+    if saving.ask == "all" or fitted.calibrator is None:
         return None
     prices = _prices(job, settings) if saving.cascade else None
     votes, gold = recorded.votes, recorded.gold
     codes = gold_codes(votes, gold.labels)
     once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample)
     how = replace(learn.learning_of(recorded.settings, recorded.looked(recorded.settings)), resamples=0)
+    how = replace(how, doubtful=saving.ask == "doubtful")
     with one_thread():
         return learn_frugal(votes, codes, how, prices, gold.random_sample, once.distinct)
 
@@ -238,7 +251,8 @@ class Labeller:
             except PcsError:  # the ledger itself has failed
                 return LabelledTexts(self.fitted.model, None, None, [failure] * len(items))
         reasons = [failure or "; ".join(missing.get(row, ())) or NO_ANSWER for row in range(len(items))]
-        why = [reason if silent else None for silent, reason in zip(votes.silent, reasons, strict=True)]
+        silent = self.fitted.model.unlabelled(votes)
+        why = [reason if no else None for no, reason in zip(silent, reasons, strict=True)]
         return LabelledTexts(*self._judged([item.text for item in items], votes), why)
 
     def restart(self, failed: Asker) -> None:

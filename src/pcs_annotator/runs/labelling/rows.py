@@ -58,7 +58,7 @@ def result_columns(model: Model, votes: Votes, judged: Verdicts) -> dict[str, pa
     """Return the columns of results for all rows, as `Model.judge` and `with_outcomes` do."""
     import pyarrow as pa
 
-    silent = votes.silent
+    silent = model.unlabelled(votes)
     sure = None if judged.probabilities is None else np.where(silent[:, np.newaxis], np.nan, judged.probabilities)
     rows = np.arange(len(votes))
     decided = zip(model.decisions(votes, judged), silent.tolist(), strict=True)
