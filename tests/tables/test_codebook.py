@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import TableError, UserError
+from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.resolve_config import read_settings, task_of
 from pcs_annotator.tables.codebook import read_codebook, read_examples
 
@@ -95,3 +96,13 @@ def test_an_example_with_another_label_names_its_row(tmp_path: Path) -> None:
     shown = written(tmp_path / "shown.csv", "text,label\nA goal.,sport\nA vote.,politics\n")
     with pytest.raises(UserError, match=r"shown\.csv, row 2, column label: 'politics' is not one of the labels"):
         read_settings(None, tmp_path, {"labels": ["sport", "money"], "examples": shown})
+
+
+def test_on_the_command_line_bad_tables_end_with_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = written(tmp_path / "data.csv", "text,gold\nA goal.,sport\nA loan.,money\n")
+    shown = written(tmp_path / "shown.csv", "text,label\nA vote.,politics\n")
+    for given in (["--examples", str(shown)], ["--codebook", str(shown)], ["--examples", str(tmp_path / "none.csv")]):
+        assert main(["plan", str(data), "--model", "scripted:hash", *given]) == 2
+        printed = capsys.readouterr().err
+        assert "error: " in printed
+        assert "Traceback" not in printed

@@ -174,6 +174,11 @@ class ChatModel(Protocol):
         ...
 
 
+def gets_no_examples(model: ChatModel) -> bool:
+    """Return whether a model is asked without examples."""
+    return getattr(model, "without_examples", False)
+
+
 def identity_of(model: ChatModel) -> str:
     """Return what ledger keys call a model: its `identity` if it has one, else its name."""
     return str(getattr(model, "identity", model.name))

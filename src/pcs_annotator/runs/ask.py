@@ -26,13 +26,12 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import BudgetReached, ConfigError, LedgerError, PcsWarning
 from pcs_annotator.core.bill import Plan
-from pcs_annotator.core.chat import Answers, ChatModel, Usage
+from pcs_annotator.core.chat import Answers, ChatModel, Usage, gets_no_examples
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.models.catalog import price_of
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import KnownAs, resolve_model
-from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
 from pcs_annotator.relations.parse import need_parser
 from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
@@ -198,6 +197,9 @@ def open_job(
         as_relations(relations), replace(choosing, own=own_relations, rewriter=rewriter is not None)
     )
     need_parser([relation.name for relation in chosen if "parser" in relation.needs])
+    for annotator, model in bound if task.examples else ():
+        if gets_no_examples(model):
+            _say_without_examples(annotator.name)
     return Job(
         task=task,
         annotators=bound,
@@ -205,27 +207,8 @@ def open_job(
         rewriter=rewriter,
         draws=settings.draws,
         on_variant=settings.on_variant,
-        questions=_without_examples(bound, chosen, settings.questions) if task.examples else settings.questions,
+        questions=settings.questions,
     )
-
-
-def _without_examples(
-    bound: Sequence[tuple[Annotator, ChatModel]], relations: Sequence[Relation], questions: Mapping[str, Sequence[str]]
-) -> Mapping[str, Sequence[str]]:
-    """Return the questions of every annotator, without those with examples for models that get none."""
-    others = [relation.name for relation in relations if "examples" not in relation.needs]
-    blind = [annotator.name for annotator, model in bound if getattr(model, "without_examples", False)]
-    for name in blind:
-        _say_without_examples(name)
-    if not blind or len(others) == len(relations):
-        return questions
-    if len(blind) == len(bound) or not others:
-        remedy = "leave 'examples' out, or ask another model and 'original' too"
-        raise ConfigError(
-            f"relation 'examples': {blind[0]} gets no examples, because it repeats their labels: {remedy}"
-        )
-    own = {name: [one for one in questions.get(name, others) if one in others] for name in blind}
-    return {**questions, **own}
 
 
 @cache

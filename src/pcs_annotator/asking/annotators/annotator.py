@@ -29,6 +29,7 @@ from pcs_annotator.core.chat import (
     Reply,
     Request,
     Sampling,
+    gets_no_examples,
     identity_of,
     sendable,
 )
@@ -131,7 +132,7 @@ class Annotator:
         constrained = plain and self.constrain and model.can_constrain
         answer: AnswerFormat = "bare" if constrained else "tag"
         cut = 0
-        if task.examples and getattr(model, "without_examples", False):
+        if task.examples and gets_no_examples(model):
             task = replace(task, examples=(), nearest=0)
         if model.context_tokens is not None:
             if task.examples:

@@ -19,7 +19,7 @@ from pcs_annotator.asking.ledger.ledger import call_key
 from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
-from pcs_annotator.core.chat import ChatModel, identity_of
+from pcs_annotator.core.chat import ChatModel, gets_no_examples, identity_of
 from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.examples import NearestExamples, nearest_among
 from pcs_annotator.core.task import Item, Phrasing, Task
@@ -75,6 +75,7 @@ class Job:
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
         self._check_questions()
         self._refuse_same_questions()
+        self._refuse_examples()
 
     def _lacks_wording(self, relation: Relation) -> bool:
         return "wording" in relation.needs and not self.task.written_wording
@@ -122,11 +123,23 @@ class Job:
                 what = f"the relation {unknown[0]!r} is not used here" if unknown else "the list is empty"
                 raise ConfigError(f"questions for {annotator!r}: {what}; choose from {', '.join(relations)}")
 
+    def _refuse_examples(self) -> None:
+        """Raise if models that get no examples would be left without a question, or a relation without a model."""
+        blind = [annotator.name for annotator, model in self.annotators if gets_no_examples(model)]
+        shown = [relation.name for relation in self.relations if "examples" in relation.needs]
+        if blind and shown and (len(blind) == len(self.annotators) or len(shown) == len(self.relations)):
+            remedy = f"leave {shown[0]!r} out, or ask another model and 'original' too"
+            raise ConfigError(f"relation {shown[0]!r}: {blind[0]} gets no examples, it repeats their labels: {remedy}")
+
     def asked_under(self, relation: int) -> list[int]:
-        """Return the annotators that are asked under a relation."""
-        name = self.relations[relation].name
-        names = [annotator.name for annotator, _ in self.annotators]
-        return [place for place, own in enumerate(names) if own not in self.questions or name in self.questions[own]]
+        """Return the annotators that are asked under a relation; with examples, not those that get none."""
+        one = self.relations[relation]
+        return [
+            place
+            for place, (annotator, model) in enumerate(self.annotators)
+            if one.name in self.questions.get(annotator.name, (one.name,))
+            and not ("examples" in one.needs and gets_no_examples(model))
+        ]
 
     def check_strategy(self, strategy: Strategy) -> None:
         """Raise unless every cell that a strategy asks exists in this job."""
