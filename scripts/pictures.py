@@ -24,7 +24,7 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from pcs_annotator import run
 from pcs_annotator.faces.review.app import Pages
-from pcs_annotator.faces.review.keys import keys_of
+from pcs_annotator.faces.review.layout import keys_of
 from pcs_annotator.faces.web.server import listen, serve
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions

@@ -18,7 +18,7 @@ from pcs_annotator.relations.choose import RelationOptions, choose_relations
 from pcs_annotator.relations.languages import languages_of, usual_text_relation
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.verbs.plan import plan
 from pcs_annotator.verbs.run import run
 

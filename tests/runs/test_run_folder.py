@@ -15,7 +15,7 @@ from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.simulated import QUICK, audited, copy_run, read_csv, simulated_run, truth_of, write_csv

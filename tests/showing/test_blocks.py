@@ -1,4 +1,4 @@
-"""Every block, shown in all four ways."""
+"""Every block, shown on pages and in the terminal."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import io
 import pytest
 from rich.console import Console
 
-from pcs_annotator.core.result_table import Figure, ResultTable
+from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.svg_plot import Axes, Axis, Plot
 from pcs_annotator.showing.to_html import html, html_of
-from pcs_annotator.showing.to_latex import latex
-from pcs_annotator.showing.to_markdown import markdown
 from pcs_annotator.showing.to_terminal import show
 from tests.showing.report.reading import Page
 
@@ -78,24 +76,10 @@ def test_every_block_is_shown_on_pages_and_in_the_terminal(text: str) -> None:
         assert words in text
 
 
-def test_every_block_is_shown_in_markdown_and_latex_with_its_words_escaped() -> None:
-    for words in SAID[:-1]:
-        assert words in markdown(EVERY_BLOCK)
-        assert words in latex(EVERY_BLOCK)
-    assert "## Every block" in markdown(EVERY_BLOCK)
-    assert r"&lt;script&gt;\[bold\]$x$\| | 1200 | 0.500 \[0.250, 0.750\] |" in markdown(EVERY_BLOCK)
-    assert r"$<$script$>$[bold]\$x\$\textbar{} & 1200 & 0.500 [0.250, 0.750]" in latex(EVERY_BLOCK)
-
-
 def test_the_terminal_has_no_two_empty_lines_in_a_row_and_draws_bars() -> None:
     text = in_terminal(EVERY_BLOCK, EVERY_BLOCK)
     assert "\n\n\n" not in text
     assert text.count("█") > 20
-
-
-def test_a_table_of_results_is_the_same_in_markdown_with_and_without_blocks() -> None:
-    table = ResultTable(name="t", title="A title", columns=["a", "b"], rows=[["x", 0.5]], notes=["A note."])
-    assert markdown(table) == "### A title\n\n| a | b |\n| --- | ---: |\n| x | 0.50 |\n\n- A note.\n"
 
 
 def test_what_is_not_a_block_is_refused() -> None:

@@ -26,7 +26,7 @@ from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_result import Facts
-from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.showing.findings import what_to_look_at
 from tests.showing.report.reading import section
 from tests.simulated import simulated_run
 

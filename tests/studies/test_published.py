@@ -6,7 +6,7 @@ import pytest
 
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.metrics.significance import average_relative_improvement, paired_t_test, stars
-from pcs_annotator.studies.paper.each_relation import comparisons
+from pcs_annotator.studies.paper.models import comparisons
 from pcs_annotator.studies.paper.study import compared_figures
 from pcs_annotator.studies.published import (
     BASELINES,
@@ -45,7 +45,7 @@ def column(name: str) -> list[float]:
 
 
 def test_single_models_against_zero_shot() -> None:
-    ours, theirs = [row.pcs for row in SINGLE.values()], [row.zero_shot for row in SINGLE.values()]
+    ours, theirs = [row[1] for row in SINGLE.values()], [row[0] for row in SINGLE.values()]
     test = paired_t_test(ours, theirs)
     assert len(SINGLE) == test.n == 9
     assert 100 * average_relative_improvement(ours, theirs) == pytest.approx(9.33, abs=0.005)
@@ -54,7 +54,7 @@ def test_single_models_against_zero_shot() -> None:
 
 
 def test_several_models_against_majority_vote() -> None:
-    ours, theirs = [row.pcs for row in SEVERAL.values()], [row.majority for row in SEVERAL.values()]
+    ours, theirs = [row[1] for row in SEVERAL.values()], [row[0] for row in SEVERAL.values()]
     assert len(SEVERAL) == 12
     assert 100 * average_relative_improvement(ours, theirs) == pytest.approx(5.84, abs=0.005)
     assert SEVERAL_IMPROVEMENT == 5.8
@@ -107,11 +107,11 @@ def test_stars_of_the_baselines_agree_with_their_p_values() -> None:
 
 def test_tables_agree_with_each_other() -> None:
     for (dataset, model), row in SINGLE.items():
-        assert BY_RELATION[dataset, model]["No MR"] == row.zero_shot
-        assert BY_RELATION[dataset, model][PCS] == row.pcs
+        assert BY_RELATION[dataset, model]["No MR"] == row[0]
+        assert BY_RELATION[dataset, model][PCS] == row[1]
     for dataset in BASELINES:
-        assert BY_RELATION[dataset, "L+M+G"]["No MR"] == SEVERAL[dataset, "L+M+G"].majority
-        assert BASELINES[dataset][PCS].auroc == SINGLE[dataset, "G"].pcs
+        assert BY_RELATION[dataset, "L+M+G"]["No MR"] == SEVERAL[dataset, "L+M+G"][0]
+        assert BASELINES[dataset][PCS].auroc == SINGLE[dataset, "G"][1]
 
 
 @pytest.mark.parametrize(

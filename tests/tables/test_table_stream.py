@@ -8,11 +8,10 @@ import pytest
 from pyarrow import parquet
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.tables import table_stream
+from pcs_annotator.tables import tables
 from pcs_annotator.tables.sources import open_stream, read_source
-from pcs_annotator.tables.table_stream import IdCheck, TableStream, rechunked
 from pcs_annotator.tables.table_writer import writing_table
-from pcs_annotator.tables.tables import Columns, Dataset
+from pcs_annotator.tables.tables import Columns, Dataset, IdCheck, TableStream, rechunked
 
 ROWS = 2_345
 
@@ -94,7 +93,7 @@ def test_the_same_id_in_distant_rows_is_an_error_that_names_both(tmp_path: Path)
 
 def test_ids_whose_hashes_are_the_same_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = open_stream(written(tmp_path / "data.csv"), Columns())
-    monkeypatch.setattr(table_stream, "hash", len, raising=False)
+    monkeypatch.setattr(tables, "hash", len, raising=False)
     assert stream.check_ids() == ROWS
 
 

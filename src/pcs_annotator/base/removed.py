@@ -34,6 +34,8 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("option", "--verdicts"): "pcs review RUN takes verdicts on accepted rows, in its queue audit",
     ("option", "--shard"): "use --executor ray, or run parts of the table with one --ledger, and then the whole table",
     ("command", "pcs merge"): "pcs run DATA --ledger LEDGER labels the whole table from the answers in one ledger",
+    ("command", "pcs find"): "sort labels.csv by its column p_LABEL; pcs fit RUN --max-error .1 --per-label promises "
+    "how many accepted rows of each label are wrong at most",
     ("optimiser", "least-squares"): "use 'lr' instead",
     ("optimiser", "lr-authors"): "use 'lr' instead",
     ("optimiser", "ga-auroc"): "use 'ga', or GeneticAlgorithm(objective='auroc') in Python",

@@ -16,13 +16,14 @@ from pcs_annotator.core.votes import Votes, check_unique, positions_of
 TOLERANCE = 1e-9
 
 FlagKind = Literal[
-    "uniform fallback", "one annotator decides alone", "constant annotator", "silent annotator", "no gold labels",
-    "label without gold", "gold repeated", "gold contradictory", "gold chosen", "no original", "promise fell away",
-    "confidence below chance", "chance not ruled out", "no better than one label", "nothing accepted",
-    "label given too often", "label given too rarely", "label never given", "label flips", "disagreeing annotator",
-    "rows without a label", "relation without votes", "relation with few votes", "not for this language",
-    "unreadable answers", "texts cut", "texts tell labels",
+    "promise fell away", "no gold labels", "confidence below chance", "no better than one label",
+    "label given too often", "label never given", "texts tell labels", "nothing accepted", "silent annotator",
+    "rows without a label", "constant annotator", "disagreeing annotator", "label flips", "label given too rarely",
+    "chance not ruled out", "uniform fallback", "not for this language", "relation without votes",
+    "unreadable answers", "relation with few votes", "texts cut", "gold contradictory", "gold chosen",
+    "label without gold", "no original", "one annotator decides alone", "gold repeated",
 ]  # fmt: skip
+"""Kinds of findings, the most important first."""
 
 
 VoteScale = Literal["shares", "log-odds", "mean log-odds"]

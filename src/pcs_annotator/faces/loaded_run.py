@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import Page
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
+_Text = tuple[str, str]
+"""A text to label, and why it cannot be; empty if it can."""
 MOST_ROWS = 10_000
 """Rows that are labelled at a time, so that memory does not grow with the table."""
 NO_TEXT, NOT_TEXT = "no text", "the text is not valid UTF-8"
@@ -215,8 +217,8 @@ class LoadedRun(Frame):
     def _labelled(self, texts: Sequence[_Text], schema: pa.Schema) -> pa.Table:
         """Return the new columns for some texts."""
         engine = self._opened()
-        items = [Item(id=str(row), text=one.text) for row, one in enumerate(texts)]
-        return _added(engine.label(items), [one.error for one in texts], schema)
+        items = [Item(id=str(row), text=text) for row, (text, _) in enumerate(texts)]
+        return _added(engine.label(items), [error for _, error in texts], schema)
 
     def _opened(self) -> RunEngine:
         with self._opening:
@@ -245,13 +247,6 @@ def _of_this_process(folder: Path, options: LoadOptions) -> LoadedRun:
     return _OF_THIS_PROCESS.setdefault(key, LoadedRun(folder, options))
 
 
-class _Text(NamedTuple):
-    """A text to label, and why it cannot be; empty if it can."""
-
-    text: str
-    error: str = ""
-
-
 def _texts_of(name: str, column: pa.ChunkedArray) -> list[_Text]:
     import pyarrow as pa
 
@@ -263,14 +258,14 @@ def _texts_of(name: str, column: pa.ChunkedArray) -> list[_Text]:
         values = texts.to_pylist()
     except UnicodeDecodeError:  # Arrow takes the word of other programs for what is UTF-8
         return [_decoded(value) for value in texts.cast(pa.large_binary()).to_pylist()]
-    return [_Text(value) if value and value.strip() else _Text("", NO_TEXT) for value in values]
+    return [(value, "") if value and value.strip() else ("", NO_TEXT) for value in values]
 
 
 def _decoded(value: bytes | None) -> _Text:
     try:
-        return _Text(value.decode()) if value and value.strip() else _Text("", NO_TEXT)
+        return (value.decode(), "") if value and value.strip() else ("", NO_TEXT)
     except UnicodeDecodeError:
-        return _Text("", NOT_TEXT)
+        return ("", NOT_TEXT)
 
 
 def _added(answered: LabelledTexts, errors: Sequence[str], schema: pa.Schema) -> pa.Table:

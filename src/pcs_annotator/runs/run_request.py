@@ -19,7 +19,7 @@ from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.settings import CommandSettings, Config
 from pcs_annotator.tables import sources
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
-from pcs_annotator.tables.table_stream import TableStream
+from pcs_annotator.tables.tables import TableStream
 from pcs_annotator.tables.tabular import table_stem
 
 if TYPE_CHECKING:

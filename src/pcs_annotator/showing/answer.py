@@ -19,8 +19,8 @@ from pcs_annotator.runs.certificate_text import promised, what_is_promised
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
-from pcs_annotator.showing.findings.look_at import what_to_look_at
-from pcs_annotator.showing.formats import PRICE_UNKNOWN, count, label_name, percent, total_cost
+from pcs_annotator.showing.findings import what_to_look_at
+from pcs_annotator.showing.formats import PRICE_UNKNOWN, count, label_name, percent, percent_interval, total_cost
 
 if TYPE_CHECKING:  # it imports the code that asks models, which a table of votes does not need
     from pcs_annotator.runs.run_result import Facts, RunResult
@@ -41,7 +41,7 @@ Line = tuple[str, b.Words]
 def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
     """Return what came out of a run or a fit."""
     counts, learned, folder = result.counts, result.learned, result.folder
-    found = findings(result.facts)
+    found, to_label = findings(result.facts), result.to_label
     return b.Answer(
         [
             labelled(counts),
@@ -51,7 +51,11 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             cost(result.tally.calls, result.tally.from_ledger, result.bills),
             ("labels", f"{folder.labels} (column {LABEL})"),
             ("report", str(folder.report)),
-            *_to_label(result),
+            *(
+                [("gold", f"{counted(to_label.rows, *TO_LABEL[to_label.kind])}: {folder.to_label}")]
+                if to_label and to_label.rows
+                else []
+            ),
             ("next", b.strong(next_step(result))),
         ]
     )
@@ -62,13 +66,6 @@ def findings(facts: Facts) -> list[str]:
     certificate = facts.learned.model.certificate
     said = {"nothing accepted"} if certificate is not None and not certificate.holds else set()
     return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in said]
-
-
-def _to_label(result: RunResult) -> Iterator[Line]:
-    """Yield which rows were written for a person to label."""
-    sample = result.to_label
-    if sample is not None and sample.rows:
-        yield "gold", f"{counted(sample.rows, *TO_LABEL[sample.kind])}: {result.folder.to_label}"
 
 
 def unanswered(failed: Mapping[str, int]) -> Iterator[str]:
@@ -97,9 +94,8 @@ def quality(learned: Learned) -> Line:
     if not learned.figures:
         return "quality", f"unknown: {learned.no_figures.rstrip('.') or 'there are too few gold rows'}"
     found = learned.figures[0].accuracy
-    low, high = (f"{100 * end:.0f}" for end in found.interval.rounded(2))
-    ends = f"95 % interval {low}–{high} %"
-    return "quality", f"{percent(found.value, 1)} of labels are right ({ends}; {counted(found.n, 'gold row')})"
+    ends, rows = percent_interval(found.interval), counted(found.n, "gold row")
+    return "quality", f"{percent(found.value, 1)} of labels are right ({ends}; {rows})"
 
 
 def usable(model: Model, counts: Counts) -> Line:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
+from pcs_annotator.core.result_table import Figure, ResultTable, number_of
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.showing.formats import count, percent
@@ -113,23 +113,14 @@ class Paragraph(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table whose first column names its rows.
+    """A table whose first column names its rows."""
 
-    Attributes:
-        columns: The headings.
-        rows: One cell per column.
-        kind: Its look.
-        label: Its name for screen readers; by default its first heading.
-        total: Whether the last row sums up the others.
-        best: Cells to stress, as (row, column).
-    """
-
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
-    kind: str = ""
-    label: str = ""
-    total: bool = False
-    best: frozenset[tuple[int, int]] = frozenset()
+    columns: Sequence[Column]  # the headings
+    rows: Sequence[Sequence[Cell]]  # one cell per column
+    kind: str = ""  # its look
+    label: str = ""  # its name for screen readers; by default its first heading
+    total: bool = False  # whether the last row sums up the others
+    best: frozenset[tuple[int, int]] = frozenset()  # cells to stress, as (row, column)
 
 
 class Stamp(NamedTuple):
@@ -315,18 +306,3 @@ def plain(words: object) -> str:
     if isinstance(words, Styled):
         return words.text
     return words if isinstance(words, str) else "".join(map(plain, words)) if type(words) is tuple else ""
-
-
-def as_results(table: Table) -> ResultTable:
-    """Return a table without its charts as a table of results."""
-    kept = [at for at, column in enumerate(table.columns) if not column.kind.startswith("chart")]
-    columns = [plain(table.columns[at].title) for at in kept]
-    rows = [[_content(row[at]) for at in kept] for row in table.rows]
-    digits = {plain(column.title): column.digits for column in table.columns}
-    return ResultTable(name="", title="", columns=columns, rows=rows, digits=digits)
-
-
-def _content(cell: Cell) -> Content:
-    if isinstance(cell, Change):
-        return cell.after
-    return cell if cell is None or isinstance(cell, int | float | Figure) else plain(cell)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from itertools import takewhile
 
 from pcs_annotator.core.variant import Edit, edits_between
 from pcs_annotator.showing.markup import Markup, joined, tag
@@ -11,13 +11,6 @@ from pcs_annotator.showing.markup import Markup, joined, tag
 LONGEST_COMPARED = 600
 CONTEXT = 80
 MOST_CHANGES = 6
-
-
-class _Frame(NamedTuple):
-    """How many characters two texts share at their beginnings and at their ends."""
-
-    head: int
-    tail: int
 
 
 def marked(before: str, after: str, room: int) -> Markup:
@@ -53,25 +46,22 @@ def clipped(text: str, room: int) -> str:
 
 
 def _edits(before: str, after: str) -> tuple[Edit, ...]:
-    frame = _frame(before, after)
-    old = before[frame.head : len(before) - frame.tail]
-    new = after[frame.head : len(after) - frame.tail]
-    if max(len(old), len(new)) > LONGEST_COMPARED:
-        return (Edit(frame.head, old, new),)
-    return tuple(edit._replace(start=edit.start + frame.head) for edit in edits_between(old, new))
-
-
-def _frame(before: str, after: str) -> _Frame:
-    """Return the lengths of the common beginning and end, in whole words."""
-    shorter = min(len(before), len(after))
-    head = next((at for at in range(shorter) if before[at] != after[at]), shorter)
+    # what both share at the beginning and at the end, in whole words
+    head = _shared(before, after)
     while head and (_inside_word(before, head) or _inside_word(after, head)):
         head -= 1
-    rest = shorter - head
-    tail = next((at for at in range(rest) if before[-1 - at] != after[-1 - at]), rest)
+    tail = _shared(before[head:][::-1], after[head:][::-1])
     while tail and (_inside_word(before, len(before) - tail) or _inside_word(after, len(after) - tail)):
         tail -= 1
-    return _Frame(head, tail)
+    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    if max(len(old), len(new)) > LONGEST_COMPARED:
+        return (Edit(head, old, new),)
+    return tuple(edit._replace(start=edit.start + head) for edit in edits_between(old, new))
+
+
+def _shared(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at their beginnings."""
+    return len([*takewhile(lambda both: both[0] == both[1], zip(one, other, strict=False))])
 
 
 def _inside_word(text: str, at: int) -> bool:

@@ -55,6 +55,16 @@ def interval(ends: Interval | None, digits: int = 2) -> str:
     return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
+def percent_interval(ends: Interval) -> str:
+    """Return the 95 % interval of a share, in words.
+
+    >>> percent_interval(Interval(0.791, 0.862))
+    '95 % interval 79–87 %'
+    """
+    low, high = (f"{100 * end:.0f}" for end in ends.rounded(2))
+    return f"95 % interval {low}–{high} %"
+
+
 def count(value: int) -> str:
     """Return an integer with thousands separators.
 

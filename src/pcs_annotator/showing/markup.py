@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from html import escape
 
-LONGEST_LARGE = 6
-"""Characters of a number that fit into a tile in large print."""
 VOID = frozenset({"br", "col", "input", "line", "link", "meta", "rect"})
 # A browser replaces or drops these, and a lone surrogate cannot be written at all.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -69,28 +66,9 @@ def _attribute(key: str, value: str | bool | None) -> str:
     return f" {name}" if value is True else f' {name}="{escaped(str(value))}"'
 
 
-def user_text(text: str, name: str = "bdi") -> Markup:
+def user_text(text: str) -> Markup:
     """Return text from a user or a model, which sets its own writing direction."""
-    return tag(name, text, dir="auto")
-
-
-def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Child]], *, kind: str = "") -> Markup:
-    """Return a table whose first column names its rows; a wide one scrolls on a small screen.
-
-    Args:
-        columns: The title of each column and the class of its cells, which may be empty.
-        rows: One cell per column.
-        kind: The class of the table.
-    """
-    head = tag("tr", *(tag("th", title, scope="col", class_=cells or None) for title, cells in columns))
-    body = [tag("tr", *_cells(columns, row)) for row in rows]
-    whole = tag("table", tag("thead", head), tag("tbody", *body), class_=kind or None)
-    return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=f"Table by {columns[0][0]}")
-
-
-def _cells(columns: Sequence[tuple[str, str]], row: Sequence[Child]) -> list[Markup]:
-    first, *others = [(kind or None, cell) for (_, kind), cell in zip(columns, row, strict=True)]
-    return [tag("th", first[1], scope="row", class_=first[0]), *(tag("td", cell, class_=kind) for kind, cell in others)]
+    return tag("bdi", text, dir="auto")
 
 
 def section(name: str, title: str, *children: Child) -> Markup:
@@ -101,9 +79,3 @@ def section(name: str, title: str, *children: Child) -> Markup:
 def sentence(*children: Child, kind: str | None = None, **attributes: str | bool | None) -> Markup:
     """Return a paragraph."""
     return tag("p", *children, class_=kind, **attributes)
-
-
-def tile(value: str, title: str, detail: Child) -> Markup:
-    """Return a number in large print, with its name and a detail."""
-    shown = tag("b", value, class_="long") if len(value) > LONGEST_LARGE else tag("b", value)
-    return tag("div", shown, tag("span", title), tag("small", detail), class_="tile")

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 
 from pcs_annotator.base.text import one_line
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
+from pcs_annotator.showing.formats import DASH
 from pcs_annotator.tables.workbook import safe_cell
 
-DASH = "–"
 CSV_DECIMALS = 6
 
 _PACKAGES = r"% needs \usepackage{booktabs,graphicx}"
@@ -57,7 +57,8 @@ def to_csv(table: ResultTable) -> str:
 
 def without_intervals(table: ResultTable) -> tuple[list[str], list[list[Content]]]:
     """Return the headings and rows of a table in which the ends of intervals have columns of their own."""
-    spread = [_has_intervals(table, column) for column in range(len(table.columns))]
+    cells = [[row[at] for row in table.rows] for at in range(len(table.columns))]
+    spread = [any(isinstance(one, Figure) and one.interval is not None for one in column) for column in cells]
     heading = [
         [name, f"{name} low", f"{name} high"] if wide else [name]
         for name, wide in zip(table.columns, spread, strict=True)
@@ -86,13 +87,9 @@ def to_latex(table: ResultTable, *, intervals: bool = False) -> str:
     lines = [_NO_WIDER_THAN_THE_LINE, *lines, r"\bottomrule", r"\end{tabular}", "}"]
     caption = rf"\caption{{{latex(table.title)}}}"
     notes = [rf"\par\footnotesize {latex(' '.join(table.notes))}"] if table.notes else []
-    parts = [r"\begin{table}[t]", r"\centering", caption, rf"\label{{tab:{_label(table.name)}}}", *lines, *notes]
+    label = re.sub(r"[^A-Za-z0-9:-]+", "-", table.name)
+    parts = [r"\begin{table}[t]", r"\centering", caption, rf"\label{{tab:{label}}}", *lines, *notes]
     return "\n".join([_PACKAGES, *parts, r"\end{table}", ""])
-
-
-def _has_intervals(table: ResultTable, column: int) -> bool:
-    cells = (row[column] for row in table.rows)
-    return any(isinstance(cell, Figure) and cell.interval is not None for cell in cells)
 
 
 def _group_starts(table: ResultTable) -> set[int]:
@@ -146,10 +143,6 @@ def latex(text: str) -> str:
 def _latex_cell(table: ResultTable, row: int, column: int, cell: Content, *, intervals: bool) -> str:
     shown = latex(_shown(table, column, cell, intervals=intervals))
     return rf"\textbf{{{shown}}}" if (row, column) in table.best else shown
-
-
-def _label(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9:-]+", "-", name)
 
 
 def _parts(cell: Content, wide: bool) -> list[Content]:

@@ -68,25 +68,15 @@ class LegendEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """A chart.
+    """A chart."""
 
-    Attributes:
-        name: Its file name and the prefix of its ids.
-        title: Its name, for screen readers.
-        description: Its content in words, for screen readers.
-        axes: The horizontal and the vertical axis.
-        parts: The lines, areas and dots.
-        legend: The meaning of the colours.
-        hover: Places to point at, and what is said there.
-    """
-
-    name: str
-    title: str
-    description: str
-    axes: Axes
-    parts: Sequence[Markup]
-    legend: Sequence[LegendEntry] = ()
-    hover: Sequence[tuple[Point, str]] = ()
+    name: str  # its file name and the prefix of its ids
+    title: str  # its name, for screen readers
+    description: str  # its content in words, for screen readers
+    axes: Axes  # the horizontal and the vertical axis
+    parts: Sequence[Markup]  # the lines, areas and dots
+    legend: Sequence[LegendEntry] = ()  # the meaning of the colours
+    hover: Sequence[tuple[Point, str]] = ()  # places to point at, and what is said there
 
     @property
     def height(self) -> float:
@@ -172,15 +162,15 @@ def nice_ticks(value: float) -> list[float]:
 
 def _axes(axes: Axes) -> list[Markup]:
     x, y, _ = axes
-    parts = [_text(y.title, 0, 14, "axis-title"), _text(x.title, axes.right, UNDER_AXIS, "axis-title end")]
+    parts = [words(y.title, 0, 14, "axis-title"), words(x.title, axes.right, UNDER_AXIS, "axis-title end")]
     for tick in y.ticks:
         _, height = axes.at(0, tick)
         parts.append(segment((LEFT, height), (axes.right, height), "grid" if tick else "base"))
-        parts.append(_text(y.tick_text(tick), LEFT - 7, height + 4, "tick end"))
+        parts.append(words(y.tick_text(tick), LEFT - 7, height + 4, "tick end"))
     for tick in x.ticks:
         place, _ = axes.at(tick, 0)
         parts.append(segment((place, BOTTOM), (place, BOTTOM + 4), "base"))
-        parts.append(_text(x.tick_text(tick), place, BOTTOM + 19, "tick middle"))
+        parts.append(words(x.tick_text(tick), place, BOTTOM + 19, "tick middle"))
     return parts
 
 
@@ -188,7 +178,7 @@ def _legend(entries: Sequence[LegendEntry]) -> list[Markup]:
     parts = []
     for place, entry in enumerate(entries):
         y = LEGEND_TOP + place * LEGEND_ROW
-        parts += [_sample(entry, y), _text(entry.text, LEFT, y + 4, "key")]
+        parts += [_sample(entry, y), words(entry.text, LEFT, y + 4, "key")]
     return parts
 
 
@@ -201,7 +191,8 @@ def _sample(entry: LegendEntry, y: float) -> Markup:
     return segment((middle - 12, y), (middle + 12, y), entry.kind)
 
 
-def _text(text: str, x: float, y: float, kind: str) -> Markup:
+def words(text: str, x: float, y: float, kind: str) -> Markup:
+    """Return words in a chart."""
     return tag("text", text, x=_n(x), y=_n(y), class_=kind)
 
 

@@ -1,19 +1,23 @@
-"""Blocks as HTML, with the classes that the style sheets of the pages know."""
+"""Blocks as HTML, with the classes that the style sheets of the pages know; small bars and intervals are inline SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import singledispatch
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
 
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.showing import blocks, markup
 from pcs_annotator.showing.blocks import Block, Cell, Change, Column, Level, Shaded, Spot, Style, Styled, Words
 from pcs_annotator.showing.diff import marked
-from pcs_annotator.showing.drawings import drawing, stack
 from pcs_annotator.showing.formats import DASH, count, interval, number, percent
 from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag
 from pcs_annotator.showing.svg_plot import Plot
 
+WIDTH, HEIGHT = 100.0, 16.0
+"""The box of a drawing, in its own units."""
+MIDDLE = f"{HEIGHT / 2:g}"
 ELEMENTS: dict[Style, tuple[str, str | None]] = {
     "name": ("bdi", None),
     "plain": ("span", None),
@@ -27,6 +31,60 @@ ELEMENTS: dict[Style, tuple[str, str | None]] = {
     "chip": ("span", "chip"),
     "command": ("code", "command"),
 }
+LONGEST_LARGE = 6
+"""Characters of a number that fit into a tile in large print."""
+
+
+@lru_cache(maxsize=4096)
+def bar(share: float, *, kind: str = "bar") -> Markup:
+    """Return a bar that fills a share of the width."""
+    return _drawing(_block(1, "track"), _block(share, kind))
+
+
+def stack(parts: Sequence[tuple[float, str]]) -> Markup:
+    """Return a stacked bar; each part is a share and its class."""
+    drawn, start = [], 0.0
+    for share, kind in parts:
+        left, right = float(_at(start)), float(_at(start + share))
+        if right > left:
+            drawn.append(tag("rect", class_=kind, x=f"{left:g}", y="2", width=f"{right - left:.4g}", height="12"))
+        start += share
+    return _drawing(*drawn)
+
+
+def drawing(cell: Level | Spot) -> Markup:
+    """Return the drawing of a table's cell."""
+    if isinstance(cell, Level):
+        parts = [_block(1, "track"), _block(cell.value / cell.top, "bar soft")]
+        reference: float | None = cell.reference
+        low, width, margin, kind = 0.0, cell.top, 3.0, "point"
+    else:
+        parts = [tag("line", class_="axis", x1="0", x2=_at(1), y1=MIDDLE, y2=MIDDLE)]
+        reference, low, width, margin, kind = cell.mark, cell.low, cell.high - cell.low or 1.0, 2.0, cell.kind
+    if reference is not None:
+        parts.append(_upright((reference - low) / width, "reference", 0))
+    if cell.interval is not None:
+        ends = [_at((end - low) / width) for end in cell.interval]
+        parts.append(tag("line", class_="whisker", x1=ends[0], x2=ends[1], y1=MIDDLE, y2=MIDDLE))
+    return _drawing(*parts, _upright((cell.value - low) / width, kind, margin))
+
+
+def _drawing(*parts: Markup) -> Markup:
+    box = f"0 0 {WIDTH:g} {HEIGHT:g}"
+    return tag("svg", *parts, viewBox=box, preserveAspectRatio="none", aria_hidden="true", focusable="false")
+
+
+def _at(share: float) -> str:
+    share = share if math.isfinite(share) else 0.0
+    return f"{round(min(max(share, 0.0), 1.0) * WIDTH, 2):g}"
+
+
+def _block(share: float, kind: str) -> Markup:
+    return tag("rect", class_=kind, x="0", y="4", width=_at(share), height="8")
+
+
+def _upright(share: float, kind: str, margin: float) -> Markup:
+    return tag("line", class_=kind, x1=_at(share), x2=_at(share), y1=f"{margin:g}", y2=f"{HEIGHT - margin:g}")
 
 
 def inline(words: Words) -> Markup:
@@ -44,67 +102,35 @@ def html_of(*shown: Block) -> Markup:
     return joined(*(html(one) for one in shown if one is not None))
 
 
-@singledispatch
 def html(block: Block) -> Markup:
     """Return a block as HTML."""
-    raise TypeError(f"{type(block).__name__} is not a block")
+    if type(block) not in _AS_HTML:
+        raise TypeError(f"{type(block).__name__} is not a block")
+    return _AS_HTML[type(block)](block)
 
 
-@html.register
-def _(block: str) -> Markup:
-    return block if isinstance(block, Markup) else sentence(block)
-
-
-@html.register
-def _(block: Plot) -> Markup:
-    return block.inline()
-
-
-@html.register
-def _(block: blocks.Paragraph) -> Markup:
-    return sentence(inline(block.words), kind=block.kind or None)
-
-
-@html.register
-def _(block: blocks.Section) -> Markup:
-    return markup.section(block.name, block.title, html_of(*block.blocks))
-
-
-@html.register
-def _(block: blocks.Group) -> Markup:
+def _group(block: blocks.Group) -> Markup:
     heading = tag("h3", inline(block.title)) if block.title else None
     return tag("div", heading, html_of(*block.blocks), class_=block.kind or None)
 
 
-@html.register
-def _(block: blocks.Folded) -> Markup:
+def _folded(block: blocks.Folded) -> Markup:
     summary = tag("summary", inline(block.summary))
     return tag("details", summary, html_of(*block.blocks), class_="numbers", open=block.opened)
 
 
-@html.register
-def _(block: blocks.Bullets) -> Markup:
-    return tag("ul", *(tag("li", inline(item)) for item in block.items), class_=block.kind or None)
-
-
-@html.register
-def _(block: blocks.KeyValues) -> Markup:
+def _pairs(block: blocks.KeyValues) -> Markup:
     pairs = [tag("div", tag("dt", name), tag("dd", inline(value))) for name, value in block.pairs]
     return tag("dl", *pairs, class_=block.kind or None)
 
 
-@html.register
-def _(block: blocks.KeyFigures) -> Markup:
-    return tag("div", *(markup.tile(*one) for one in block.figures), class_="tiles")
+def _tile(figure: blocks.KeyFigure) -> Markup:
+    """Return a number in large print, with its name and a detail."""
+    value = tag("b", figure.value, class_="long" if len(figure.value) > LONGEST_LARGE else None)
+    return tag("div", value, tag("span", figure.title), tag("small", figure.detail), class_="tile")
 
 
-@html.register
-def _(block: blocks.Stamp) -> Markup:
-    return tag("span", block.words, class_=f"stamp {block.kind}")
-
-
-@html.register
-def _(block: blocks.Shares) -> Markup:
+def _shares(block: blocks.Shares) -> Markup:
     drawing = stack([(times / block.whole, kind) for _, kind, times in block.parts])
     keys = [
         tag(
@@ -120,8 +146,7 @@ def _(block: blocks.Shares) -> Markup:
     return tag("div", drawing, tag("ul", *keys, class_="keys"), class_="decisions")
 
 
-@html.register
-def _(block: blocks.Table) -> Markup:
+def _table(block: blocks.Table) -> Markup:
     head = tag("tr", *(_heading(column) for column in block.columns))
     rows = [_row(block, row, last=at == len(block.rows) - 1) for at, row in enumerate(block.rows)]
     whole = tag("table", tag("thead", head), tag("tbody", *rows), class_=block.kind or None)
@@ -163,6 +188,21 @@ def _content(cell: Cell, digits: int) -> Child:
     return html(cell) if isinstance(cell, Change) else inline(cell.words if isinstance(cell, Shaded) else cell)
 
 
-@html.register
-def _(cell: Change) -> Markup:
-    return tag("span", marked(*cell), dir="auto")
+_AS_HTML: Mapping[type, Callable[[Any], Markup]] = {
+    Markup: lambda block: block,
+    str: sentence,
+    Plot: Plot.inline,
+    blocks.Paragraph: lambda block: sentence(inline(block.words), kind=block.kind or None),
+    blocks.Section: lambda block: markup.section(block.name, block.title, html_of(*block.blocks)),
+    blocks.Group: _group,
+    blocks.Folded: _folded,
+    blocks.Bullets: lambda block: tag(
+        "ul", *(tag("li", inline(one)) for one in block.items), class_=block.kind or None
+    ),
+    blocks.KeyValues: _pairs,
+    blocks.KeyFigures: lambda block: tag("div", *map(_tile, block.figures), class_="tiles"),
+    blocks.Stamp: lambda block: tag("span", block.words, class_=f"stamp {block.kind}"),
+    blocks.Shares: _shares,
+    blocks.Table: _table,
+    Change: lambda change: tag("span", marked(*change), dir="auto"),
+}

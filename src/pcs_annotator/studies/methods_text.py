@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from pcs_annotator.base.errors import LedgerError, PcsWarning
-from pcs_annotator.base.text import counted
+from pcs_annotator.base.text import capital, counted, series
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.judging.evaluation.agreement_tables import shown
 from pcs_annotator.runs.certificate_text import promised
@@ -34,8 +34,8 @@ def _sentences(result: RunResult) -> Iterator[str]:
     config, task, version = result.config, task_of(result.config), read_origin(result.folder).version
     models = config.ask.models
     yield (
-        f"{counted(result.counts.rows, 'text')} ({result.dataset.name}) were labelled as {_listed(task.labels)} by "
-        f"{counted(len(models), 'language model')} ({_listed(models)}) with perceived-confidence {version}, which "
+        f"{counted(result.counts.rows, 'text')} ({result.dataset.name}) were labelled as {series(task.labels)} by "
+        f"{counted(len(models), 'language model')} ({series(models)}) with perceived-confidence {version}, which "
         "computes the Perceived Confidence Score (Salimian et al., IEEE Transactions on Software Engineering)."
     )
     yield f"The models were asked {_when(result)}."
@@ -47,7 +47,7 @@ def _sentences(result: RunResult) -> Iterator[str]:
     relations = result.votes.relations
     rewriter = f"; rewrites by a model are of {config.relations.rewriter}" if config.relations.rewriter else ""
     draws = f", {config.ask.draws} times each" if config.ask.draws > 1 else ""
-    ways = f"up to {counted(len(relations), 'way')} ({_listed(relations)})"
+    ways = f"up to {counted(len(relations), 'way')} ({series(relations)})"
     yield f"Each text was asked about in {ways}{draws}{rewriter}."
     yield from _about_gold(result)
     yield from _about_promise(result)
@@ -84,11 +84,11 @@ def _about_gold(result: RunResult) -> Iterator[str]:
         "were chosen otherwise": once & ~at_random,
         "repeat a text and were not counted again": known & ~once,
     }
-    drawn = _listed([f"{rows.sum():,} {how}" for how, rows in parts.items() if rows.any()])
+    drawn = series([f"{rows.sum():,} {how}" for how, rows in parts.items() if rows.any()])
     if coders is not None:
         alpha = f" (Krippendorff's α {shown(coders.alpha['alpha'])})" if "alpha" in coders.alpha else ""
         yield (
-            f"{counted(len(coders.names), 'coder')} ({_listed(coders.names)}) labelled rows independently; "
+            f"{counted(len(coders.names), 'coder')} ({series(coders.names)}) labelled rows independently; "
             f"{coders.rows:,} rows have labels of two coders or more{alpha}."
         )
     source = result.dataset.columns
@@ -109,14 +109,14 @@ def _about_promise(result: RunResult) -> Iterator[str]:
     if certificate is None:
         return
     text = promised(certificate)
-    yield _sentence(text.headline)
+    yield f"{capital(text.headline.rstrip('.'))}."
     if certificate.holds:
         promise = certificate.promise
         certainty = f", δ = {promise.delta:g}" if promise.kind == "error-among-accepted" else ""
         accepted = counts.decisions.get("accept", 0)
         yield (
             f"(α = {promise.max_error:g}{certainty}; {accepted:,} of {counts.rows:,} labels accepted, the others for "
-            f"review.) {_sentence(text.details[0])}"
+            f"review.) {capital(text.details[0].rstrip('.'))}."
         )
 
 
@@ -127,12 +127,3 @@ def _about_cost(result: RunResult) -> str:
     if others := sum(bill.calls for bill in result.paid_elsewhere):
         made += f", and {counted(others, 'answer')} came from calls of other runs that share the ledger"
     return f"{made}."
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
-
-
-def _listed(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last

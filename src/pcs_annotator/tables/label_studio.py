@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
@@ -24,6 +24,7 @@ from pcs_annotator.core.review import BLIND, Queue, reviewer_name
 from pcs_annotator.core.task import Task
 from pcs_annotator.tables.files import atomic_path
 
+T = TypeVar("T")
 MOST_BYTES = 1_000_000_000
 REMEDY = "export the project as JSON or JSON-MIN, and give that file as it is"
 QUESTION, TEXT = "label", "text"
@@ -172,9 +173,9 @@ def read_answers(path: Path) -> list[StudioAnswer]:
     """Return the answers in a project's export, JSON or JSON-MIN; of one person on one task, the oldest first."""
     found: list[StudioAnswer] = []
     for number, one in enumerate(_read_list(path), 1):
-        task = _mapping(one, f"{path.name}, number {number} in the list")
+        task = _checked(one, dict, f"{path.name}, number {number} in the list")
         where = f"{path.name}, task {task.get('id', number)}"
-        data = _mapping(task.get("data", task), f"{where}, data")
+        data = _checked(task.get("data", task), dict, f"{where}, data")
         if not isinstance(data.get(ID), str) or not isinstance(data.get(TEXT), str):
             missing = f"has no {ID} and {TEXT}, so `pcs exchange export` did not write it"
             raise TableError(f"{where} {missing}: export the project into which you imported the tasks of this run")
@@ -184,10 +185,10 @@ def read_answers(path: Path) -> list[StudioAnswer]:
 
 
 def _of_task(task: Mapping[str, Any], data: Mapping[str, Any], where: str) -> Iterator[StudioAnswer]:
-    for number, one in enumerate(_sequence(task.get("annotations"), f"{where}, annotations"), 1):
-        given = _mapping(one, f"{where}, annotation {number}")
+    for number, one in enumerate(_checked(task.get("annotations"), list, f"{where}, annotations"), 1):
+        given = _checked(one, dict, f"{where}, annotation {number}")
         here = f"{where}, annotation {given.get('id', number)}"
-        results = _sequence(given.get("result"), f"{here}, result")
+        results = _checked(given.get("result"), list, f"{here}, result")
         label = None if given.get("was_cancelled") is True else _label(results, here)
         yield _answer(data, given, here, label, given.get("completed_by"))
 
@@ -203,14 +204,14 @@ def _of_short_task(task: Mapping[str, Any], where: str) -> Iterator[StudioAnswer
 
 def _label(results: Sequence[Any], where: str) -> str | None:
     """Return the label that an annotation gives; None if it gives none."""
-    given = [_mapping(one, f"{where}, result") for one in results]
+    given = [_checked(one, dict, f"{where}, result") for one in results]
     choices = [one for one in given if one.get("type") == "choices"]
     ours = [one for one in choices if one.get("from_name") == QUESTION] or choices
     if len({str(one.get("from_name")) for one in ours}) > 1:
         names = ", ".join(sorted({repr(one.get("from_name")) for one in ours}))
         raise TableError(f"{where} answers several questions ({names}): name the one to import {QUESTION!r}")
-    values = [_mapping(one.get("value"), f"{where}, value").get("choices") for one in ours]
-    return _only_choice([choice for value in values for choice in _sequence(value, f"{where}, choices")], where)
+    values = [_checked(one.get("value"), dict, f"{where}, value").get("choices") for one in ours]
+    return _only_choice([choice for value in values for choice in _checked(value, list, f"{where}, choices")], where)
 
 
 def _only_choice(choices: Sequence[Any], where: str) -> str | None:
@@ -258,25 +259,21 @@ def _read_list(path: Path) -> list[Any]:
     except (ValueError, RecursionError) as error:
         raise TableError(f"{path} is not valid JSON ({error}): {REMEDY}") from error
     if not isinstance(found, list):
-        raise TableError(f"{path} has no list of tasks or records, but {_kind(found)}: {REMEDY}")
+        raise TableError(f"{path} has no list of tasks or records, but {kind_of(found)}: {REMEDY}")
     return found
 
 
-def _mapping(value: object, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise TableError(f"{where} must be an object, not {_kind(value)}: {REMEDY}")
+def _checked(value: object, kind: type[T], where: str) -> T:
+    """Return a value of a file; null instead of a list is an empty one."""
+    if value is None and kind is list:
+        return kind()
+    if not isinstance(value, kind):
+        raise TableError(f"{where} must be {_KINDS[kind]}, not {kind_of(value)}: {REMEDY}")
     return value
 
 
-def _sequence(value: object, where: str) -> list[Any]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise TableError(f"{where} must be a list, not {_kind(value)}: {REMEDY}")
-    return value
-
-
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """Return what a JSON value is, for messages."""
     return _KINDS.get(type(value), "a number")
 
 

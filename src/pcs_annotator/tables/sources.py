@@ -26,8 +26,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import AS_FOUND, PARQUET, Reading, ending_of, refuse_repeated
 from pcs_annotator.tables.table_parts import open_parts, source_name
-from pcs_annotator.tables.table_stream import TableStream
-from pcs_annotator.tables.tables import Columns, Dataset, find_columns
+from pcs_annotator.tables.tables import Columns, Dataset, TableStream, find_columns
 from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, text_column, texts_of
 
 NEWS_LABELS = ("fake", "real")

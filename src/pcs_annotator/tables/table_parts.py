@@ -16,7 +16,7 @@ from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables import table_files
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.remote import find_remote, shown_address
+from pcs_annotator.tables.files import find_remote, shown_address
 from pcs_annotator.tables.table_files import AS_FOUND, Contents, Reading, TableFile
 from pcs_annotator.tables.table_formats import JsonLinesFile, local_file, table_file
 from pcs_annotator.tables.tabular import has_wildcards, is_address

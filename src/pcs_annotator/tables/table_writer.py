@@ -18,9 +18,8 @@ from typing import Any, BinaryIO
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.result_names import DECISION
-from pcs_annotator.tables import remote
 from pcs_annotator.tables.arrow import pa, parquet
-from pcs_annotator.tables.files import atomic_path, check_ending
+from pcs_annotator.tables.files import WEB, atomic_path, check_ending, explained, file_system, shown_address
 from pcs_annotator.tables.table_files import COMPRESSIONS, JSON_LINES, PARQUET, STDIO, Dialect, ending_of, split_name
 from pcs_annotator.tables.tabular import is_address
 from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, Sheet, number_cells, safe_cell
@@ -119,12 +118,10 @@ def _temporary(place: Path | str) -> Iterator[Path]:
             yield temporary
         return
     address = str(place)
-    if address.startswith(remote.WEB):
-        raise TableError(
-            f"{remote.shown_address(address)} cannot be written: name a file, or an address such as s3://…"
-        )
+    if address.startswith(WEB):
+        raise TableError(f"{shown_address(address)} cannot be written: name a file, or an address such as s3://…")
     check_ending(address, WRITTEN)
-    system, path = remote.file_system(address)
+    system, path = file_system(address)
     with tempfile.TemporaryDirectory(prefix="pcs-") as folder:
         temporary = Path(folder) / PurePosixPath(address).name
         try:
@@ -142,7 +139,7 @@ def _upload(system: Any, temporary: Path, path: str, address: str) -> None:
     """Store a file under another name first, so that there is never half a file at the address."""
     unfinished = f"{path}.{os.getpid()}.part"
     try:
-        with remote.explained(address):
+        with explained(address):
             system.put_file(os.fspath(temporary), unfinished)
             system.mv(unfinished, path)
     except TableError:

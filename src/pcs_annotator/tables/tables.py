@@ -1,16 +1,22 @@
-"""The user's tables: reading texts from them, and writing them."""
+"""The user's tables: texts, ids and gold in them, read in chunks with memory that does not grow, or at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import math
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.coders import coder_columns, coder_of, majority_labels
 from pcs_annotator.core.task import Item
 from pcs_annotator.tables.arrow import pa
+from pcs_annotator.tables.table_files import Dialect, gathered
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, writing_table
 from pcs_annotator.tables.tabular import columns_of, text_column
 
@@ -20,6 +26,10 @@ TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review
 
 ROW_NUMBERS = "row"
 """Instead of the name of an ID column: rows are numbered, whatever columns there are, unless one has this name."""
+CHUNK_ROWS = 5_000
+CHUNK_BYTES = 32 * 1024**2
+"""Long texts make chunks of fewer rows."""
+MOST_SUSPECTS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,19 +66,6 @@ class Dataset:
     __repr__ = brief
 
 
-def chunk_of(table: pa.Table, source: str, columns: Columns, numbers: Sequence[int]) -> Dataset:
-    """Return some rows of a table; those without an id get their number in the whole table."""
-    texts, ids = (text_column(name, table[name]).to_pylist() if name else None for name in (columns.text, columns.id))
-    names = item_ids([None] * len(table) if ids is None else ids, numbers)
-    return Dataset(
-        name=source,
-        table=table,
-        items=tuple(Item(id=name, text=text or "") for name, text in zip(names, texts or (), strict=True)),
-        gold=gold_in(table, columns),
-        columns=columns,
-    )
-
-
 def gold_in(table: pa.Table, columns: Columns) -> tuple[str | None, ...]:
     """Return the gold label of every row; nothing without a column of gold."""
     used = (columns.gold,) if columns.gold else columns.coders
@@ -83,17 +80,6 @@ def _labels(name: str, table: pa.Table) -> list[str | None]:
 def coder_labels(dataset: Dataset) -> dict[str, list[str | None]]:
     """Return person → the label of every row."""
     return {coder_of(name): _labels(name, dataset.table) for name in dataset.columns.coders}
-
-
-def item_ids(names: Sequence[str | None], numbers: Sequence[int]) -> list[str]:
-    """Return the ids of rows: those that they have, else their numbers."""
-    return [name or str(number) for name, number in zip(names, numbers, strict=True)]
-
-
-def refuse_header_row(table: pa.Table, source: str) -> None:
-    """Raise if the first row repeats the names of the columns."""
-    if all(str(column[0].as_py()).strip() == name.strip() for name, column in columns_of(table).items()):
-        raise TableError(f"{source}: row 1 repeats the header: remove one of the two")
 
 
 def find_columns(table: Mapping[str, object], source: str, columns: Columns) -> Columns:
@@ -136,18 +122,187 @@ def _column(
     return next((by_name[name] for name in usual if name in by_name), None)
 
 
-def same_id(table: str, first: int, second: int, column: str | None, name: str) -> TableError:
-    """Return the error for two rows with the same id."""
-    numbers = "number the rows with --id-column row"
-    if column == ROW_NUMBERS:
-        numbers = f"rename the column {column!r} and {numbers}"
-    return TableError(
-        f"{table}, rows {first} and {second} have the same {column} {name!r}: rename one, use another column with "
-        f"--id-column, or {numbers}"
-    )
-
-
 def write_table(path: Path | str, table: pa.Table, style: TableStyle = PLAIN) -> None:
     """Write a table whole or not at all; see `writing_table`."""
     with writing_table(path, style) as writer:
         writer.write(table)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStream:
+    """A table that can be read in chunks, any number of times."""
+
+    name: str  # its name in messages
+    columns: Columns  # where texts, ids and gold labels are
+    schema: pa.Schema  # all its columns
+    total: int | None  # number of rows of the whole table; None if only reading them tells
+    batches: Callable[[pa.Schema], Iterator[pa.Table]]  # reads some of its columns anew, a few rows at a time
+    versions: Callable[[], Iterable[str]]  # returns, for every file, what changes whenever the file does
+    packed: bool = False  # whether it can be much larger in memory than in its files
+    parquet: bool = False  # whether its files are Parquet
+    dialect: Dialect | None = None  # how its first file is written, if that is a CSV file
+    limit: int | None = None  # maximum number of rows; None for all
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows; None if only reading them tells."""
+        if self.total is None:
+            return None
+        return self.total if self.limit is None else min(self.total, self.limit)
+
+    @classmethod
+    def of(cls, table: pa.Table, name: str, columns: Columns, limit: int | None = None) -> TableStream:
+        """Return a table in memory, called `name` in messages; see `find_columns` for `columns`."""
+        return cls(
+            name=name,
+            columns=find_columns(columns_of(table), name, columns),
+            schema=table.schema,
+            total=len(table),
+            batches=lambda wanted: iter([table.select(wanted.names)]),
+            versions=lambda: [hashlib.blake2b(repr(table.to_pylist()).encode(errors="replace")).hexdigest()],
+            limit=limit,
+        )
+
+    def read(self) -> Dataset:
+        """Return all rows at once; two rows with the same id are an error."""
+        table = self.table()
+        if not len(table):
+            raise self._no_rows()
+        found = self._dataset(range(1, len(table) + 1), table)
+        check = IdCheck()
+        check.add(item.id for item in found.items)
+        check.refuse_twins(self)
+        return found
+
+    def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Dataset]:
+        """Yield all rows in order, at most `rows` at a time; those without an id are numbered through the table."""
+        found = False
+        for numbers, table in self._numbered(self.schema, rows):
+            found = True
+            yield self._dataset(numbers, table)
+        if not found:
+            raise self._no_rows()
+
+    def table(self) -> pa.Table:
+        """Return all rows; a compressed table that is too large for memory is an error."""
+        tables = (table for _, table in self._numbered(self.schema, CHUNK_ROWS))
+        return gathered(tables, self.schema, self.name, packed=self.packed)
+
+    def check_ids(self) -> int:
+        """Return the number of rows, after a look at the ids alone; two rows with the same id are an error."""
+        check = IdCheck()
+        for _, ids in self._ids():
+            check.add(ids)
+        if not check.rows:
+            raise self._no_rows()
+        check.refuse_twins(self)
+        return check.rows
+
+    def fingerprint(self) -> str:
+        """Return what changes whenever the rows do: a hash of the bytes of local files, and what servers report."""
+        hashed = hashlib.sha256()
+        # run folders keep this hash, which had a third part for tables that were split among processes
+        for version in (*self.versions(), str(self.limit), str(None)):
+            hashed.update(f"{version}\n".encode())
+        return hashed.hexdigest()
+
+    def refuse_twins(self, suspects: set[int]) -> None:
+        """Raise if two rows have the same id; only ids with one of these hashes are compared."""
+        seen: dict[str, int] = {}
+        for numbers, ids in self._ids():
+            for row, name in zip(numbers, ids, strict=True):
+                if hash(name) in suspects and seen.setdefault(name, row) != row:
+                    column = self.columns.id
+                    free = f"rename the column {column!r} and " if column == ROW_NUMBERS else ""
+                    raise TableError(
+                        f"{self.name}, rows {seen[name]} and {row} have the same {column} {name!r}: rename one, use "
+                        f"another column with --id-column, or {free}number the rows with --id-column row"
+                    )
+
+    def _dataset(self, numbers: Sequence[int], table: pa.Table) -> Dataset:
+        names = {name: column[0].as_py() for name, column in columns_of(table).items()}
+        if numbers[0] == 1 and all(str(first).strip() == name.strip() for name, first in names.items()):
+            raise TableError(f"{self.name}: row 1 repeats the header: remove one of the two")
+        column = self.columns.text or ""
+        rows = zip(self._names(numbers, table), text_column(column, table[column]).to_pylist(), strict=True)
+        return Dataset(
+            name=self.name,
+            table=table,
+            items=tuple(Item(id=name, text=text or "") for name, text in rows),
+            gold=gold_in(table, self.columns),
+            columns=self.columns,
+        )
+
+    def _ids(self) -> Iterator[tuple[Sequence[int], Sequence[str]]]:
+        column = self.schema.field(self.columns.id or self.columns.text or "")
+        for numbers, table in self._numbered(pa.schema([column]), CHUNK_ROWS):
+            yield numbers, self._names(numbers, table)
+
+    def _names(self, numbers: Sequence[int], table: pa.Table) -> list[str]:
+        """Return the ids of rows: those that they have, else their numbers in the whole table."""
+        column = self.columns.id
+        names = [None] * len(table) if column is None else text_column(column, table[column]).to_pylist()
+        return [name or str(number) for name, number in zip(names, numbers, strict=True)]
+
+    def _numbered(self, schema: pa.Schema, rows: int) -> Iterator[tuple[Sequence[int], pa.Table]]:
+        position, limit = 0, math.inf if self.limit is None else self.limit
+        for table in rechunked(self.batches(schema), int(min(rows, max(limit, 1))), CHUNK_BYTES):
+            kept = table if limit > position + len(table) else table.slice(0, limit - position)
+            if len(kept):
+                yield range(position + 1, position + len(kept) + 1), kept
+            position += len(kept)
+            if position >= limit:  # what comes after may be damaged
+                return
+
+    def _no_rows(self) -> TableError:
+        return TableError(f"{self.name} has a header but no rows: add texts to label")
+
+
+class IdCheck:
+    """Finds ids that occur twice in a table of any size, with 8 bytes per row, and 16 at the end."""
+
+    def __init__(self) -> None:
+        self._hashes = array("q")
+
+    @property
+    def rows(self) -> int:
+        """Number of ids so far."""
+        return len(self._hashes)
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Remember the ids of further rows."""
+        self._hashes.extend(map(hash, ids))
+
+    def refuse_twins(self, stream: TableStream) -> None:
+        """Raise if two rows have the same id. Where two hashes are the same, the table is read again to be sure."""
+        ordered = np.sort(np.frombuffer(self._hashes, np.int64))
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        if len(twice):
+            stream.refuse_twins(set(twice[:MOST_SUSPECTS].tolist()))
+
+
+def rechunked(tables: Iterable[pa.Table], rows: int, most_bytes: float = math.inf) -> Iterator[pa.Table]:
+    """Yield the rows of tables in tables of `rows` rows, except for the last; of fewer if they are large.
+
+    If reading fails, the rows before that come first, and then the error.
+    """
+    waiting: list[pa.Table] = []
+    failure: TableError | None = None
+    try:
+        for table in tables:
+            waiting.append(table)
+            large = sum(one.nbytes for one in waiting) >= most_bytes
+            if not large and sum(map(len, waiting)) < rows:
+                continue
+            whole = pa.concat_tables(waiting)
+            end = len(whole) if large else len(whole) // rows * rows
+            for start in range(0, end, rows):
+                yield whole.slice(start, min(rows, end - start))
+            waiting = [whole.slice(end)]
+    except TableError as error:
+        failure = error
+    rest = pa.concat_tables(waiting) if waiting else []
+    if len(rest):
+        yield rest
+    if failure is not None:
+        raise failure

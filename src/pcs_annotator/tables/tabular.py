@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path, PurePath
 
 from pcs_annotator.base.errors import InputError, TableError
@@ -25,7 +25,7 @@ def as_arrow(table: object, reading: Reading = AS_FOUND) -> pa.Table:
     PyCapsule protocol: pandas, polars, pyarrow, DuckDB.
     """
     if isinstance(table, str | os.PathLike):
-        return _read_file(Path(table), reading)
+        return read_file(Path(table), reading)
     try:
         arrow = pa.table(table)
     except (TypeError, ValueError, pa.ArrowException) as error:
@@ -97,14 +97,14 @@ def table_stem(spec: Path | str) -> str:
     return (path.stem if path.suffix.lower() in table_files.ENDINGS else path.name) or "tables"
 
 
-def _read_file(path: Path, reading: Reading) -> pa.Table:
-    """Read a file; every problem is an error that names the file and the remedy."""
+def read_file(path: Path, reading: Reading = AS_FOUND, wanted: Collection[str] | None = None) -> pa.Table:
+    """Read a file, or those of the wanted columns that it has; every problem is an error that names the remedy."""
     file = local_file(path, reading=reading)
     contents = file.contents()
     table_files.say_notes({file.name: contents.note})
-    schema = contents.schema
-    if not schema.names:
+    if not contents.schema.names:
         raise TableError(f"{file.name} has no rows")
+    schema = pa.schema([field for field in contents.schema if wanted is None or field.name in wanted])
     return table_files.gathered(file.batches(schema), schema, file.name, packed=file.packed)
 
 

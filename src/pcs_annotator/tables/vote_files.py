@@ -108,12 +108,7 @@ def read_variants(path: Path, ids: Collection[str] | None = None) -> dict[tuple[
 
 
 class VariantsByItem:
-    """The variants of a file, found by item; only the part of the file that holds them is read.
-
-    Attributes:
-        path: The file.
-        ids: The items.
-    """
+    """The variants of a file, found by item; only the part of the file that holds them is read."""
 
     def __init__(self, path: Path, ids: Sequence[str]) -> None:
         self.path, self.ids = path, ids

@@ -75,7 +75,8 @@ def _read_wide(columns: VoteColumns, labels: Iterable[str] | None, unknown: Unkn
 
 def read_long(columns: VoteColumns, labels: Iterable[str] | None, unknown: Unknown) -> VoteTable:
     """Read votes and gold from a table with one row per vote."""
-    row_ids, votes = _row_ids(columns), _labels_given(columns)
+    row_ids, nothing = _row_ids(columns), TextColumn("label", [], np.full(len(columns), -1, dtype=np.intp))
+    votes = columns.texts("label") if "label" in columns.columns else nothing
     ids, item = row_ids.in_order()
     gold = _gold_by_item(columns.texts("gold"), ids, item, columns.table) if "gold" in columns.columns else None
     known = check_labels(_seen([votes], gold, columns) if labels is None else labels)
@@ -127,12 +128,6 @@ def _row_ids(columns: VoteColumns) -> TextColumn:
         row = int(np.argmax(found.positions < 0)) + 1
         raise TableError(f"{columns.table}: the long form needs an 'id' in every row, but row {row} has none")
     return found
-
-
-def _labels_given(columns: VoteColumns) -> TextColumn:
-    if "label" in columns.columns:
-        return columns.texts("label")
-    return TextColumn("label", [], np.full(len(columns), -1, dtype=np.intp))
 
 
 def _seen(votes: Sequence[TextColumn], gold: TextColumn | None, columns: VoteColumns) -> tuple[str, ...]:

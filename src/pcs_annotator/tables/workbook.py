@@ -182,17 +182,13 @@ def number_cells(column: Sequence[Cell]) -> Sequence[Cell]:
     A column of a CSV file is read as texts. `007`, `1.50` and long numbers, which identify something, stay texts.
     """
     given = [cell for cell in column if cell not in (None, "")]
-    if not given or not all(isinstance(cell, str) and _same_number(cell) for cell in given):
+    if not all(isinstance(one, str) and _NUMBER.fullmatch(one) and str(_number(one)) == one for one in given or [None]):
         return column
     return [cell and _number(cell) for cell in column]
 
 
 def _number(text: str) -> int | float:
     return float(text) if "." in text else int(text)
-
-
-def _same_number(text: str) -> bool:
-    return _NUMBER.fullmatch(text) is not None and str(_number(text)) == text
 
 
 def safe_cell(cell: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,12 +28,12 @@ from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.sides import open_sides
 from pcs_annotator.studies.evaluation_tables import evaluation_tables
-from pcs_annotator.tables.files import atomic_path, write_json
+from pcs_annotator.tables.files import write_json, write_page
 from pcs_annotator.tables.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.version import __version__
 
-__all__ = ["ADVICE", "RecordedVotes", "RelationValues", "Splitting", "methods_named"]
+__all__ = ["ADVICE", "AlternativeAnnotator", "RecordedVotes", "RelationValues", "Splitting", "methods_named"]
 
 FILE_ENDINGS = (*ENDINGS, ".md", ".tex", ".html", ".xls", ".xlsx", ".gz")
 WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex": result_tables.to_latex}
@@ -128,24 +127,14 @@ def check_folder(out: Path) -> None:
 
 def write_result(table: ResultTable, out: Path) -> list[Path]:
     """Write a table as Markdown, CSV and LaTeX into a folder, and return the files."""
-    paths = []
-    for ending, writer in WRITERS.items():
-        path = out / f"{table.name}{ending}"
-        with atomic_path(path) as temporary:
-            temporary.write_text(writer(table), encoding="utf-8")
-        paths.append(path)
-    return paths
+    paths = {out / f"{table.name}{ending}": writer for ending, writer in WRITERS.items()}
+    for path, writer in paths.items():
+        write_page(path, writer(table))
+    return [*paths]
 
 
-class Replacing(NamedTuple):
-    """Whether the model of a run may replace its human coders."""
-
-    names: Sequence[str]
-    test: AlternativeAnnotator
-
-
-def may_replace(path: Path, epsilon: float) -> Replacing:
-    """Test whether the model of a run may replace its human coders; see `alternative_annotator`.
+def may_replace(path: Path, epsilon: float) -> tuple[Sequence[str], AlternativeAnnotator]:
+    """Return the coders of a run, and the test whether its model may replace them; see `alternative_annotator`.
 
     Its labels of gold rows come from fits that did not see them.
     """
@@ -161,7 +150,7 @@ def may_replace(path: Path, epsilon: float) -> Replacing:
     if known is None:
         raise GoldError(f"{path} has too little gold to learn from: label more rows")
     given = np.where(votes.silent, UNLABELLED, known.held_out.argmax(axis=1)).astype(np.int8)
-    return Replacing(coders.names, alternative_annotator(given, coders.codes, epsilon))
+    return coders.names, alternative_annotator(given, coders.codes, epsilon)
 
 
 def value_of_source(request: ValueRequest) -> RelationValues:

@@ -23,7 +23,7 @@ from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, now
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import label_studio
-from pcs_annotator.tables.files import atomic_path, check_ending, make_way, refuse_existing
+from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.tables.label_studio import RowToAnswer, StudioAnswer
 from pcs_annotator.version import __version__
 
@@ -75,8 +75,7 @@ def export_rows(path: Path, out: Path, choice: RowsToExport | None = None, *, re
     to_answer = list(_to_answer(rows, places, choice.queue or "chosen"))
     for file in (out, settings):
         make_way(file)
-    with atomic_path(settings) as temporary:
-        temporary.write_text(beside, encoding="utf-8")
+    write_page(settings, beside)
     label_studio.write_tasks(out, to_answer, VERSION)
     return Exported(len(to_answer), out, settings)
 

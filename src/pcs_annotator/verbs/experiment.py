@@ -23,7 +23,7 @@ from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
-from pcs_annotator.showing import plots
+from pcs_annotator.showing import pictures
 from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
 from pcs_annotator.studies.paper.sources import ExperimentSource, with_elicited
 from pcs_annotator.tables import sources, vote_files
@@ -176,9 +176,9 @@ def _drawn(one: Experiment, out: Path) -> tuple[list[Path], str]:
     files: list[Path] = []
     try:
         if one.curves:
-            files += plots.draw_curves(one.curves, out / one.name)
+            files += pictures.draw_curves(one.curves, out / one.name)
         if one.pairs:
-            files += plots.draw_pairs(one.pairs, one.rival, out / one.name)
+            files += pictures.draw_pairs(one.pairs, one.rival, out / one.name)
     except MissingPackage as error:
         return [], str(error)
     return files, ""

@@ -43,11 +43,6 @@ class FitFiles:
     replace: bool = False  # whether to keep a file in the way of `labels_out` under a dated name
     spreadsheet_safe: bool = False  # whether labels are written so that a spreadsheet runs no cell as a formula
 
-    @property
-    def style(self) -> TableStyle:
-        """How labels are written."""
-        return TableStyle(spreadsheet_safe=self.spreadsheet_safe)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedTable:
@@ -95,7 +90,7 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     written = dict(earlier.get("written", {}))
     if files.labels_out is not None:
         labelled = with_outcomes(arrow, outcomes, table.votes.labels)
-        tables.write_table(files.labels_out, labelled, files.style)
+        tables.write_table(files.labels_out, labelled, TableStyle(spreadsheet_safe=files.spreadsheet_safe))
         written.update(signature(files.labels_out, files.model.parent))
     made = {"table": files.table.name, "written": written}
     write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})

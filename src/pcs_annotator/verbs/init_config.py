@@ -15,7 +15,7 @@ from pcs_annotator.runs.files.config import CONFIG_NAME
 from pcs_annotator.runs.resolve_config import columns_of, labels_seen, reading_of
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import tables
-from pcs_annotator.tables.files import atomic_path
+from pcs_annotator.tables.files import write_page
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_files import Reading
 
@@ -64,8 +64,7 @@ def write_first_config(data: Path | str, out: Path | None, config: Config, *, fo
         raise ConfigError(f"{path} already exists: name another file with --out, or overwrite it with --force")
     reading = reading_of(config)
     text = first_config(read_source(data, columns_of(config), reading=reading), reading)
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_page(path, text)
     return path
 
 

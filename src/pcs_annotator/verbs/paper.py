@@ -16,7 +16,7 @@ from pcs_annotator.runs.recorded_votes import check_order
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.result_tables import latex, to_csv, to_latex, to_markdown, without_intervals
 from pcs_annotator.studies.methods_text import methods_of
-from pcs_annotator.tables.files import atomic_path, check_ending, make_way, refuse_existing
+from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.tables.workbook import Sheet, write_workbook
 
 Format = Literal["markdown", "latex", "csv", "xlsx"]
@@ -121,8 +121,7 @@ def write_paper(paper: Paper, kind: Format, out: Path, *, keep_earlier: bool = F
         sheets = [_sheet(table) for table in (*paper.tables, *paper.shares, paper.figures)]
         write_workbook(out, [*sheets, Sheet(name="methods", header=["methods"], rows=[[paper.methods]])])
         return out
-    with atomic_path(out) as temporary:
-        temporary.write_text(paper_text(paper, kind), encoding="utf-8")
+    write_page(out, paper_text(paper, kind))
     return out
 
 

@@ -166,7 +166,6 @@ def test_every_answer_has_at_most_15_lines_and_the_next_step(pcs: Command) -> No
         ("gold", "run"),
         ("estimate", "run"),
         ("robust", "run"),
-        ("find", "run", "--label", "a", "--precision", "0.5"),
         ("evaluate", "run", "--methods", "lr,uniform,majority,zero-shot,logit,naive-bayes,spuq", *quick),
         ("compare", "run", ":optimiser=uniform"),
         ("relations", "value", "run", *quick),

@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 from pcs_annotator.core.review import Undo, Verdict
 from pcs_annotator.faces.review.app import Pages
-from pcs_annotator.faces.review.keys import keys_of
+from pcs_annotator.faces.review.layout import keys_of
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.review_state import read_review

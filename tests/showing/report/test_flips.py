@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator.showing.report.page import render
-from pcs_annotator.showing.report.sections.answers import flips
+from pcs_annotator.showing.report.sections.questions import flips
 from pcs_annotator.showing.report.view import view_of
 from pcs_annotator.showing.to_html import html_of
 from tests.showing.report.reading import Page

@@ -6,8 +6,8 @@ import pytest
 
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.showing.blocks import Level, Spot
-from pcs_annotator.showing.drawings import bar, drawing
 from pcs_annotator.showing.formats import dollars, interval, number, percent, signed
+from pcs_annotator.showing.to_html import bar, drawing
 
 NAN = math.nan
 

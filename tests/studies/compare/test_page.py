@@ -10,8 +10,7 @@ import pytest
 import pcs_annotator
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.studies.compare.comparison import Comparison
-from pcs_annotator.studies.compare.page import MOST_EXAMPLES, render, write_comparison
-from pcs_annotator.studies.compare.verdict import verdict
+from pcs_annotator.studies.compare.page import MOST_EXAMPLES, render, verdict, write_comparison
 from tests.chromium import CHROMIUM, MISSING, page_errors
 from tests.showing.report.reading import Page, listed, section
 from tests.studies.compare.runs import ATTACK, Runs

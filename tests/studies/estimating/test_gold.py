@@ -99,11 +99,11 @@ def test_drawn_rows_whose_text_has_gold_count_without_being_labelled_again(made:
     chosen = [{"id": row["id"], "gold": truth(row)} for row in rows[200:300]]  # by a person, not at random
     fit_run(folder, people=FromPeople(gold=write_csv(tmp_path / "mine.csv", chosen)))
     drawn = draw_gold(folder, 200, "simple")
-    to_label = read_csv(drawn.file)
+    to_label = read_csv(drawn[1])
     again = {row["id"] for row in to_label} & {row["id"] for row in chosen}
     noted = {row["id"] for row in read_csv(folder / "drawn.csv") if row["probability"]}
     assert not again
-    assert drawn.rows == len(to_label) < 200 == len(noted)
+    assert drawn[0] == len(to_label) < 200 == len(noted)
     label(folder)
     assert estimate_run(folder, EstimateQuestion()).lines[0].gold_rows == 400
 
@@ -111,7 +111,7 @@ def test_drawn_rows_whose_text_has_gold_count_without_being_labelled_again(made:
 def test_a_text_that_was_drawn_in_several_rows_is_labelled_once(tmp_path: Path) -> None:
     folder = make_run(tmp_path, gold_rows=50, rows=150, twice=True)
     drawn = draw_gold(folder, 250, "simple")
-    assert drawn.rows == len(read_csv(drawn.file)) == 100
+    assert drawn[0] == len(read_csv(drawn[1])) == 100
     label(folder)
     assert estimate_run(folder, EstimateQuestion()).lines[0].gold_rows == 300
 

@@ -10,8 +10,7 @@ from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.studies.estimating.answers import Estimated, Line
 from pcs_annotator.studies.estimating.page import page
-from pcs_annotator.studies.estimating.robust import Robust, Specification
-from pcs_annotator.studies.estimating.robust_page import robust_page
+from pcs_annotator.studies.estimating.robust import Robust, Specification, robust_page
 from tests.chromium import CHROMIUM, MISSING, QUIET, page_errors
 from tests.showing.report.reading import Page, section
 

@@ -8,8 +8,14 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.studies.estimating import robust as module
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import answer, estimate_run
-from pcs_annotator.studies.estimating.robust import Robust, Specification, robust
-from pcs_annotator.studies.estimating.robust_page import robust_sentences, robust_table, write_robust
+from pcs_annotator.studies.estimating.robust import (
+    Robust,
+    Specification,
+    robust,
+    robust_sentences,
+    robust_table,
+    write_robust,
+)
 from tests.simulated import MODELS
 from tests.studies.estimating.made import keep_a_sample, make_run
 

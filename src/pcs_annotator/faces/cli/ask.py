@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,13 @@ from pcs_annotator.verbs.init_config import write_first_config
 @click.argument("data", type=options.TABLE)
 @click.option("-o", "--out", type=options.PATH, help="Settings file to write; default: pcs.toml in this folder.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@options.column_options
+@options.options_for("encoding", "sheet", "text_column", "id_column", "gold_column", "coders")
 @options.JSON
-def init_command(data: Path | str, out: Path | None, force: bool, to_json: bool, **columns: str | None) -> None:
+def init_command(data: Path | str, out: Path | None, force: bool, **columns: str | None) -> None:
     """Inspect DATA and write a commented pcs.toml for it."""
     path = write_first_config(data, out, settings_of(options.take_settings(columns)), force=force)
-    if to_json:
-        options.echo_json({"config": str(path)})
-        return
-    click.echo(f"wrote {path}: check the instruction, the labels and the models in it, then run\n")
-    click.echo(f"  pcs plan {data}    # shows the cost\n  pcs run {data}")
+    wrote = f"wrote {path}: check the instruction, the labels and the models in it, then run"
+    options.tell({"config": str(path)}, wrote, "", f"  pcs plan {data}    # shows the cost", f"  pcs run {data}")
 
 
 @click.command("run", cls=options.ManyOptions)
@@ -37,19 +33,9 @@ def init_command(data: Path | str, out: Path | None, force: bool, to_json: bool,
 @options.settings_options
 @options.execution_options
 @click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
-@options.LIMIT
-@options.TO_LABEL
-@options.SPREADSHEET_SAFE
-@options.GOLD_WINS
-@options.REPLACE
-@options.FRESH
-@options.NO_WAIT
-@options.DETAILS
-@options.JSON
-@options.QUIET
-def run_command(
-    *, data: Path | str, config: Path | None, out: Path | None, to_json: bool, quiet: bool, **given: Any
-) -> int:
+@options.options_for("limit", "to_label", "spreadsheet_safe", "gold_wins", "replace", "fresh", "wait")
+@options.printing
+def run_command(*, data: Path | str, config: Path | None, out: Path | None, **given: Any) -> int:
     """Rewrite, ask, learn and label the texts of DATA (CSV, Excel, JSONL, Parquet or the like).
 
     DATA is a file, a folder, a pattern in quotes such as 'parts/*.parquet', an address such as s3://bucket/news.csv,
@@ -69,13 +55,13 @@ def run_command(
         data=data,
         folder=folder,
         config=settings,
-        progress=not (to_json or quiet),
-        announce=None if to_json or quiet else run_view.print_panel,
-        say=partial(options.say, shown=not (to_json or quiet)),
+        progress=options.shown(),
+        announce=run_view.print_panel if options.shown() else None,
+        say=options.saying(),
         **given,
     )
     models.pull_missing(settings.ask.models, shown=request.progress)
     with options.gathered_warnings() as notes:
         result = run.run(request)
-    run_view.show_run(result, notes, to_json=to_json, quiet=quiet)
+    run_view.show_run(result, notes)
     return exit_codes.exit_code(result.counts.unanswered, result.tally.failed)

@@ -13,8 +13,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.studies.compare import page
 from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
-from pcs_annotator.studies.compare.page import write_comparison
-from pcs_annotator.studies.compare.verdict import verdict
+from pcs_annotator.studies.compare.page import verdict, write_comparison
 from pcs_annotator.verbs.evaluate import compare
 
 EXAMPLES_PRINTED = 5
@@ -28,10 +27,8 @@ LONGEST_TEXT = 160
     "-o", "--out", type=options.PATH, default=Path("compare.html"), show_default=True, help="HTML file to write."
 )
 @options.KEEP_EARLIER
-@options.DETAILS
-@options.JSON
-@options.QUIET
-def command(*, first: str, second: str, out: Path, replace: bool, to_json: bool, quiet: bool) -> None:
+@options.printing
+def command(*, first: str, second: str, out: Path, replace: bool) -> None:
     """Which is better, A or B? Compare them on the rows that they have in common; no model is called.
 
     A and B are run folders, or parts of the votes in one: RUN:model=NAME, RUN:relations=original,order or
@@ -47,16 +44,10 @@ def command(*, first: str, second: str, out: Path, replace: bool, to_json: bool,
         lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": str(path)},
         lambda: [
             *comparison_shown(found, [*found.notes, *notes]),
-            b.Answer([("report", str(path)), ("next", b.strong(_details(first, second)))]),
+            b.Answer([("report", str(path)), ("next", b.strong(join(["pcs", "compare", first, second, "--details"])))]),
         ],
         details=lambda: comparison_details(found),
-        to_json=to_json,
-        quiet=quiet,
     )
-
-
-def _details(first: str, second: str) -> str:
-    return join(["pcs", "compare", first, second, "--details"])
 
 
 def comparison_shown(found: Comparison, notes: Sequence[str]) -> Iterator[b.Block]:

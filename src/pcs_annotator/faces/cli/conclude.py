@@ -1,4 +1,4 @@
-"""`pcs gold`, `pcs estimate`, `pcs find` and `pcs robust`: from labels to conclusions."""
+"""`pcs gold`, `pcs estimate` and `pcs robust`: from labels to conclusions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,10 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
 from pcs_annotator.showing.formats import label_name
-from pcs_annotator.studies.estimating import gold, page, robust_page
+from pcs_annotator.studies.estimating import gold, page, robust
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import data_name, estimate_run
-from pcs_annotator.studies.estimating.find import Search
-from pcs_annotator.studies.estimating.find import find as find_rows
-from pcs_annotator.studies.estimating.groups import PERIODS
+from pcs_annotator.studies.estimating.estimate import PERIODS, data_name, estimate_run
 from pcs_annotator.studies.estimating.page import write_estimates
-from pcs_annotator.studies.estimating.robust import robust
-from pcs_annotator.studies.estimating.robust_page import write_robust
 
 OUTLOOK_SHOWN = 6
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -47,29 +42,23 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--difference", type=SHARE, metavar="X", help="Wanted: to find a difference of X between groups of --by.")
 @click.option("--power", type=SHARE, default=0.8, show_default=True, help="How probable that should be.")
 @options.JSON
-def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, to_json: bool, **wish: Any) -> None:
+def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: Any) -> None:
     """Show how many gold rows the run in FOLDER needs, before anybody labels them; with --n, draw them.
 
     The design is kept in the run folder, and pcs estimate uses it. Fill in to_label.csv, and pass it to pcs fit --gold.
     """
     if rows is not None:
         written, place = gold.draw_gold(folder, rows, draw, by)
-        if to_json:
-            options.echo_json({"rows": written, "drawn": rows, "file": str(place)})
-            return
-        if written < rows:
-            click.echo(f"the texts of {rows - written} of {rows} rows have gold, or were drawn twice: they count, too")
-        if written:
-            click.echo(
-                f"wrote {written} rows to {place}: fill in the column gold, then pcs fit {folder} --gold {place}"
-            )
+        known = f"the texts of {rows - written} of {rows} rows have gold, or were drawn twice: they count, too"
+        wrote = f"wrote {written} rows to {place}: fill in the column gold, then pcs fit {folder} --gold {place}"
+        lines = [*([known] if written < rows else []), *([wrote] if written else [])]
+        options.tell({"rows": written, "drawn": rows, "file": str(place)}, *lines)
         return
     found = gold.plan_gold(folder, gold.GoldGoal(by=by, **wish))
     rows_left = [one.rows for one in found.outlook[-1:]]
     drawn = ["pcs", "gold", str(folder), "--n", str(min([100, *rows_left])), *(["--by", by] if by else [])]
     following = drawn if found.outlook else ["pcs", "review", str(folder)]
-    shown = lambda: [*gold_plan_shown(found), b.Answer([*_end(None, following)])]  # noqa: E731  # only if wanted
-    options.show(found.to_dict, shown, to_json=to_json)
+    options.show(found.to_dict, lambda: [*gold_plan_shown(found), b.Answer([*_end(None, following)])])
 
 
 def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
@@ -99,7 +88,7 @@ def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
         yield f"gold rows for the promise: about {found.for_promise:,}"
 
 
-_QUESTION = (
+question_options = options.with_options(
     click.option(
         "--of", multiple=True, metavar="LABEL", help="Label, or several joined by +, such as a+b; repeatable."
     ),
@@ -114,11 +103,7 @@ _QUESTION = (
     click.option("--probability", default="", metavar="COLUMN", help="How probable it was that a row got gold."),
     click.option("--larger", is_flag=True, help="The rows are a random sample of something larger, which counts."),
 )
-
-
-def question_options(function: options.F) -> options.F:
-    """Add the options that say what to estimate."""
-    return options.with_options(_QUESTION, function)
+"""Adds the options that say what to estimate."""
 
 
 def question_of(given: dict[str, Any]) -> EstimateQuestion:
@@ -132,7 +117,7 @@ def question_of(given: dict[str, Any]) -> EstimateQuestion:
 @click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .csv or .json.")
 @options.DETAILS
 @options.JSON
-def estimate_command(*, folder: Path, out: Path | None, to_json: bool, **given: Any) -> None:
+def estimate_command(*, folder: Path, out: Path | None, **given: Any) -> None:
     """Estimate shares, means, differences or a regression from the labels of the run in FOLDER.
 
     Machine labels have errors, and errors bias such figures. Gold rows that were drawn at random, or by pcs gold,
@@ -142,19 +127,12 @@ def estimate_command(*, folder: Path, out: Path | None, to_json: bool, **given: 
         found = estimate_run(folder, question_of(given))
     if out is not None:
         write_estimates(found, out)
-    asked = [
-        "pcs",
-        "robust" if out else "estimate",
-        str(folder),
-        *_asked(given),
-        *([] if out else ["-o", "estimates.html"]),
-    ]
-    lines = [*page.answer_lines(found), *look_at(notes), *_end(out, asked)]
+    asked = ["robust" if out else "estimate", str(folder), *_asked(given), *([] if out else ["-o", "estimates.html"])]
+    lines = [*page.answer_lines(found), *look_at(notes), *_end(out, ["pcs", *asked])]
     options.show(
         lambda: {**found.to_dict(), "sentences": page.sentences(found), "warnings": notes},
         lambda: [*page.answer_shown(found), b.Answer(lines)],
         details=lambda: page.tables(found),
-        to_json=to_json,
     )
 
 
@@ -184,56 +162,27 @@ def _numbers(given: tuple[str, ...]) -> dict[str, float] | None:
     return found or None
 
 
-@click.command("find")
-@click.argument("folder", type=options.PATH)
-@click.option("--label", required=True, metavar="LABEL", help="The label to find.")
-@click.option("--recall", type=SHARE, metavar="X", help="Find at least this share of all rows with the label.")
-@click.option("--precision", type=SHARE, metavar="X", help="At least this share of the rows found has the label.")
-@click.option("--certainty", type=SHARE, default=0.9, show_default=True, help="How often such promises hold.")
-@click.option("-o", "--out", type=options.PATH, help="File for the rows, most probable first.")
-@options.JSON
-def find_command(*, folder: Path, out: Path | None, to_json: bool, **search: Any) -> None:
-    """Find the rows of the run in FOLDER that have a label, with a promised precision, recall or both.
-
-    The promise is tested on gold rows drawn at random. Say what you need before you look: it holds for one search.
-    """
-    with options.gathered_warnings() as notes:
-        found = find_rows(folder, Search(**search), out)
-    following = (
-        ["pcs", "review", str(folder)] if out else ["pcs", "find", str(folder), *_asked(search), "-o", "found.csv"]
-    )
-    options.show(
-        lambda: {**found.to_dict(), "warnings": notes},
-        lambda: [found.sentence, b.Answer([*look_at(notes), *_end(out, following)])],
-        to_json=to_json,
-    )
-
-
 @click.command("robust")
 @click.argument("folder", type=options.PATH)
 @question_options
 @click.option("-o", "--out", type=options.PATH, help="HTML file to write: the specification curve.")
 @options.DETAILS
 @options.JSON
-def robust_command(*, folder: Path, out: Path | None, to_json: bool, **given: Any) -> None:
+def robust_command(*, folder: Path, out: Path | None, **given: Any) -> None:
     """Estimate the same for every model, set of relations and way of learning in FOLDER; no model is called.
 
     Shows under how many of these choices the sign or the conclusion would have been another one, with machine labels
     corrected by gold rows and as if they were true.
     """
     with options.gathered_warnings() as notes:
-        found = robust(folder, question_of(given))
+        found = robust.robust(folder, question_of(given))
     if out is not None:
         recorded = Run.open(folder)
-        write_robust(found, out, question_of(given).in_words(recorded.votes.labels), data_name(recorded))
-    following = [
-        "pcs",
-        *(["paper", str(folder)] if out else ["robust", str(folder), *_asked(given), "-o", "robust.html"]),
-    ]
-    lines = [*robust_page.robust_lines(found), *look_at(notes), *_end(out, following)]
+        robust.write_robust(found, out, question_of(given).in_words(recorded.votes.labels), data_name(recorded))
+    following = ["paper", str(folder)] if out else ["robust", str(folder), *_asked(given), "-o", "robust.html"]
+    lines = [*robust.robust_lines(found), *look_at(notes), *_end(out, ["pcs", *following])]
     options.show(
         lambda: {"quantities": [one.to_dict() for one in found], "warnings": notes},
-        lambda: [*robust_page.robust_shown(found), b.Answer(lines)],
-        details=lambda: map(robust_page.robust_table, found),
-        to_json=to_json,
+        lambda: [*robust.robust_shown(found), b.Answer(lines)],
+        details=lambda: map(robust.robust_table, found),
     )

@@ -28,7 +28,7 @@ def _number(name: str, help: str, least: int, most: int, default: int) -> Callab
     return click.option(name, default=default, show_default=True, type=kind, metavar="N", help=help)
 
 
-_SPLITTING = (
+splitting_options = options.with_options(
     _number("--folds", "Folds per split.", 2, 100, 5),
     _number("--repeats", "Random splits to average over.", 1, 100, 3),
     _number("--resamples", "Bootstrap resamples for each interval and test.", 20, 100_000, 2000),
@@ -39,11 +39,7 @@ _SPLITTING = (
         help="Relation rewritten by a model, at one call per text; not needed for run folders; repeatable.",
     ),
 )
-
-
-def splitting_options(function: options.F) -> options.F:
-    """Add the options for splits and for counting calls."""
-    return options.with_options(_SPLITTING, function)
+"""Adds the options for splits and for counting calls."""
 
 
 @click.command("evaluate", cls=options.ManyOptions)
@@ -69,54 +65,43 @@ def splitting_options(function: options.F) -> options.F:
     show_default=True,
     help="For --alt-test: how much worse than a coder the model may be: .2 for experts, .1 for crowds.",
 )
-@options.DETAILS
-@options.JSON
-@options.QUIET
-def command(*, source: Path, alt_test: bool, epsilon: float, to_json: bool, quiet: bool, **given: Any) -> None:
+@options.printing
+def command(*, source: Path, alt_test: bool, epsilon: float, **given: Any) -> None:
     """Is PCS better than simpler methods? All of them on the same votes and the same splits; no model is called.
 
     SOURCE is a table of votes with gold (see pcs fit), or a run folder, which then also gets evaluation-methods.json.
     For methods that these votes do not support, a note says what they would need.
     """
     if alt_test:
-        tested = evaluate.may_replace(source, epsilon)
-        options.show(replacing_json, replacing_shown, tested, to_json=to_json, quiet=quiet)
+        options.show(replacing_json, replacing_shown, *evaluate.may_replace(source, epsilon))
         return
     splitting = options.take(evaluate.Splitting, given)
     given["reading"] = options.take(Reading, given)
     request = evaluate.EvaluateRequest(source=source, splitting=splitting, **given)
     with options.gathered_warnings() as notes:
         found = evaluate.evaluate_source(request)
-    options.show(
-        evaluated_json,
-        evaluation_shown,
-        found,
-        notes,
-        details=evaluation_details,
-        to_json=to_json,
-        quiet=quiet,
-    )
+    options.show(evaluated_json, evaluation_shown, found, notes, details=evaluation_details)
 
 
-def replacing_json(found: evaluate.Replacing) -> dict[str, Any]:
+def replacing_json(names: Sequence[str], test: evaluate.AlternativeAnnotator) -> dict[str, Any]:
     """Return the alternative annotator test as plain values."""
-    values = found.test.to_dict()
-    named = [{"name": name, **one} for name, one in zip(found.names, values["coders"], strict=True)]
+    values = test.to_dict()
+    named = [{"name": name, **one} for name, one in zip(names, values["coders"], strict=True)]
     return {**values, "coders": named}
 
 
-def replacing_shown(found: evaluate.Replacing) -> list[b.Block]:
+def replacing_shown(names: Sequence[str], test: evaluate.AlternativeAnnotator) -> list[b.Block]:
     """Return the alternative annotator test."""
     rows = [
         [name, one.model, one.coder, one.rows, one.p_value, "yes" if one.may_replace else "no"]
-        for name, one in zip(found.names, found.test.coders, strict=True)
+        for name, one in zip(names, test.coders, strict=True)
     ]
     table = ResultTable(
         name="replacing",
         title="May the model replace a coder? Share of rows on which each agrees at least as well with the others",
         columns=["coder left out", "model", "coder", "rows", "p", "may replace"],
         rows=rows,
-        notes=[found.test.sentence(found.names)],
+        notes=[test.sentence(names)],
         digits={"p": 3},
     )
     return [table]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +30,9 @@ PAPERS_OPTIMISER = "lr"
 @evaluate.splitting_options
 @click.option("--baselines", is_flag=True, help="With rq2 or all, on texts: also ask the models how sure they are.")
 @options.settings_options
-@options.GOLD_WINS
-@options.REPLACE
-@options.LIMIT
-@options.NO_WAIT
-@options.DETAILS
-@options.JSON
-@options.QUIET
-def command(
-    *, name: str, sources: tuple[str, ...], out: Path, config: Path | None, to_json: bool, quiet: bool, **given: Any
-) -> int:
+@options.options_for("gold_wins", "replace", "limit", "wait")
+@options.printing
+def command(*, name: str, sources: tuple[str, ...], out: Path, config: Path | None, **given: Any) -> int:
     """Does the paper hold on your data? Its questions rq1, rq2, rq3, rq4, size, optimisers, temperature, or all.
 
     Each of the SOURCES is a dataset: a table of votes with gold, a run folder, or texts with gold, which models are
@@ -50,15 +42,14 @@ def command(
     baselines = given.pop("baselines")
     if baselines and name not in WITH_BASELINES:
         raise ConfigError(f"--baselines works with {' and '.join(WITH_BASELINES)}, not with {name}: leave it out")
-    shown = not (to_json or quiet)
+    shown = options.shown()
     flags = options.take_settings(given)
     settings = resolve_config.read_settings(config, Path.cwd(), flags)
     found = find_sources(sources)
     if any(source.kind == "texts" for source in found):
         models.pull_missing(settings.ask.models, shown=shown)
     again = {name: given[name] for name in ("limit", "replace", "gold_wins", "wait")}
-    say = partial(options.say, shown=shown)
-    asking = RunRequest(data="", folder=out, config=settings, progress=shown, say=say, **again)
+    asking = RunRequest(data="", folder=out, config=settings, progress=shown, say=options.saying(), **again)
     request = experiment.ExperimentRequest(
         name=name,
         sources=found,
@@ -74,15 +65,7 @@ def command(
     )
     with options.gathered_warnings() as notes:
         done = experiment.experiment(request)
-    options.show(
-        experimented_json,
-        experiments_shown,
-        done,
-        notes,
-        details=experiment_details,
-        to_json=to_json,
-        quiet=quiet,
-    )
+    options.show(experimented_json, experiments_shown, done, notes, details=experiment_details)
     return exit_codes.exit_code(0, done.unanswered)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from pcs_annotator.verbs import fit_table
     "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, scaling, naive-bayes, …"
 )
 @click.option("--folds", type=click.IntRange(2, 100), metavar="N", help="Folds of the cross-validation; default: 5.")
-@options.promise_options
+@options.options_for("max_error", "certainty", "promise", "per_label", "calibration", "sets")
 @options.labels_options("The labels, separated by commas; default: those in the votes.")
 @click.option(
     "--unknown",
@@ -36,28 +35,24 @@ from pcs_annotator.verbs import fit_table
 )
 @options.list_option("--coders", "Columns of --gold with the labels of one person each; default: as in the data.")
 @options.reading_options
-@options.GOLD_WINS
-@options.TO_LABEL
-@options.SPREADSHEET_SAFE
+@options.options_for("gold_wins", "to_label", "spreadsheet_safe")
 @click.option(
     "--spare-looks",
     is_flag=True,
     help="Test for a promise only when it is likely by now, because tests without success make the next one harder.",
 )
 @click.option("-o", "--out", type=options.PATH, help="Write a label for every row here (.xlsx, .csv, .parquet, …).")
-@options.REPLACE
+@options.options_for("replace")
 @options.MOVED_LEDGER
 @click.option("--model-out", type=options.PATH, help="Write the fitted model here; default: model.json.")
-@options.SEED
+@options.options_for("seed")
 @click.option(
     "--resamples",
     type=click.IntRange(20, 100_000),
     metavar="N",
     help="Bootstrap resamples for each interval; default: 200.",
 )
-@options.DETAILS
-@options.JSON
-@options.QUIET
+@options.printing
 def command(
     *,
     source: Path,
@@ -69,8 +64,6 @@ def command(
     spreadsheet_safe: bool,
     spare_looks: bool,
     ledger: str,
-    to_json: bool,
-    quiet: bool,
     **given: Any,
 ) -> int:
     """Learn the weight of each model and relation from recorded votes, and what can be promised.
@@ -96,10 +89,9 @@ def command(
         from pcs_annotator.verbs import fit as fitting
 
         with options.gathered_warnings() as notes:
-            say = partial(options.say, shown=not (to_json or quiet))
             how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
-            result = fitting.fit_run(source, changes, people, ledger=ledger, say=say, **how)
-        run_view.show_run(result, notes, to_json=to_json, quiet=quiet)
+            result = fitting.fit_run(source, changes, people, ledger=ledger, say=options.saying(), **how)
+        run_view.show_run(result, notes)
         return exit_codes.exit_code(result.counts.unanswered)
     if spare_looks or ledger:
         raise ConfigError("--spare-looks and --ledger are for a run folder: give one instead of a table")
@@ -115,14 +107,6 @@ def command(
     )
     with options.gathered_warnings() as notes:
         fitted = fit_table.fit_table(files, changes)
-    options.show(
-        learned_view.fit_json,
-        learned_view.fit_shown,
-        fitted,
-        files,
-        notes,
-        details=learned_view.fit_details,
-        to_json=to_json,
-        quiet=quiet,
-    )
+    view = learned_view
+    options.show(view.fit_json, view.fit_shown, fitted, files, notes, details=view.fit_details)
     return exit_codes.exit_code(fitted.unlabelled)

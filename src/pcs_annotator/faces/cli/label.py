@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
@@ -17,9 +15,9 @@ from pcs_annotator.faces.cli import exit_codes, learned_view, options
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Saving
-from pcs_annotator.showing import answer, to_terminal
+from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.findings.answers import texts_cut
+from pcs_annotator.showing.findings import texts_cut
 from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.sections.summary import promise
 from pcs_annotator.tables.table_files import STDIO
@@ -45,46 +43,34 @@ from pcs_annotator.verbs import label
     help="Format on standard output.",
 )
 @options.reading_options
-@options.TEXT_COLUMN
-@options.ID_COLUMN
+@options.options_for("text_column", "id_column")
 @options.MOVED_LEDGER
 @options.saving_options
-@options.ON_DRIFT
+@options.options_for("on_drift")
 @options.execution_options
-@options.LIMIT
-@options.REPLACE
-@options.SPREADSHEET_SAFE
-@options.NO_WAIT
-@options.DETAILS
-@options.JSON
-@options.QUIET
-def command(*, data: Path | str, folder: Path, out: Path | str | None, to_json: bool, quiet: bool, **given: Any) -> int:
+@options.options_for("limit", "replace", "spreadsheet_safe", "wait")
+@options.printing
+def command(*, data: Path | str, folder: Path, out: Path | str | None, **given: Any) -> int:
     """Label the texts of DATA with the models, rewrites and weights of a fitted run.
 
     Asks the questions with the most weight first, and stops asking about a text when no further answer can change its
     label.
     """
-    if to_json and out == STDIO:
+    if options.wanted("json") and out == STDIO:
         raise ConfigError("-o - and --json both write to standard output: leave one of them out")
     saving = options.take(Saving, given)
-    shown = not (to_json or quiet)
     request = RunRequest(
         data=data,
         folder=folder,
         config=resolve_config.settings_of(options.take_settings(given)),
-        progress=shown,
-        say=partial(options.say, shown=shown),
+        progress=options.shown(),
+        say=options.saying(),
         **given,
     )
     path = out or label.default_out(data)
     with options.gathered_warnings() as notes:
         labelled = label.label(request, path, saving)
-    if to_json:
-        options.echo_json(labelled_json(labelled, notes))
-    elif not quiet:
-        console = Console(highlight=False, stderr=labelled.out == STDIO)
-        evidence = labelled_details(labelled) if options.details_wanted() else ()
-        to_terminal.show(*evidence, labelled_shown(labelled, notes), console=console)
+    options.show(labelled_json, labelled_shown, labelled, notes, details=labelled_details, stderr=path == STDIO)
     return exit_codes.exit_code(labelled.counts.unanswered, labelled.tally.failed)
 
 
@@ -109,7 +95,7 @@ def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, A
     }
 
 
-def labelled_shown(labelled: label.Labelled, notes: Sequence[str]) -> b.Answer:
+def labelled_shown(labelled: label.Labelled, notes: Sequence[str]) -> list[b.Block]:
     """Return how many rows got each label, which may be used, what was asked, and what to do next."""
     counts, tally, drift = labelled.counts, labelled.tally, labelled.drift
     differ = [note for note in notes if drift is not None and drift.found and drift.sentence in note]
@@ -132,9 +118,9 @@ def labelled_shown(labelled: label.Labelled, notes: Sequence[str]) -> b.Answer:
         lines.append(("labels", f"{labelled.out} (column {LABEL})"))
     if review := counts.decisions.get("review", 0):
         lines.append(("next", f"check the {'row' if review == 1 else counted(review, 'row')} with {DECISION} = review"))
-    return b.Answer(lines)
+    return [b.Answer(lines)]
 
 
-def labelled_details(labelled: label.Labelled) -> Iterator[b.Block]:
+def labelled_details(labelled: label.Labelled, _notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield what is promised about these texts, and on what basis."""
     yield promise(labelled.model, labelled.drift, labelled.counts)

@@ -14,7 +14,7 @@ from pcs_annotator.runs import learn
 from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count
 from pcs_annotator.showing.report.sections.quality import METRICS, quality
 from pcs_annotator.showing.report.sections.questions import weights

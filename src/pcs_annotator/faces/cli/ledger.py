@@ -13,7 +13,7 @@ from pcs_annotator.faces.cli import options
 from pcs_annotator.runs import ledgers
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import total_cost
-from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows
+from pcs_annotator.showing.report.sections.method import bill_columns, bill_rows
 
 LEDGER = click.argument("ledger", callback=options.ledger_address)
 
@@ -26,7 +26,7 @@ def command() -> None:
 @command.command()
 @LEDGER
 @options.JSON
-def size(ledger: LedgerAddress, to_json: bool) -> None:
+def size(ledger: LedgerAddress) -> None:
     """Show calls, tokens and cost per model."""
     with ledgers.existing_ledger(ledger) as opened:
         bills, paid, file_size = opened.sizes(), opened.bills(), opened.bytes_used()
@@ -39,7 +39,6 @@ def size(ledger: LedgerAddress, to_json: bool) -> None:
             f"{without_password(ledger)}: {file_size / 1000:,.0f} kB",
             f"paid for, with {gone:,} calls whose answers are not in it: {total}" if gone else None,
         ],
-        to_json=to_json,
     )
 
 
@@ -48,24 +47,24 @@ def size(ledger: LedgerAddress, to_json: bool) -> None:
 @click.argument("out", type=options.PATH)
 @options.KEEP_EARLIER
 @options.JSON
-def export(ledger: LedgerAddress, out: Path, replace: bool, to_json: bool) -> None:
+def export(ledger: LedgerAddress, out: Path, replace: bool) -> None:
     """Write all calls to OUT, a CSV or Parquet file."""
     count = ledgers.export_ledger(ledger, out, replace=replace)
-    _print_count(to_json, "written", count, f"calls written to {out}")
+    options.tell({"written": count}, f"{count:,} calls written to {out}")
 
 
 @command.command("import")
 @LEDGER
 @click.argument("other", callback=options.ledger_address)
-@options.NO_WAIT
+@options.options_for("wait")
 @options.JSON
-def import_(ledger: LedgerAddress, other: LedgerAddress, wait: bool, to_json: bool) -> None:
+def import_(ledger: LedgerAddress, other: LedgerAddress, wait: bool) -> None:
     """Copy all calls from the ledger OTHER into LEDGER.
 
     They are then not paid for again.
     """
     new = ledgers.import_ledger(ledger, other, wait=wait, say=options.say)
-    _print_count(to_json, "new", new, f"new calls copied from {without_password(other)}")
+    options.tell({"new": new}, f"{new:,} new calls copied from {without_password(other)}")
 
 
 @command.command()
@@ -73,11 +72,9 @@ def import_(ledger: LedgerAddress, other: LedgerAddress, wait: bool, to_json: bo
 @click.option("--model", metavar="NAME", help="Only calls to this model, as named by `pcs ledger size`.")
 @click.option("--before", type=click.DateTime(), metavar="DATE", help="Only calls before this date, as in 2025-01-31.")
 @click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
-@options.NO_WAIT
+@options.options_for("wait")
 @options.JSON
-def prune(
-    ledger: LedgerAddress, model: str | None, before: datetime | None, yes: bool, wait: bool, to_json: bool
-) -> None:
+def prune(ledger: LedgerAddress, model: str | None, before: datetime | None, yes: bool, wait: bool) -> None:
     """Delete calls; if needed again, they have to be paid for again."""
     if model is None and before is None:
         raise click.UsageError("say which calls to delete: --model, --before or both")
@@ -85,11 +82,4 @@ def prune(
         click.confirm("Delete these calls permanently?", abort=True)
     until = before.timestamp() if before else None
     deleted = ledgers.prune_ledger(ledger, model=model, before=until, wait=wait, say=options.say)
-    _print_count(to_json, "deleted", deleted, "calls deleted")
-
-
-def _print_count(to_json: bool, name: str, count: int, words: str) -> None:
-    if to_json:
-        options.echo_json({name: count})
-    else:
-        click.echo(f"{count:,} {words}")
+    options.tell({"deleted": deleted}, f"{deleted:,} calls deleted")

@@ -42,7 +42,6 @@ PURPOSES: dict[str, dict[str, str]] = {
     },
     "Conclusions": {
         "estimate": "which shares, differences or regressions do the labels support?",
-        "find": "which rows have a label, with promised precision or recall?",
         "robust": "would another model, question or way of learning change the conclusion?",
         "paper": "write results and methods of a run for a paper: Markdown, LaTeX, CSV or Excel",
     },
@@ -57,8 +56,9 @@ PURPOSES: dict[str, dict[str, str]] = {
 VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
 MODULES = {
     **dict.fromkeys(("init", "run"), "ask"),
-    **dict.fromkeys(("gold", "estimate", "find", "robust"), "conclude"),
+    **dict.fromkeys(("gold", "estimate", "robust"), "conclude"),
     **dict.fromkeys(("report", "paper", "exchange"), "write"),
+    **dict.fromkeys(("review", "serve"), "web"),
 }
 """Modules with several commands; each of the others has one."""
 

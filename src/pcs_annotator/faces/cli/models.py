@@ -27,28 +27,25 @@ def command() -> None:
 
 @command.command("list")
 @options.JSON
-def list_(to_json: bool) -> None:
+def list_() -> None:
     """List models whose context size or price is known.
 
     Any other model works too.
     """
     known = models.list_models()
-    options.show(lambda: [*map(asdict, known)], lambda: models_shown(known), to_json=to_json)
+    options.show(lambda: [*map(asdict, known)], lambda: models_shown(known))
 
 
 @command.command("pull")
 @click.argument("model")
 @options.JSON
-def pull_(model: str, to_json: bool) -> None:
+def pull_(model: str) -> None:
     """Download the weights of MODEL, such as embedded:smollm2 or transformers:Qwen/Qwen3-0.6B.
 
     This also happens when the model is first used.
     """
-    path = pull_with_bar(model, shown=not to_json)
-    if to_json:
-        options.echo_json({"model": model, "path": str(path), "bytes": _size(path)})
-    else:
-        click.echo(f"{model}: {path}")
+    path = pull_with_bar(model, shown=options.shown())
+    options.tell({"model": model, "path": str(path), "bytes": _size(path)}, f"{model}: {path}")
 
 
 def _size(path: Path) -> int:
@@ -59,7 +56,7 @@ def _size(path: Path) -> int:
 @command.command()
 @click.argument("model", nargs=-1, required=True)
 @options.JSON
-def check(model: tuple[str, ...], to_json: bool) -> int:
+def check(model: tuple[str, ...]) -> int:
     """Check that each MODEL answers, how fast, and at what cost.
 
     It also shows whether answers can be restricted to the labels, and whether log-probabilities come back.
@@ -68,7 +65,7 @@ def check(model: tuple[str, ...], to_json: bool) -> int:
     """
     with options.gathered_warnings() as notes:
         checkups = models.check_models(model, Path.cwd())
-    options.show(lambda: [*map(asdict, checkups)], lambda: checkups_shown(checkups), to_json=to_json)
+    options.show(lambda: [*map(asdict, checkups)], lambda: checkups_shown(checkups))
     for note in notes:
         options.say(f"note: {note}")
     return exit_codes.ExitCode.DONE if all(one.answers for one in checkups) else exit_codes.ExitCode.USER

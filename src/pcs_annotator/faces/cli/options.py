@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial, reduce
 from pathlib import Path
 from shlex import join
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -37,15 +38,12 @@ def list_option(name: str, help: str) -> Callable[[F], F]:
     return click.option(name, metavar="A,B", help=help, callback=lambda _context, _parameter, value: listed(value))
 
 
-_SINGLE_LABELS = "pcs_annotator.single_labels"
-
-
-def _note_labels(context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> None:
-    context.meta[_SINGLE_LABELS] = given
+def _note(context: click.Context, parameter: click.Parameter, given: Any) -> None:
+    context.meta[f"pcs_annotator.{parameter.name}"] = given
 
 
 def _all_labels(context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
-    return (*listed(value), *context.meta[_SINGLE_LABELS])
+    return (*listed(value), *context.meta["pcs_annotator.label"])
 
 
 def labels_options(help: str) -> Callable[[F], F]:
@@ -56,7 +54,7 @@ def labels_options(help: str) -> Callable[[F], F]:
         metavar="NAME",
         expose_value=False,
         is_eager=True,  # before --labels
-        callback=_note_labels,
+        callback=_note,
         help="One label, which may have commas; repeatable.",
     )
     together = click.option("--labels", metavar="A,B", help=help, callback=_all_labels)
@@ -154,68 +152,46 @@ def _purpose(name: str) -> str:
     return next(ways, "Output")
 
 
+def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return a decorator that adds options to a command, in this order."""
+    return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
+
+
 def options_for(*names: str) -> Callable[[F], F]:
     """Return a decorator that adds the options of some settings, in this order."""
-    return lambda function: with_options([setting_option(name) for name in names], function)
+    return with_options(*map(setting_option, names))
 
 
-def with_options(options: Sequence[Callable[[F], F]], function: F) -> F:
-    """Add options to a command, in this order."""
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-_PROMISE = ("max_error", "certainty", "promise", "per_label", "calibration", "sets")
-_READING = ("encoding", "sheet")
-_COLUMNS = (*_READING, "text_column", "id_column", "gold_column", "coders")
-reading_options = options_for(*_READING)
-column_options = options_for(*_COLUMNS)
-promise_options = options_for(*_PROMISE)
+reading_options = options_for("encoding", "sheet")
 execution_options = options_for(*EXECUTION)
-stopping_options = options_for("cascade")
 saving_options = options_for("ask", "cascade", *LIMITS)
-LIMIT = setting_option("limit")
-TO_LABEL = setting_option("to_label")
-SPREADSHEET_SAFE = setting_option("spreadsheet_safe")
-GOLD_WINS = setting_option("gold_wins")
-REPLACE = setting_option("replace")
-FRESH = setting_option("fresh")
-NO_WAIT = setting_option("wait")
-ON_DRIFT = setting_option("on_drift")
-TEXT_COLUMN = setting_option("text_column")
-ID_COLUMN = setting_option("id_column")
-SEED = setting_option("seed")
-CONFIG = click.option(
-    "-c",
-    "--config",
-    type=PATH,
-    help="Settings file, or a run folder to take them from; default: pcs.toml in this folder, if any.",
-)
+_FROM = "Settings file, or a run folder to take them from; default: pcs.toml in this folder, if any."
+CONFIG = click.option("-c", "--config", type=PATH, help=_FROM)
 MOVED_LEDGER = click.option(
     "--ledger", default="", metavar="ADDRESS", help="Where the run's answers are now; default: as in the run."
 )
-JSON = click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
-_DETAILS = "pcs_annotator.details"
 
 
-def _note_details(context: click.Context, _parameter: click.Parameter, given: bool) -> None:
-    context.meta[_DETAILS] = given
+def wanted(name: str) -> bool:
+    """Tell whether the command was given an option that says how to print: `json`, `quiet` or `details`."""
+    return bool(click.get_current_context().meta.get(f"pcs_annotator.{name}"))
 
 
-def details_wanted() -> bool:
-    """Tell whether the command was given `--details`."""
-    return bool(click.get_current_context().meta.get(_DETAILS))
+def shown() -> bool:
+    """Tell whether people read along: neither `--json` nor `--quiet` was given."""
+    return not (wanted("json") or wanted("quiet"))
 
 
-DETAILS = click.option(
-    "--details",
-    is_flag=True,
-    expose_value=False,
-    callback=_note_details,
-    help="Print the evidence too: weights, figures, tests, costs.",
-)
-QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+def _printing(*names: str, help: str) -> Callable[[F], F]:
+    """Return a flag that `wanted` knows, so that no command has to hand it on."""
+    return click.option(*names, is_flag=True, expose_value=False, callback=_note, help=help)
+
+
+JSON = _printing("--json", help="Print one JSON object and nothing else.")
+DETAILS = _printing("--details", help="Print the evidence too: weights, figures, tests, costs.")
+QUIET = _printing("-q", "--quiet", help="Print only errors.")
+printing = with_options(DETAILS, JSON, QUIET)
+"""Adds the options that say how to print."""
 KEEP_EARLIER = click.option(
     "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
 )
@@ -225,12 +201,7 @@ def settings_options(function: F) -> F:
     """Add the options for task, models, columns, learning and promise, and the file that has them."""
     known = all_settings().items()
     names = [name for name, (section, one) in known if section and one.option and name not in EXECUTION]
-    return with_options([*(setting_option(name) for name in names), CONFIG], function)
-
-
-def listening_options(function: F) -> F:
-    """Add the options for where to listen, and whom to let in."""
-    return with_options(_LISTENING, function)
+    return with_options(*map(setting_option, names), CONFIG)(function)
 
 
 def _token(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str:
@@ -241,7 +212,7 @@ def _token(_context: click.Context, _parameter: click.Parameter, name: str | Non
     return token
 
 
-_LISTENING = (
+listening_options = with_options(
     click.option(
         "--host", default="127.0.0.1", show_default=True, help="Address to listen at; a public one needs a token."
     ),
@@ -256,6 +227,7 @@ _LISTENING = (
         "--allow-host", "names", multiple=True, metavar="NAME", help="Name of this server behind a proxy; repeatable."
     ),
 )
+"""Adds the options for where to listen, and whom to let in."""
 
 
 def instead(command: str) -> str:
@@ -274,25 +246,39 @@ def say(text: str, *, shown: bool = True) -> None:
         warnings.warn(text, PcsWarning, stacklevel=2)
 
 
+def saying() -> Callable[[str], None]:
+    """Return `say` as this command was asked to print; threads, which know of no command, may call it."""
+    return partial(say, shown=shown())
+
+
 def show(
     as_json: Callable[..., object],
     as_blocks: Callable[..., Iterable[object]],
     *found: Any,
-    to_json: bool,
-    quiet: bool = False,
     details: Callable[..., Iterable[object]] | None = None,
+    stderr: bool = False,
 ) -> None:
-    """Print results as JSON or, by their blocks, as text; nothing if `quiet`.
+    """Print results as JSON or, by their blocks, as text, if need be to stderr; nothing with `--quiet`.
 
     With `--details`, the evidence comes first, so that the answer is what a terminal shows last.
     """
-    if to_json:
+    if wanted("json"):
         echo_json(as_json(*found))
-    elif not quiet:
+    elif not wanted("quiet"):
+        from rich.console import Console
+
         from pcs_annotator.showing import to_terminal
 
-        evidence = details(*found) if details is not None and details_wanted() else ()
-        to_terminal.show(*evidence, *as_blocks(*found))
+        evidence = details(*found) if details is not None and wanted("details") else ()
+        to_terminal.show(*evidence, *as_blocks(*found), console=Console(highlight=False, stderr=stderr))
+
+
+def tell(values: object, *lines: str) -> None:
+    """Print values as JSON, or lines as they are: paths and commands, to be copied, are not broken."""
+    if wanted("json"):
+        echo_json(values)
+    else:
+        click.echo("\n".join(lines), nl=bool(lines))
 
 
 def echo_json(values: object) -> None:

@@ -18,7 +18,7 @@ from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import count, dollars, percent
-from pcs_annotator.showing.report.sections.cost import bill_columns, bill_rows
+from pcs_annotator.showing.report.sections.method import bill_columns, bill_rows
 from pcs_annotator.verbs import plan as planning
 from pcs_annotator.verbs.plan import RunPlan
 
@@ -33,8 +33,7 @@ PRICE_MISSING = "The cost is unknown: give the missing price with --price MODEL=
 @click.argument("data", type=options.TABLE)
 @options.settings_options
 @click.option("--run", "folder", type=options.PATH, help="Plan to label DATA with this fitted run.")
-@options.stopping_options
-@options.LIMIT
+@options.options_for("cascade", "limit")
 @options.JSON
 def command(*, data: Path | str, folder: Path | None, config: Path | None, limit: int | None, **given: Any) -> None:
     """Show calls, tokens and cost of a run over DATA; no model is called.
@@ -42,17 +41,15 @@ def command(*, data: Path | str, folder: Path | None, config: Path | None, limit
     With --run, the same for labelling DATA with a fitted run: asking all questions, and stopping when labels are
     settled.
     """
-    to_json = given.pop("to_json")
     saving = options.take(Saving, dict(given))
     settings = resolve_config.read_settings(config, Path.cwd(), options.take_settings(given))
     planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)
     if folder is not None:
         from pcs_annotator.verbs.label import plan_labelling  # imports the code that learns, which takes its time
 
-        both = plan_labelling(planned, saving)
-        options.show(label_plan_json, partial(_then, "label", label_plan_shown), both, to_json=to_json)
+        options.show(label_plan_json, partial(_then, "label", label_plan_shown), plan_labelling(planned, saving))
     else:
-        options.show(plan_json, partial(_then, "run", plan_shown), planning.plan(planned), to_json=to_json)
+        options.show(plan_json, partial(_then, "run", plan_shown), planning.plan(planned))
 
 
 def _then(command: str, shown: Callable[[Any], Iterable[object]], plan: object) -> Iterator[object]:

@@ -18,11 +18,9 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import count, percent, signed
-from pcs_annotator.showing.report.sections.answers import reasons
+from pcs_annotator.showing.report.sections.questions import reasons
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate, relations
-
-REWRITER = options.setting_option("rewriter")
 
 
 @click.group("relations")
@@ -33,19 +31,19 @@ def command() -> None:
 @command.command("list")
 @options.CONFIG
 @options.JSON
-def list_(config: Path | None, to_json: bool) -> None:
+def list_(config: Path | None) -> None:
     """List all relations: built in, from plug-ins, and your own."""
     known = relations.list_relations(read_settings(config, Path.cwd(), {}))
-    options.show(lambda: [asdict(one) for one in known], lambda: relations_shown(known), to_json=to_json)
+    options.show(lambda: [asdict(one) for one in known], lambda: relations_shown(known))
 
 
 @command.command("try")
 @click.argument("name")
 @click.argument("text")
-@REWRITER
+@options.options_for("rewriter")
 @options.CONFIG
 @options.JSON
-def try_(name: str, text: str, rewriter: str | None, config: Path | None, to_json: bool) -> int:
+def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int:
     """Show how relation NAME rewrites TEXT, and the result of every check.
 
     NAME may be a combination: voice+synonym applies one after the other, "rule:voice|llm:voice" the first that applies.
@@ -53,27 +51,26 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None, to_jso
     Exit code 1 if the relation does not apply to the text.
     """
     tried = relations.try_relation(name, text, read_settings(config, Path.cwd(), {"rewriter": rewriter}))
-    options.show(tried_json, tried_shown, tried, to_json=to_json)
+    options.show(tried_json, tried_shown, tried)
     return exit_code(int(tried.variant.text is None))
 
 
 @command.command()
 @click.argument("file", type=options.PATH)
 @options.list_option("--relations", "Relations; default: those of pcs.toml, or voice,double-negation,synonym.")
-@REWRITER
+@options.options_for("rewriter")
 @options.CONFIG
 @options.reading_options
-@options.TEXT_COLUMN
-@options.ID_COLUMN
+@options.options_for("text_column", "id_column")
 @click.option(
     "--run", "votes", type=options.PATH, help="Run folder or table of votes: also show how often answers changed."
 )
 @click.option("--ledger", metavar="ADDRESS", help="Keep paid rewrites here, so that none is paid for twice.")
-@options.LIMIT
+@options.options_for("limit")
 @click.option("-o", "--out", type=options.PATH, help="Write every rewrite here (CSV or Parquet).")
 @options.KEEP_EARLIER
 @options.JSON
-def check(*, config: Path | None, to_json: bool, **given: Any) -> None:
+def check(*, config: Path | None, **given: Any) -> None:
     """Measure relations on the texts of FILE.
 
     Shows how many texts each one changes, why it does not change the others, and how fast it is.
@@ -84,7 +81,6 @@ def check(*, config: Path | None, to_json: bool, **given: Any) -> None:
     options.show(
         lambda: {name: coverage_json(one) for name, one in found.items()},
         lambda: coverage_shown(found, request.out),
-        to_json=to_json,
     )
 
 
@@ -99,7 +95,7 @@ def check(*, config: Path | None, to_json: bool, **given: Any) -> None:
 @options.reading_options
 @options.DETAILS
 @options.JSON
-def value(*, source: Path, to_json: bool, **given: Any) -> None:
+def value(*, source: Path, **given: Any) -> None:
     """Which rewrites pay? What each relation adds beside the original question; no model is called.
 
     RUN_OR_VOTES is a run folder or a table of votes, with gold labels (see pcs fit). Gains are in points of class AUROC
@@ -115,7 +111,6 @@ def value(*, source: Path, to_json: bool, **given: Any) -> None:
         lambda: {**found.to_dict(), "warnings": notes},
         lambda: values_shown(found, notes),
         details=lambda: [found.table, *found.conclusions],
-        to_json=to_json,
     )
 
 

@@ -14,9 +14,9 @@ from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.findings.look_at import what_to_look_at
+from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count, total_cost
-from pcs_annotator.showing.report.sections.answers import reasons
+from pcs_annotator.showing.report.sections.questions import reasons
 
 REASONS_SHOWN = 3
 
@@ -61,17 +61,9 @@ def _most_first(found: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(found.items(), key=lambda pair: -pair[1])
 
 
-def show_run(result: RunResult, notes: Sequence[str], *, to_json: bool, quiet: bool) -> None:
+def show_run(result: RunResult, notes: Sequence[str]) -> None:
     """Print what came out of a run or a fit: the answer, and with `--details` what it is based on."""
-    options.show(
-        run_json,
-        lambda *found: [answer.of_run(*found)],
-        result,
-        notes,
-        details=run_details,
-        to_json=to_json,
-        quiet=quiet,
-    )
+    options.show(run_json, lambda *found: [answer.of_run(*found)], result, notes, details=run_details)
 
 
 def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:

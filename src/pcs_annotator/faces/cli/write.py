@@ -25,18 +25,14 @@ from pcs_annotator.verbs.fit import open_run
 )
 @options.KEEP_EARLIER
 @options.JSON
-def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bool, to_json: bool) -> None:
+def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that works offline."""
     result = open_run(folder)
     path = write_report(result, out, replace=replace)
     charts = write_figures(result, path.parent / "figures") if figures else []
-    if to_json:
-        files = [str(chart) for chart in charts]
-        options.echo_json({"report": str(path), "bytes": path.stat().st_size, "figures": files})
-        return
-    click.echo(f"wrote {path}")
-    if charts:
-        click.echo(f"wrote {', '.join(chart.name for chart in charts)} in {charts[0].parent}")
+    values = {"report": path, "bytes": path.stat().st_size, "figures": charts}
+    more = [f"wrote {', '.join(chart.name for chart in charts)} in {charts[0].parent}"] if charts else []
+    options.tell(values, f"wrote {path}", *more)
 
 
 @click.command("paper")
@@ -95,9 +91,7 @@ def exchange_command() -> None:
 )
 @options.KEEP_EARLIER
 @options.JSON
-def export(
-    *, run: Path, out: Path, decision: str | None, queue: Queue | None, rows: int | None, replace: bool, to_json: bool
-) -> None:
+def export(*, run: Path, out: Path, decision: str | None, queue: Queue | None, rows: int | None, replace: bool) -> None:
     """Write rows of RUN for people to label.
 
     They are tasks for Label Studio, with the label that the models give and its confidence. Beside tasks.json,
@@ -107,12 +101,12 @@ def export(
         raise click.UsageError("--queue draws rows whatever their decision: leave out one of --queue and --decision")
     choice = exchange.RowsToExport(decision=decision or "review", queue=queue, rows=rows)
     written = exchange.export_rows(run, out, choice, replace=replace)
-    if to_json:
-        options.echo_json({"rows": written.rows, "file": written.file, "settings": written.settings})
-        return
-    click.echo(f"{written.rows:,} rows written to {written.file}")
     paste = f"paste {written.settings} under Settings > Labeling Interface > Code"
-    click.echo(f"in Label Studio, {paste}, then import {written.file}")
+    options.tell(
+        written._asdict(),
+        f"{written.rows:,} rows written to {written.file}",
+        f"in Label Studio, {paste}, then import {written.file}",
+    )
 
 
 @exchange_command.command("import")
@@ -120,21 +114,15 @@ def export(
 @TOOL
 @click.argument("file", type=options.PATH)
 @options.JSON
-def import_(*, run: Path, file: Path, to_json: bool) -> None:
+def import_(*, run: Path, file: Path) -> None:
     """Read what people answered from FILE.
 
     The answers become verdicts of RUN, like those of `pcs review`. FILE is what Label Studio exports as JSON or
     JSON-MIN. If one answer does not fit the run, none is added. Importing a file again adds only what is new.
     """
     found = exchange.import_answers(run, file)
-    if to_json:
-        options.echo_json(found._asdict())
-        return
-    if found.known:
-        click.echo(f"{found.known:,} answers in {file} were known already")
-    if not found.verdicts:
-        click.echo(f"no new answers in {file}")
-        return
+    lines = [f"{found.known:,} answers in {file} were known already"] if found.known else []
     people = ", ".join(f"{name} ({count:,})" for name, count in found.reviewers.items())
-    click.echo(f"{found.verdicts:,} new verdicts by {people}; rows skipped: {found.skipped:,}")
-    click.echo(f"pcs fit {run} learns from them")
+    new = f"{found.verdicts:,} new verdicts by {people}; rows skipped: {found.skipped:,}"
+    lines += [new, f"pcs fit {run} learns from them"] if found.verdicts else [f"no new answers in {file}"]
+    options.tell(found._asdict(), *lines)

@@ -13,9 +13,9 @@ from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.runs.review.values import Shown, ShownVote
 from pcs_annotator.showing.diff import clipped, marked
-from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import DASH, number
 from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, tag, user_text
+from pcs_annotator.showing.to_html import bar
 
 NOTE = {"placeholder": "Note", "aria_label": "Note"}
 BLIND = "What the models and other people say comes after your verdict."
@@ -178,18 +178,14 @@ def _people(shown: Shown, reviewer: str) -> Markup | None:
     others = [one for name, one in shown.reviewed.by_reviewer.items() if name != reviewer]
     if not others:
         return None
-    lines = [
-        tag("li", user_text(one.reviewer), ": ", tag("b", user_text(one.label or "skipped")), _noted(one.note))
-        for one in others
-    ]
+    lines = []
+    for one in others:
+        note = tag("q", one.note, dir="auto") if one.note else None
+        lines.append(tag("li", user_text(one.reviewer), ": ", tag("b", user_text(one.label or "skipped")), note))
     title, kind = (
         ("Reviewers differ", "others conflict") if shown.reviewed.in_conflict else ("Other reviewers", "others")
     )
     return tag("div", tag("h2", title), tag("ul", *lines), class_=kind)
-
-
-def _noted(note: str) -> Markup | None:
-    return tag("q", note, dir="auto") if note else None
 
 
 def _answers(shown: Shown, label: str | None) -> Markup:

@@ -11,10 +11,11 @@ from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import chip, link
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.runs.review.values import FitNews, FoundRow, FoundRows, Progress, ReviewerAgreement
+from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
-from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import count, number, percent
-from pcs_annotator.showing.markup import Markup, joined, section, sentence, table, tag, user_text
+from pcs_annotator.showing.markup import Markup, joined, section, sentence, tag, user_text
+from pcs_annotator.showing.to_html import bar, html
 
 PREVIEW = 400
 WHAT_ALPHA_IS = (
@@ -142,16 +143,11 @@ def _agreement(agreement: ReviewerAgreement) -> Markup:
     if not agreement.pairs:
         why = "No row has verdicts of two people yet. --double 0.2 shows a second person every fifth row."
         return section("agreement", "Agreement", sentence(why))
-    lines = [
-        (
-            user_text(f"{pair.first} and {pair.second}"),
-            count(pair.rows),
-            percent(pair.alike, pair.rows),
-            number(pair.kappa),
-        )
+    rows: list[b.Row] = [
+        [b.name(f"{pair.first} and {pair.second}"), pair.rows, percent(pair.alike, pair.rows), pair.kappa]
         for pair in agreement.pairs
     ]
-    titles = (("two people", ""), ("rows", "number"), ("alike", "number"), ("κ", "number"))
+    columns = [b.Column("two people"), *b.numbers("rows", "alike", "κ")]
     return section(
         "agreement",
         "Agreement",
@@ -159,18 +155,15 @@ def _agreement(agreement: ReviewerAgreement) -> Markup:
             tag("b", f"α = {number(agreement.alpha)}", class_="figure"),
             f" over {counted(agreement.rows, 'row')} with verdicts of two or more",
         ),
-        table(titles, lines),
+        html(b.Table(columns=columns, rows=rows)),
         sentence(WHAT_ALPHA_IS, kind="note"),
     )
 
 
 def _reviewers(progress: Progress) -> Markup:
-    lines = [
-        (user_text(name), count(rows)) for name, rows in sorted(progress.reviewers.items(), key=lambda one: -one[1])
-    ]
-    known = (
-        table((("reviewer", ""), ("rows", "number")), lines) if lines else sentence("Nobody has reviewed a row yet.")
-    )
+    most = sorted(progress.reviewers.items(), key=lambda one: -one[1])
+    table = b.Table(columns=[b.Column("reviewer"), *b.numbers("rows")], rows=[[b.name(who), n] for who, n in most])
+    known = html(table) if most else sentence("Nobody has reviewed a row yet.")
     total = (
         f"{counted(progress.reviewed, 'row')} of {count(progress.rows)} reviewed; the others have the models' label."
     )

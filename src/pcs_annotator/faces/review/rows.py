@@ -16,9 +16,9 @@ from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
 from pcs_annotator.runs.review.values import FoundRow, FoundRows, Query, Sort
 from pcs_annotator.showing.diff import clipped
-from pcs_annotator.showing.drawings import bar
 from pcs_annotator.showing.formats import DASH, count, number
 from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag, user_text
+from pcs_annotator.showing.to_html import bar
 
 PREVIEW = 240
 SORTS: Mapping[Sort, str] = {

@@ -32,19 +32,15 @@ from pcs_annotator.runs.labelling.service import Classified, Service, Spent
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 OPEN_PATHS = frozenset({"/health", "/ready"})
 """What an orchestrator asks, without a token."""
+NO_OUTCOME = Outcome(id="", label=None, scores={}, confidence=None, decision="review", reason="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a service takes on.
+    """What a service takes on."""
 
-    Attributes:
-        max_queue: How many texts may be in progress and waiting.
-        seconds: How long a request may take.
-    """
-
-    max_queue: int = 1024
-    seconds: float = 120.0
+    max_queue: int = 1024  # how many texts may be in progress and waiting
+    seconds: float = 120.0  # how long a request may take
 
 
 class Json(Response):
@@ -229,27 +225,21 @@ def _no_jobs() -> Response:
 
 
 def _item(one: Classified) -> dict[str, Any]:
-    outcome = one.outcome
-    cost = {"usd": one.spent.usd, "calls": one.spent.calls}
-    if outcome is None or one.error is not None:
-        nothing: dict[str, Any] = {
-            "label": None,
-            "probs": [],
-            "num_classes": 0,
-            "confidence": None,
-            "decision": "review",
-        }
-        error = one.error and one.error._asdict()
-        return {**nothing, "reason": one.error.message if one.error else "", "cost": cost, "error": error}
+    found, why = one.outcome, one.error
+    labelled = found is not None and why is None
+    outcome = found if found is not None and labelled else NO_OUTCOME
+    probabilities = one.probabilities if labelled else ()
     item = {
         "label": outcome.label,
-        "probs": one.probabilities,
-        "num_classes": len(one.probabilities),
+        "probs": probabilities,
+        "num_classes": len(probabilities),
         "confidence": outcome.confidence,
         "decision": outcome.decision,
-        "reason": outcome.reason,
-        "cost": cost,
+        "reason": why.message if why else outcome.reason,
+        "cost": {"usd": one.spent.usd, "calls": one.spent.calls},
     }
+    if not labelled:
+        return {**item, "error": why and why._asdict()}
     return {**item, "label_set": outcome.label_set} if outcome.label_set else item
 
 

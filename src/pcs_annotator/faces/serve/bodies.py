@@ -10,7 +10,7 @@ import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from pcs_annotator.tables.label_studio import Interface, read_interface
+from pcs_annotator.tables.label_studio import Interface, kind_of, read_interface
 
 LONGEST_WAIT = 60
 
@@ -22,7 +22,7 @@ async def read_object(request: Request) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise HTTPException(400, f"the body is not valid JSON: {error}") from None
     if not isinstance(found, dict):
-        raise HTTPException(400, f"the body must be a JSON object, not {_kind(found)}")
+        raise HTTPException(400, f"the body must be a JSON object, not {kind_of(found)}")
     return found
 
 
@@ -30,7 +30,7 @@ def texts_and_model(values: dict[str, Any], most: int) -> tuple[list[str], str |
     """Return the texts and the model that a body names."""
     model = values.get("model")
     if model is not None and not isinstance(model, str):
-        raise HTTPException(400, f"`model` must be a text, not {_kind(model)}")
+        raise HTTPException(400, f"`model` must be a text, not {kind_of(model)}")
     if "input" not in values:
         raise HTTPException(400, "`input` is missing: give a text, or a list of texts")
     given = values["input"]
@@ -40,7 +40,7 @@ def texts_and_model(values: dict[str, Any], most: int) -> tuple[list[str], str |
     _check_number(len(texts), most)
     for place, text in enumerate(texts):
         if not isinstance(text, str):
-            raise HTTPException(400, f"`input[{place}]` must be a text, not {_kind(text)}")
+            raise HTTPException(400, f"`input[{place}]` must be a text, not {kind_of(text)}")
         if not text.strip():
             raise HTTPException(400, f"`input[{place}]` is empty: leave it out")
     return texts, model
@@ -73,22 +73,12 @@ def interface_of(values: dict[str, Any], name: str) -> Interface:
     """Return the names in the labelling interface of a request of Label Studio; the usual ones if it has none."""
     given = values.get(name)
     if given is not None and not isinstance(given, str):
-        raise HTTPException(400, f"`{name}` must be the XML of a labelling interface, not {_kind(given)}")
+        raise HTTPException(400, f"`{name}` must be the XML of a labelling interface, not {kind_of(given)}")
     return read_interface(given) if given else Interface()
 
 
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
 class TextQueue:
-    """Counts the texts in progress and waiting, and refuses more than it has room for.
-
-    Attributes:
-        most: How many texts there is room for.
-        texts: How many there are.
-    """
+    """Counts the `texts` in progress and waiting, and refuses more than the `most` it has room for."""
 
     def __init__(self, most: int) -> None:
         self.most, self.texts = most, 0

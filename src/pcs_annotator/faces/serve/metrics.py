@@ -60,12 +60,9 @@ def _family(name: str, kind: str, about: str, samples: Iterable[tuple[Labels, fl
 
 
 def _sample(name: str, labels: Labels, value: float) -> str:
-    inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+    escaped = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    inside = ",".join(f'{key}="{text.translate(escaped)}"' for key, text in labels)
     return f"{name}{{{inside}}} {value:.9g}" if labels else f"{name} {value:.9g}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 class Counted:

@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.faces.web.guard import error_kind
 from pcs_annotator.faces.web.pages import page_head
-from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, table, tag, user_text
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.markup import Markup, joined, section, sentence, tag, user_text
+from pcs_annotator.showing.to_html import html
 
 EXAMPLE = "Aliens landed in New York yesterday."
 MOST_VALUES = 6
 CLASSIFY = "/v1/classify"
 TOKEN = "Authorization: Bearer $PCS_TOKEN"
-FIELDS = (("field", ""), ("type", ""), ("meaning", ""))
+FIELDS = [b.Column(title) for title in ("field", "type", "meaning")]
 
 
 class ExampleCall(NamedTuple):
@@ -70,16 +72,16 @@ def _code(text: str, name: str, title: str) -> Markup:
 
 
 def _fields(schema: Mapping[str, Any]) -> Markup:
-    return table(FIELDS, _rows(schema))
+    return html(b.Table(columns=FIELDS, rows=[*_rows(schema)]))
 
 
-def _rows(schema: Mapping[str, Any], before: str = "") -> Iterator[tuple[Child, Child, Child]]:
+def _rows(schema: Mapping[str, Any], before: str = "") -> Iterator[b.Row]:
     """Yield every field of an object, those inside of others after them."""
     for name, field in schema.get("properties", {}).items():
         place = f"{before}{name}"
         needed = name in schema.get("required", ())
         kind = _kind(field) if needed else f"{_kind(field)}, optional"
-        yield tag("code", place), kind, _words(field.get("description", ""))
+        yield [tag("code", place), kind, _words(field.get("description", ""))]
         yield from _rows(field, f"{place}.")
         yield from _rows(field.get("items", {}), f"{place}[].")
 
@@ -112,17 +114,11 @@ def _errors(paths: Mapping[str, Any]) -> Iterator[Markup]:
             for status, answer in route["responses"].items():
                 if status != "200":
                     found.setdefault(status, (answer["description"], []))[1].append(path)
-    columns = (("status", ""), ("type", ""), ("meaning", ""), ("where", ""))
-    lines = [
-        (
-            status,
-            tag("code", error_kind(int(status))),
-            meaning,
-            "everywhere" if len(at) == len(paths) else ", ".join(at),
-        )
-        for status, (meaning, at) in sorted(found.items())
-    ]
-    yield table(columns, lines)
+    rows: list[b.Row] = []
+    for status, (meaning, at) in sorted(found.items()):
+        where = "everywhere" if len(at) == len(paths) else ", ".join(at)
+        rows.append([status, tag("code", error_kind(int(status))), meaning, where])
+    yield html(b.Table(columns=[b.Column(title) for title in ("status", "type", "meaning", "where")], rows=rows))
     shape = {"error": {"message": "what is wrong, and what to do", "type": "bad_request", "request_id": "5f1e…"}}
     yield sentence("An error is JSON: ", tag("code", json.dumps(shape, ensure_ascii=False)), kind="note")
 

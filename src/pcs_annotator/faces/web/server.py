@@ -120,17 +120,13 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def _nothing() -> None:
-    return
-
-
 async def serve(
     app: ASGIApp,
     listening: Listening,
     say: Callable[[str], None],
     *,
     verbose: bool = False,
-    on_stop: Callable[[], None] = _nothing,
+    on_stop: Callable[[], None] = lambda: None,
 ) -> None:
     """Answer requests until SIGINT, SIGTERM, SIGHUP or a cancellation; then finish those in flight.
 

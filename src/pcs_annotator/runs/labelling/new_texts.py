@@ -30,8 +30,8 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables import sources, tables
 from pcs_annotator.tables.files import expecting, keep_earlier, read_json, signature, write_json
 from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
-from pcs_annotator.tables.table_stream import TableStream
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle
+from pcs_annotator.tables.tables import TableStream
 from pcs_annotator.tables.workbook import WORKBOOK, refuse_too_many_rows
 from pcs_annotator.version import __version__
 

@@ -37,9 +37,8 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import sources, tables, vote_files
 from pcs_annotator.tables.files import signature
 from pcs_annotator.tables.result_columns import Results, people_columns, with_columns
-from pcs_annotator.tables.table_stream import CHUNK_ROWS, TableStream
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, TableWriter, writing_table
-from pcs_annotator.tables.tables import Dataset, gold_in
+from pcs_annotator.tables.tables import CHUNK_ROWS, Dataset, TableStream, gold_in
 from pcs_annotator.tables.tabular import text_column
 from pcs_annotator.tables.vote_files import VoteAxes
 from pcs_annotator.tables.workbook import original_cell

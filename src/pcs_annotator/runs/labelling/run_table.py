@@ -22,8 +22,7 @@ from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import human_files
 from pcs_annotator.tables.sources import read_source
-from pcs_annotator.tables.table_stream import IdCheck, TableStream
-from pcs_annotator.tables.tables import Dataset
+from pcs_annotator.tables.tables import Dataset, IdCheck, TableStream
 
 IN_MEMORY_ROWS = 50_000
 """A table with at most this many rows is kept in memory, and completely in the run folder."""

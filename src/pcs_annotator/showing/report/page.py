@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.report.document import document, title_of
-from pcs_annotator.showing.report.sections.cost import cost
 from pcs_annotator.showing.report.sections.curves import plots
+from pcs_annotator.showing.report.sections.method import cost, settings
 from pcs_annotator.showing.report.sections.quality import how_good
 from pcs_annotator.showing.report.sections.questions import questions
 from pcs_annotator.showing.report.sections.rows import rows
-from pcs_annotator.showing.report.sections.settings import settings
 from pcs_annotator.showing.report.sections.summary import headline, promise
 from pcs_annotator.showing.report.view import View, view_of
-from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
+from pcs_annotator.tables.files import check_ending, write_page
 
 
 def write_report(result: RunResult, path: Path | None = None, *, replace: bool = False) -> Path:
@@ -25,26 +25,18 @@ def write_report(result: RunResult, path: Path | None = None, *, replace: bool =
     """
     path = path or result.folder.report
     check_ending(path, (".html", ".htm"))
-    page = render(result)
-    if path.exists() and path.resolve() != result.folder.report.resolve() and not _is_report(path, result):
-        refuse_existing(path, replace=replace)
-        make_way(path)
-    write_page(path, page)
+    title = str(title_of(view_of(result).data_name)).encode("utf-8", "replace")
+    elsewhere = path.resolve() != result.folder.report.resolve()
+    write_page(path, render(result), re.escape(title) if elsewhere else None, replace=replace)
     return path
-
-
-def _is_report(path: Path, result: RunResult) -> bool:
-    return str(title_of(view_of(result).data_name)).encode("utf-8", "replace") in path.read_bytes()
 
 
 def write_figures(result: RunResult, folder: Path) -> list[Path]:
     """Write each chart of the page to a separate file and return the paths; none without gold labels."""
-    paths = []
-    for plot in plots(view_of(result)):
-        path = folder / f"{plot.name}.svg"
+    charts = {folder / f"{plot.name}.svg": plot for plot in plots(view_of(result))}
+    for path, plot in charts.items():
         write_page(path, plot.file())
-        paths.append(path)
-    return paths
+    return [*charts]
 
 
 def render(result: RunResult) -> str:

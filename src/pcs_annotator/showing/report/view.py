@@ -11,7 +11,7 @@ from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, Task, label_lookup
-from pcs_annotator.core.variant import Variant, VariantCount
+from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs.files.runs import Origin, read_origin
 from pcs_annotator.runs.resolve_config import task_of
@@ -31,23 +31,12 @@ LOW = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What the sections show.
+    """What the sections show."""
 
-    Attributes:
-        result: The run.
-        task: The question and its labels.
-        origin: Version and data file of the run.
-        gold: The gold label of every row, spelled as in the task; None where unknown.
-        rewrites: Rewrites counted by relation, status and reason.
-        question_relations: Relations that change the question and leave every text as it is.
-    """
-
-    result: RunResult
-    task: Task
-    origin: Origin
-    gold: tuple[str | None, ...]
-    rewrites: tuple[VariantCount, ...]
-    question_relations: frozenset[str]
+    result: RunResult  # the run
+    task: Task  # the question and its labels
+    origin: Origin  # version and data file of the run
+    gold: tuple[str | None, ...]  # the gold label of every row, spelled as in the task; None where unknown
 
     @property
     def data_name(self) -> str:
@@ -84,33 +73,24 @@ def view_of(result: RunResult) -> View:
         task=task_of(result.config),
         origin=read_origin(result.folder),
         gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
-        rewrites=tuple(one for one in result.rewrites if one.status != "original"),
-        question_relations=frozenset(one.relation for one in result.rewrites if one.status == "original"),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One listed row.
-
-    Attributes:
-        reviewed: What people said about it in a review; None if nobody has.
-        codes: Its votes, `[annotator, relation, draw]`.
-        grades: The probability that each model gave to each label, `[annotator, relation, label]`, mean over draws; nan
-            where votes are hard, None if all are.
-        certainty: Confidence, or the score if there is none; -1 without a label.
-        marks: The filters that it matches.
-    """
+    """One listed row."""
 
     item: Item
     outcome: Outcome
     gold: str | None
-    reviewed: Reviewed | None
-    codes: Codes
+    reviewed: Reviewed | None  # what people said about it in a review; None if nobody has
+    codes: Codes  # its votes, `[annotator, relation, draw]`
+    # the probability that each model gave to each label, `[annotator, relation, label]`, mean over draws; nan where
+    # votes are hard, None if all are
     grades: Floats | None
     variants: Mapping[str, Variant]
-    certainty: float
-    marks: tuple[str, ...]
+    certainty: float  # confidence, or the score if there is none; -1 without a label
+    marks: tuple[str, ...]  # the filters that it matches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from pcs_annotator.judging.weighing.fitting import in_canonical_order
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing.report.sections.settings import flat_settings, setting_text
+from pcs_annotator.showing.report.sections.method import flat_settings, setting_text
 from pcs_annotator.showing.report.view import certainty
 from pcs_annotator.studies.compare.sides import Matched, Side
 
@@ -297,11 +297,13 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
             for one in found.costs
         ],
         "settings": [one._asdict() for one in found.settings],
-        "examples": [_example_json(one) for one in found.examples],
+        "examples": [
+            {"id": one.outcomes[0].id, **dict(zip("ab", map(_said, one.outcomes), strict=True)), "gold": one.gold}
+            for one in found.examples
+        ],
         "notes": list(found.notes),
     }
 
 
-def _example_json(one: DifferingRow) -> dict[str, Any]:
-    sides = [{"label": side.label, "confidence": side.confidence, "decision": side.decision} for side in one.outcomes]
-    return {"id": one.outcomes[0].id, "a": sides[0], "b": sides[1], "gold": one.gold}
+def _said(outcome: Outcome) -> dict[str, Any]:
+    return {name: getattr(outcome, name) for name in ("label", "confidence", "decision")}

@@ -78,6 +78,11 @@ class Line(NamedTuple):
     p_value: float | None = None  # of the hypothesis that the quantity is 0; None for shares and means
     adjusted: float | None = None  # the same, adjusted for all such hypotheses of the table (Holm, 1979)
 
+    @property
+    def title(self) -> str:
+        """What is estimated of which rows."""
+        return f"{self.name} · {self.group}" if self.group else self.name
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         figures = {name: plain(getattr(self, name)) for name in METHODS}
@@ -95,29 +100,17 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Estimated(Frame):
-    """Answers to a question; `to_pandas()` and `to_polars()` give a row per estimate and per difference.
+    """Answers to a question; `to_pandas()` and `to_polars()` give a row per estimate and per difference."""
 
-    Attributes:
-        kind: `share`, `mean` or `regression`.
-        lines: The estimates.
-        differences: Between groups.
-        missing: Groups with too little gold to be estimated.
-        rows: How many rows they are about.
-        labels: All labels.
-        notes: What was left out or assumed.
-        title: What was asked, in words.
-        data: The name of the data.
-    """
-
-    kind: str
-    lines: Sequence[Line]
-    differences: Sequence[Line] = ()
-    missing: Sequence[Missing] = ()
-    rows: int = 0
-    labels: Sequence[str] = ()
-    notes: Sequence[str] = ()
-    title: str = ""
-    data: str = ""
+    kind: str  # `share`, `mean` or `regression`
+    lines: Sequence[Line]  # the estimates
+    differences: Sequence[Line] = ()  # between groups
+    missing: Sequence[Missing] = ()  # groups with too little gold to be estimated
+    rows: int = 0  # how many rows they are about
+    labels: Sequence[str] = ()  # all labels
+    notes: Sequence[str] = ()  # what was left out or assumed
+    title: str = ""  # what was asked, in words
+    data: str = ""  # the name of the data
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,9 +21,7 @@ from pcs_annotator.runs.files.runs import read_whole
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables.human_files import DrawnRow, read_drawn
-from pcs_annotator.tables.table_files import gathered
-from pcs_annotator.tables.table_formats import local_file
-from pcs_annotator.tables.tabular import columns_of, text_column
+from pcs_annotator.tables.tabular import columns_of, read_file, text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,15 +73,6 @@ def numbers_of(table: pa.Table, name: str) -> Floats | None:
     return None if np.isnan(found).all() or np.isinf(found).any() else found
 
 
-def read_columns(path: Path, wanted: Collection[str]) -> pa.Table:
-    """Return those of the wanted columns that a file has; others are not read."""
-    import pyarrow as pa
-
-    file = local_file(path)
-    schema = pa.schema([field for field in file.contents().schema if field.name in wanted])
-    return gathered(file.batches(schema), schema, file.name, packed=file.packed)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LabelEvidence:
     """What is known about the labels of a run."""
@@ -130,18 +118,17 @@ def evidence_of(
         table = recorded.dataset.table
         whole = _Whole(table, table.column_names, known.fitted, np.arange(len(votes)))
     if probability_column is None:
-        chosen = _drawn(recorded, gold, len(whole.expected))
+        sample, notes = _drawn(recorded, gold, len(whole.expected))
     else:
-        chosen = _designed(recorded, gold, probability_column)
-    rows = chosen.sample.rows
+        sample, notes = _designed(recorded, gold, probability_column)
     return LabelEvidence(
         labels=tuple(votes.labels),
         table=whole.table,
         columns=whole.columns,
         expected=whole.expected,
-        held_out=known.held_out[rows],
-        sample=replace(chosen.sample, rows=whole.places[rows]),
-        notes=chosen.notes,
+        held_out=known.held_out[sample.rows],
+        sample=replace(sample, rows=whole.places[sample.rows]),
+        notes=notes,
     )
 
 
@@ -176,7 +163,7 @@ def _whole_table(recorded: Run, columns: Collection[str] | None) -> _Whole:
         raise TableError(f"{folder.path}: only a sample of the rows has been labelled; pcs run labels all of them")
     names = [probability_name(label) for label in labels]
     wanted = {*whole.columns} if columns is None else {*columns, of_ids}
-    table = read_columns(folder.labels, {*wanted, *names})
+    table = read_file(folder.labels, wanted={*wanted, *names})
     found = {name: numbers_of(table, name) for name in names if name in table.column_names}
     if len(found) < len(names):
         raise TableError(f"{folder.labels} has no probabilities of labels: fit the run again with pcs fit")
@@ -201,14 +188,7 @@ def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers
     return places
 
 
-class _Chosen(NamedTuple):
-    """Gold rows with a known design; `rows` of the sample are those of the run."""
-
-    sample: Sample
-    notes: Sequence[str]
-
-
-def _drawn(recorded: Run, gold: Codes, population: int) -> _Chosen:
+def _drawn(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[str]]:
     """Return the gold rows whose probability is known: drawn by us, or assumed to be a random sample of the data."""
     known = gold != UNLABELLED
     rounds, seen = list[Round](), set[int]()
@@ -228,7 +208,7 @@ def _drawn(recorded: Run, gold: Codes, population: int) -> _Chosen:
     if left_out := int(known.sum()) - len(seen):
         notes.append(f"{left_out:,} gold rows are left out, because the probability of drawing them is unknown")
     _refuse_few(len(seen), left_out)
-    return _Chosen(Sample.in_rounds(rounds), notes)
+    return Sample.in_rounds(rounds), notes
 
 
 class _Place(NamedTuple):
@@ -295,7 +275,7 @@ def with_probability(recorded: Run) -> dict[int, DrawnRow]:
     return found
 
 
-def _designed(recorded: Run, gold: Codes, column: str) -> _Chosen:
+def _designed(recorded: Run, gold: Codes, column: str) -> tuple[Sample, list[str]]:
     """Return all gold rows, with the probabilities in a column of the user's."""
     rows = np.flatnonzero(gold != UNLABELLED)
     cells = cells_of(recorded.dataset.table, column, " of probabilities")
@@ -303,7 +283,7 @@ def _designed(recorded: Run, gold: Codes, column: str) -> _Chosen:
     _refuse_few(len(rows), 0)
     nothing = np.zeros(len(rows), dtype=np.intp)
     sample = Sample(rows=rows, truth=gold[rows], probability=probability, stratum=nothing, round=nothing)
-    return _Chosen(sample, [f"the probability of gold rows is that in column {column!r}"])
+    return sample, [f"the probability of gold rows is that in column {column!r}"]
 
 
 def _probability(cell: str, row: int, column: str) -> float:

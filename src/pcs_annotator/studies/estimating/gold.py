@@ -101,15 +101,10 @@ def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
     )
 
 
-class ToLabel(NamedTuple):
-    """How many rows a person has to label, and the file to fill in; rows whose text has gold are not in it."""
-
-    rows: int
-    file: Path
-
-
-def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
+def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[int, Path]:
     """Draw rows, note their probabilities, and write those for a person to label whose text has no gold label.
+
+    Returns how many were written, and the file to fill in.
 
     `simple`: all rows are equally probable. `stratified`: equally many of every machine label, or of every group of the
     column `by`. `confidence`: doubtful rows are more probable.
@@ -134,7 +129,7 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
         for row, chance, stratum in zip(chosen, chances, strata, strict=True)
     ]
     written = write_to_label(folder, items, recorded.gold, drawn)
-    return ToLabel(written, folder.to_label)
+    return written, folder.to_label
 
 
 def _draw(
@@ -146,9 +141,8 @@ def _draw(
         chosen = np.sort(rng.choice(open_rows, rows, replace=False))
         return chosen, np.full(rows, rows / len(open_rows)), [""] * rows
     if drawing == "stratified":
-        return _draw_stratified(
-            cells_of(recorded.dataset.table, by) if by else _machine_labels(recorded), open_rows, rows, rng
-        )
+        best = np.array(recorded.votes.labels, dtype=object)[recorded.model_in_force().judged(recorded.votes).best]
+        return _draw_stratified(cells_of(recorded.dataset.table, by) if by else best, open_rows, rows, rng)
     expected = _probabilities(recorded)
     if expected is None:
         raise GoldError("there is no calibrated confidence to draw by: draw a simple sample first")
@@ -182,11 +176,6 @@ def _probabilities(recorded: Run) -> Floats | None:
     if not recorded.folder.model.exists():
         return None
     return recorded.model_in_force().judged(recorded.votes).probabilities
-
-
-def _machine_labels(recorded: Run) -> Array:
-    best = recorded.model_in_force().judged(recorded.votes).best
-    return np.array(recorded.votes.labels, dtype=object)[best]
 
 
 def _two_groups(recorded: Run, by: str) -> tuple[Mask, Mask]:

@@ -15,9 +15,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import LONGEST_LABEL, look_at
 from pcs_annotator.showing.formats import interval, label_name, number, signed
 from pcs_annotator.showing.report.document import STYLES, document, header
-from pcs_annotator.showing.result_tables import to_csv
-from pcs_annotator.showing.to_latex import latex
-from pcs_annotator.showing.to_markdown import markdown
+from pcs_annotator.showing.result_tables import markdown_text, to_csv, to_latex, to_markdown
 from pcs_annotator.studies.estimating.answers import METHODS, Estimated, Line
 from pcs_annotator.tables.files import check_ending, write_page
 
@@ -93,21 +91,11 @@ def _short_table(lines: Sequence[Line], found: Estimated, *, differences: bool) 
         low, high = Interval(*(_scaled(line.corrected, unit).interval or (0.0, 0.0))).rounded(digits)
         shown = [write(one, digits) for one in (unit * line.corrected.value, unit * line.naive.value, low, high)]
         p_value = p_text(line.adjusted or 0.0).removeprefix("p ").removeprefix("= ")
-        name = label_name(line.name, LONGEST_LABEL)
-        row: b.Row = [
-            b.name(f"{name} · {line.group}" if line.group else name),
-            shown[0],
-            f"{shown[2]} to {shown[3]}",
-            shown[1],
-            line.gold_rows,
-        ]
+        title = line._replace(name=label_name(line.name, LONGEST_LABEL)).title
+        row: b.Row = [b.name(title), shown[0], f"{shown[2]} to {shown[3]}", shown[1], line.gold_rows]
         rows.append([*row, p_value] if tested else row)
     columns = [b.Column(""), *b.numbers(value, "95 % interval", "naive", "gold rows", *tested)]
     return b.Table(columns=columns, rows=rows)
-
-
-def _named(line: Line) -> str:
-    return f"{line.name} · {line.group}" if line.group else line.name
 
 
 def _excludes_zero(line: Line) -> bool:
@@ -249,7 +237,7 @@ def _dots(lines: Sequence[Line], unit: float, scale: Interval, *, zero: bool = F
         within = interval_of or Interval(value, value)
         rows.append(
             [
-                b.name(line.group if grouped else _named(line)),
+                b.name(line.group if grouped else line.title),
                 b.Spot(value, within, scale.low, scale.high, 0.0 if zero else line.naive.value),
                 write(unit * value, digits),
                 interval(Interval(unit * within.low, unit * within.high), digits),
@@ -266,6 +254,11 @@ def write_estimates(found: Estimated, path: Path) -> None:
     write_page(path, _FORMATS[path.suffix.lower()](found))
 
 
+def _markdown(found: Estimated) -> str:
+    said = [f"- {markdown_text(one)}" for one in sentences(found)]
+    return "\n".join([*map(to_markdown, tables(found)), *said, ""])
+
+
 def _json(found: Estimated) -> str:
     return json.dumps({**found.to_dict(), "sentences": sentences(found)}, ensure_ascii=False, indent=2) + "\n"
 
@@ -273,8 +266,8 @@ def _json(found: Estimated) -> str:
 _FORMATS: Mapping[str, Callable[[Estimated], str]] = {
     ".html": page,
     ".htm": page,
-    ".md": lambda found: markdown(*tables(found), b.Bullets(sentences(found))),
-    ".tex": lambda found: latex(*tables(found)),
+    ".md": _markdown,
+    ".tex": lambda found: "\n".join(to_latex(table, intervals=True) for table in tables(found)),
     ".csv": lambda found: "\n".join(map(to_csv, tables(found))),
     ".json": _json,
 }

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, UndefinedMetric
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.gold import gold_codes
-from pcs_annotator.core.result_table import Figure
+from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Interval
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
-from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion, Line, plain
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import number, percent
+from pcs_annotator.showing.markup import Markup, tag
+from pcs_annotator.showing.report.document import document, header
+from pcs_annotator.showing.svg_plot import dot, segment, short, words
+from pcs_annotator.studies.estimating.answers import EstimateQuestion, plain
 from pcs_annotator.studies.estimating.estimate import answer
 from pcs_annotator.studies.estimating.evidence import evidence_of
+from pcs_annotator.studies.estimating.page import LINES_SHOWN, STYLES_OF_ESTIMATES
+from pcs_annotator.tables.files import check_ending, write_page
 
 OPTIMISERS = ("uniform", "lr")
 MOST_CHOICES = 200
+_METHODS = ("corrected", "naive")
+ASPECTS = ("models", "relations", "learning")
+LEFT, RIGHT, TOP, BOTTOM, LINE = 190.0, 740.0, 16.0, 220.0, 18.0
+_HOW_TO_READ = (
+    "Each column is one way to analyse the same votes: dots are corrected estimates with 95 % intervals, and the marks "
+    "below say which models, relations and way of learning they are from. This run is in blue."
+)
 
 
 class AnalysisChoice(NamedTuple):
@@ -62,11 +78,10 @@ class Robust:
 
     def flips(self, method: str) -> tuple[float, float]:
         """Return the share of choices with another sign, and with another conclusion, than the run's corrected one."""
-        ours = _side(self.made.corrected, self.reference)
+        sign, conclusion = _side(self.made.corrected, self.reference)
         sides = [_side(getattr(one, method), self.reference) for one in self.specifications]
-        count = len(sides)
-        signs = sum(side.sign != ours.sign for side in sides) / count
-        return signs, sum(side.conclusion != ours.conclusion for side in sides) / count
+        signs = sum(one != sign for one, _ in sides) / len(sides)
+        return signs, sum(one != conclusion for _, one in sides) / len(sides)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -84,18 +99,10 @@ class Robust:
         }
 
 
-_METHODS = ("corrected", "naive")
-
-
-class _Side(NamedTuple):
-    sign: bool
-    conclusion: int
-
-
-def _side(figure: Figure, reference: float) -> _Side:
+def _side(figure: Figure, reference: float) -> tuple[bool, int]:
     """Return on which side of the reference a figure is, and what its interval says: below, above, or undecided."""
-    low, high = figure.interval or (figure.value, figure.value)
-    return _Side(figure.value > reference, (low > reference) - (high < reference))
+    low, high = _ends(figure)
+    return figure.value > reference, (low > reference) - (high < reference)
 
 
 def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
@@ -105,7 +112,7 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
         raise ConfigError(f"{path} is the run of a large table: use a run of a random sample of it")
     votes, evidence = recorded.votes, evidence_of(recorded, question.probability or None)
     gold = gold_codes(votes, recorded.gold.labels)
-    found: dict[tuple[str, str], list[Specification]] = {}
+    found: dict[str, list[Specification]] = {}
     left_out = 0
     for choice in choices(votes, recorded.settings.optimiser):
         part = votes.select(annotators=choice.annotators, relations=choice.relations)
@@ -114,29 +121,24 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
         try:
             assert known is not None  # the run itself could be learned from
             used = replace(evidence, expected=known.fitted, held_out=known.held_out[evidence.sample.rows])
-            lines = _lines(answer(used, question))
+            answered = answer(used, question)
         except UndefinedMetric:
             left_out += 1
             continue
-        for line in lines:
+        for line in answered.differences or answered.lines:  # a conclusion is about differences, if there are groups
             one = Specification(choice.said(votes), line.corrected, line.naive)
-            found.setdefault((line.name, line.group), []).append(one)
+            found.setdefault(line.title, []).append(one)
     tested = bool(question.formula or question.columns_of_groups)
     return [
         Robust(
-            name=f"{name} · {group}" if group else name,
+            name=title,
             reference=0.0 if tested or question.values is not None else 0.5,
             made=listed[0],
             specifications=listed,
             left_out=left_out,
         )
-        for (name, group), listed in found.items()
+        for title, listed in found.items()
     ]
-
-
-def _lines(found: Estimated) -> Sequence[Line]:
-    """Return what a conclusion is about: differences if there are groups."""
-    return found.differences or found.lines
 
 
 def choices(votes: Votes, optimiser: str) -> list[AnalysisChoice]:
@@ -149,3 +151,146 @@ def choices(votes: Votes, optimiser: str) -> list[AnalysisChoice]:
     optimisers = dict.fromkeys([optimiser, *OPTIMISERS])
     found = (AnalysisChoice(who, which, how) for who in panels for which in views for how in optimisers)
     return list(islice(found, MOST_CHOICES))
+
+
+def robust_shown(found: Sequence[Robust]) -> Iterator[b.Block]:
+    """Yield for every quantity how far other choices move it, and how often they change the conclusion."""
+    steady, choices = sum(not one.flips("corrected")[1] for one in found), len(found[0].specifications)
+    said = counted(len(found), "conclusion is", "conclusions are")
+    yield b.Paragraph(f"{steady} of {said} the same under all {counted(choices, 'choice')}", "title")
+    columns = [b.Column(""), *b.numbers("this run", "all choices", "another conclusion", "naive: another")]
+    yield b.Table(columns=columns, rows=[*map(_short_row, found[:LINES_SHOWN])])
+
+
+def _short_row(one: Robust) -> b.Row:
+    values = [spec.corrected.value for spec in one.specifications]
+    changed = (percent(one.flips(method)[1], 1) for method in ("corrected", "naive"))
+    ends = f"{number(min(values), 3)} to {number(max(values), 3)}"
+    return [b.name(one.name), number(one.made.corrected.value, 3), ends, *changed]
+
+
+def robust_lines(found: Sequence[Robust]) -> Iterator[tuple[str, b.Words]]:
+    """Yield what the table is about, and where the rest is."""
+    more = len(found) - LINES_SHOWN
+    rest = f"; {counted(more, 'more quantity', 'more quantities')}: --details" if more > 0 else ""
+    said = "choices: models, relations and way of learning; a conclusion is below, above or undecided"
+    yield "how", b.Styled(f"{said}{rest}", "quiet")
+    if found and found[0].left_out:
+        yield "look at", b.Styled(_left_out(found[0]), "caution")
+
+
+def robust_table(found: Robust) -> ResultTable:
+    """Return a quantity under every choice, smallest first."""
+    return ResultTable(
+        name="robust",
+        title=found.name,
+        columns=["choice", "corrected", "naive (biased)"],
+        rows=[
+            [f"{one.choice}{' (this run)' if one is found.made else ''}", one.corrected, one.naive]
+            for one in _in_order(found)
+        ],
+        notes=robust_sentences(found),
+        digits={"corrected": 3, "naive (biased)": 3},
+    )
+
+
+def robust_sentences(found: Robust) -> list[str]:
+    """Return how often another choice would have changed the conclusion."""
+    values = [one.corrected.value for one in found.specifications]
+    ends, made = (number(min(values), 3), number(max(values), 3)), number(found.made.corrected.value, 3)
+    said = [f"{counted(len(values), 'choice')}: from {ends[0]} to {ends[1]}; with the choices of this run, {made}."]
+    for method, of in (("corrected", "choices"), ("naive", "choices with machine labels as if they were true")):
+        sign, conclusion = (percent(share, 1) for share in found.flips(method))
+        said.append(f"{sign} of {of} have another sign, {conclusion} another conclusion than this run.")
+    return [*said, *([_left_out(found)] if found.left_out else [])]
+
+
+def _left_out(found: Robust) -> str:
+    return f"Under {counted(found.left_out, 'more choice')} it could not be estimated."
+
+
+def robust_page(found: Sequence[Robust], title: str = "", data: str = "") -> str:
+    """Return the page of quantities under all choices: a specification curve each."""
+    sections = []
+    for place, one in enumerate(found):
+        said = robust_sentences(one)
+        numbers = b.Folded("The numbers", b.results(robust_table(one)))
+        curve = tag("div", specification_curve(one), class_="scroll", tabindex="0", role="region", aria_label=one.name)
+        sections.append(
+            b.section(f"q{place}", one.name, b.Paragraph(said[1], "verdict"), b.text(said[0]), curve, numbers)
+        )
+    asked = b.name(" · ".join(part for part in (title, data) if part))
+    top = header("Would another choice change the conclusion?", b.text(asked, kind="sub"), b.note(_HOW_TO_READ))
+    return document(f"robust: {title or data}", top, sections, STYLES_OF_ESTIMATES)
+
+
+def write_robust(found: Sequence[Robust], path: Path, title: str = "", data: str = "") -> None:
+    """Write specification curves as a page."""
+    check_ending(path, (".html", ".htm"))
+    write_page(path, robust_page(found, title, data))
+
+
+def specification_curve(found: Robust) -> Markup:
+    """Return the estimates in order, this run marked, above what each of them is made with."""
+    listed = _in_order(found)
+    ends = [end for one in listed for end in _ends(one.corrected)]
+    low, high = min(found.reference, *ends), max(found.reference, *ends)
+    room = (high - low) or 1.0
+
+    def at(value: float) -> float:
+        return BOTTOM - (value - low) / room * (BOTTOM - TOP)
+
+    places = [LEFT + (RIGHT - LEFT) * (place + 0.5) / len(listed) for place in range(len(listed))]
+    marks = [mark for x, one in zip(places, listed, strict=True) for mark in _estimate(x, one, found, at)]
+    scale = [words(number(value, 2), LEFT - 8, at(value) + 4, "tick end") for value in {low, found.reference, high}]
+    zero = segment((LEFT, at(found.reference)), (RIGHT, at(found.reference)), "ideal")
+    choices = [*_choices(listed, places, found)]
+    options = {(place, option) for one in listed for place, option in enumerate(one.parts)}
+    height = BOTTOM + 14 + LINE * (len(options) + len(ASPECTS))
+    values = robust_sentences(found)[0]
+    return tag(
+        "svg",
+        tag("title", f"Specification curve of {found.name}"),
+        tag("desc", values),
+        *scale,
+        zero,
+        *marks,
+        *choices,
+        class_="plot specifications",
+        viewBox=f"0 0 {RIGHT + 12:g} {height:g}",
+        role="img",
+    )
+
+
+def _estimate(x: float, one: Specification, found: Robust, at: Callable[[float], float]) -> Iterator[Markup]:
+    low, high = _ends(one.corrected)
+    ours = one is found.made
+    if ours:
+        yield segment((x, TOP - 8), (x, BOTTOM), "grid")
+        yield words("this run", x, TOP - 6, "key middle")
+    yield segment((x, at(low)), (x, at(high)), "reach c1" if ours else "base")
+    said = f"{one.choice}: {number(one.corrected.value, 3)} [{number(low, 3)}, {number(high, 3)}]"
+    yield dot((x, at(one.corrected.value)), "dot c1" if ours else "dot", said)
+
+
+def _choices(listed: Sequence[Specification], places: Sequence[float], found: Robust) -> Iterator[Markup]:
+    """Yield a line per option, with a mark where an estimate is made with it."""
+    y = BOTTOM + 8
+    for aspect, title in enumerate(ASPECTS):
+        y += LINE
+        yield words(title, 0, y + 4, "axis-title")
+        for option in dict.fromkeys(one.parts[aspect] for one in found.specifications):
+            y += LINE
+            yield words(short(option), LEFT - 8, y + 4, "tick end")
+            for x, one in zip(places, listed, strict=True):
+                if one.parts[aspect] == option:
+                    kind = "reach c1" if one is found.made else "base"
+                    yield segment((x, y - 5), (x, y + 5), kind)
+
+
+def _in_order(found: Robust) -> list[Specification]:
+    return sorted(found.specifications, key=lambda one: one.corrected.value)
+
+
+def _ends(figure: Figure) -> Interval:
+    return figure.interval or Interval(figure.value, figure.value)

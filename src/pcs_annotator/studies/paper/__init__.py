@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 from pcs_annotator.core.result_table import Experiment
 from pcs_annotator.studies.paper.baselines import published_baselines
-from pcs_annotator.studies.paper.each_relation import each_relation
 from pcs_annotator.studies.paper.learning import gold_size, optimiser_choice
-from pcs_annotator.studies.paper.models import several_models, single_models, temperatures
+from pcs_annotator.studies.paper.models import each_relation, several_models, single_models, temperatures
 from pcs_annotator.studies.paper.study import Replication, Settings
 
 EXPERIMENTS: dict[str, Callable[[Replication], Experiment]] = {

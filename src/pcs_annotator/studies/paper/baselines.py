@@ -86,7 +86,8 @@ def _rows(study: Replication, bench: ExperimentBench, annotator: str, reasons: d
     found, absent = _scored(study, bench, annotator, reasons)
     rows: list[tuple[str, list[Content]]] = [(PCS, [*_figures(ours), None, None])]
     for name, scored in sorted(found.items(), key=lambda one: -one[1].auroc.value):
-        rows.append((name, _against(ours, scored)))
+        test = compared([ours], [scored]).test
+        rows.append((name, [*_figures(scored), *([None, NO_TEST] if test is None else [test.p_value, None])]))
     rows += [(name, [None, None, None, None, None, NOT_RECORDED]) for name in absent]
     return [
         [bench.dataset, annotator, name, *cells, *_printed(paper.get(name.replace("top-k", "top-2")))]
@@ -115,12 +116,6 @@ def _scored(
             reasons.setdefault(name, str(error))
             absent += [name] if name.replace("top-k", "top-2") in EXPECTED else []
     return found, absent
-
-
-def _against(ours: Scored, theirs: Scored) -> list[Content]:
-    test = compared([ours], [theirs]).test
-    outcome: list[Content] = [None, NO_TEST] if test is None else [test.p_value, None]
-    return [*_figures(theirs), *outcome]
 
 
 def _figures(scored: Scored) -> list[Content]:

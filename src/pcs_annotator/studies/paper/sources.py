@@ -59,7 +59,8 @@ def _source(given: str) -> ExperimentSource:
     name, equals, spec = given.partition("=")
     if not equals or "/" in name or Path(given).exists():
         name, spec = "", given
-    name = name or _stem(spec)
+    stem = table_stem(spec)
+    name = name or stem.rpartition(":")[2] or stem
     if sources.is_public_set(spec):
         return ExperimentSource(name, spec, "texts")
     if Path(spec).is_dir():
@@ -67,11 +68,6 @@ def _source(given: str) -> ExperimentSource:
     columns = open_parts(table_place(spec))[1].schema.names
     has_votes = is_long(columns) or any("|" in column for column in columns)
     return ExperimentSource(name, spec, "votes" if has_votes else "texts")
-
-
-def _stem(spec: str) -> str:
-    name = table_stem(spec)
-    return name.rpartition(":")[2] or name
 
 
 def with_elicited(votes: Votes, elicited: Votes) -> Votes:

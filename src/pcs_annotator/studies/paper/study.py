@@ -10,7 +10,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.result_table import Content, Figure, Pair, ResultTable, best_in_rows
+from pcs_annotator.core.result_table import Content, Pair, ResultTable, best_in_rows
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation import methods
 from pcs_annotator.judging.evaluation.figures import (
@@ -208,10 +208,6 @@ def attempt(notes: list[str], scored: Callable[[], Scored]) -> Scored | None:
         return None
 
 
-def _auroc(scored: Scored | None) -> Figure | None:
-    return None if scored is None else cell_of(scored.auroc)
-
-
 class PanelRow(NamedTuple):
     """A row of a table: which panel of models it is about, the results of every method, and the paper's figures."""
 
@@ -246,7 +242,12 @@ class PanelTable:
         """Return the class AUROC of every method."""
         columns = (*self.leading, *self.methods, *(f"paper: {self.paper[at]}" for at in self.known))
         rows: list[list[Content]] = [
-            [*row.names, *map(_auroc, row.scored), *(row.paper[at] for at in self.known)] for row in self.rows
+            [
+                *row.names,
+                *(None if one is None else cell_of(one.auroc) for one in row.scored),
+                *(row.paper[at] for at in self.known),
+            ]
+            for row in self.rows
         ]
         best = [len(self.leading) + self.methods.index(name) for name in self.best or self.methods]
         return ResultTable(

@@ -14,8 +14,8 @@ from pcs_annotator.runs.certificate_text import Promised, about_confidence, prom
 from pcs_annotator.runs.run_result import Facts, RunResult
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.findings.look_at import what_to_look_at
-from pcs_annotator.showing.formats import count, percent, total_cost
+from pcs_annotator.showing.findings import what_to_look_at
+from pcs_annotator.showing.formats import count, percent, percent_interval, total_cost
 from pcs_annotator.showing.markup import Markup
 from pcs_annotator.showing.report.document import header
 from pcs_annotator.showing.report.view import View
@@ -118,8 +118,7 @@ def _accuracy(view: View) -> b.KeyFigure:
         gold = counted(view.gold_rows, "gold row") if view.gold_rows else "no gold rows"
         return b.KeyFigure("unknown", "share of right labels", gold)
     found = view.result.learned.figures[0].accuracy
-    low, high = (f"{100 * end:.0f}" for end in found.interval.rounded(2))
-    interval = f"95 % interval {low}–{high} %".replace(" %", "\N{NO-BREAK SPACE}%")
+    interval = percent_interval(found.interval).replace(" %", "\N{NO-BREAK SPACE}%")
     return b.KeyFigure(percent(found.value, 1), "of labels are right", f"{interval}, {HELD_OUT}")
 
 
