@@ -49,7 +49,10 @@ class PromptWriter:
             *earlier, last = self._cleaned(conversation)
             frame = self._frame(tuple(earlier), last.role)
             texts.append(f"{frame.before}{last.content}{frame.after}")
-            starts.append(frame.before + last.content[: last.shared])
+            # if nothing of the last turn is shared, then examples were chosen for its text, or it follows an answer
+            other = last if last.shared else next((one for one in earlier if one.role == "user"), last)
+            before = frame.before if other is last else frame.before.partition(other.content)[0]
+            starts.append(before + other.content[: other.shared])
         tokens = self._encode_all(texts)
         return [_split(whole, self._start(start)) for whole, start in zip(tokens, starts, strict=True)]
 
