@@ -25,14 +25,14 @@ def written(path: Path, content: str) -> Path:
 
 
 def test_a_codebook_has_labels_meanings_examples_and_an_instruction(tmp_path: Path) -> None:
-    book = read_codebook(written(tmp_path / "book.csv", BOOK))
+    book = read_codebook(written(tmp_path / "book.csv", BOOK))[""]
     assert book.labels == ("sport", "money")
     assert book.meanings == {"sport": "about games"}
     assert [one["text"] for one in book.examples if one["label"] == "sport"] == ["A goal.", "A match."]
     assert book.examples[-1] == {"text": "Shares fell.", "label": "money"}
     assert book.instruction == "What is it about?"
-    tabs = read_codebook(written(tmp_path / "book.tsv", "label\tmeaning\na\tfirst\nb\t\n"))
-    assert tabs == (("a", "b"), {"a": "first"}, (), "")
+    tabs = read_codebook(written(tmp_path / "book.tsv", "label\tmeaning\na\tfirst\nb\t\n"))[""]
+    assert tabs == (("a", "b"), {"a": "first"}, (), "", "")
 
 
 @pytest.mark.parametrize(
@@ -106,3 +106,18 @@ def test_on_the_command_line_bad_tables_end_with_a_message(tmp_path: Path, capsy
         printed = capsys.readouterr().err
         assert "error: " in printed
         assert "Traceback" not in printed
+
+
+def test_a_codebook_may_have_several_variables(tmp_path: Path) -> None:
+    sheet = "variable,kind,label,definition\ntone,,warm,kind\ntone,,cold,\nframes,many,conflict,\nframes,many,money,\n"
+    books = read_codebook(written(tmp_path / "book.csv", sheet))
+    assert {name: (book.labels, book.kind) for name, book in books.items()} == {
+        "tone": (("warm", "cold"), ""),
+        "frames": (("conflict", "money"), "many"),
+    }
+    for content, message in {
+        "variable,label\n,a\n": "there is no variable",
+        "variable,kind,label\nx,one,a\nx,many,b\n": "have different kinds",
+    }.items():
+        with pytest.raises(TableError, match=message):
+            read_codebook(written(tmp_path / "book.csv", content))

@@ -45,6 +45,29 @@ class Example(NamedTuple):
         return cls(**values)
 
 
+class Part(NamedTuple):
+    """One of several questions that are asked about a text in one call."""
+
+    name: str  # of the variable; the answer stands in a tag of that name
+    instruction: str
+    labels: tuple[str, ...]
+    meanings: tuple[tuple[str, str], ...] = ()  # label and what it means, where a name is not enough
+    many: bool = False  # whether all labels that apply are to be named
+
+
+class AskedTogether(NamedTuple):
+    """All questions of a call, and which of them is this task."""
+
+    parts: tuple[Part, ...]
+    name: str  # the variable of this task
+    label: str = ""  # of a variable with several labels, the one that applies or not
+
+    @property
+    def own(self) -> Part:
+        """The question of this task."""
+        return next(part for part in self.parts if part.name == self.name)
+
+
 @dataclass(frozen=True)
 class Task:
     """An instruction, a closed set of labels and, optionally, what each label means, and examples.
@@ -58,6 +81,7 @@ class Task:
             first question.
         examples: Texts with their labels, in every prompt.
         nearest: How many examples a prompt shows: those most like its text, never the text itself; 0 for all of them.
+        together: What else is asked about a text in the same call, for models that can answer several questions.
 
     Examples:
         >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
@@ -71,6 +95,7 @@ class Task:
     written_wording: str = ""
     examples: Sequence[Example] = ()
     nearest: int = 0
+    together: AskedTogether | None = None
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)

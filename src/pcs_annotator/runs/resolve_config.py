@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
@@ -17,14 +17,23 @@ from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
-from pcs_annotator.core.task import Example, Task, check_labels, label_code, refuse_line_breaks, usual_instruction
+from pcs_annotator.core.task import (
+    AskedTogether,
+    Example,
+    Part,
+    Task,
+    check_labels,
+    label_code,
+    refuse_line_breaks,
+    usual_instruction,
+)
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.runs.ask import ClusterSettings, CollectSettings
-from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings, read_config
+from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings, read_config, variable_problem
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.settings import (
@@ -35,8 +44,9 @@ from pcs_annotator.runs.settings import (
     Saving,
     TaskSettings,
     all_settings,
+    sections,
 )
-from pcs_annotator.tables.codebook import read_codebook, read_examples
+from pcs_annotator.tables.codebook import Codebook, read_codebook, read_examples
 from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
@@ -90,7 +100,7 @@ def _overridden(config: Config, given: Mapping[str, Any]) -> Config:
 
     Later commands find the ledger from any folder, because its path is absolute.
     """
-    changes: dict[str, dict[str, Any]] = {section: {} for section in get_type_hints(Config)}
+    changes: dict[str, dict[str, Any]] = {section: {} for section in sections()}
     for name, value in given.items():
         section, one = all_settings()[name]
         if value is not None and value not in ((), [], {}):
@@ -100,13 +110,17 @@ def _overridden(config: Config, given: Mapping[str, Any]) -> Config:
     if ledger := asked.get("ledger", config.ask.ledger):
         asked["ledger"] = str(absolute_address(ledger))
     config = replace(config, **{name: replace(getattr(config, name), **values) for name, values in changes.items()})
-    return replace(config, task=_with_tables(config.task))
+    return _with_tables(config)
 
 
-def _with_tables(task: TaskSettings) -> TaskSettings:
-    """Return a task with what a codebook says and, as soon as labels are known, a table of examples."""
+def _with_tables(config: Config) -> Config:
+    """Return settings with what a codebook says and, as soon as labels are known, a table of examples."""
+    task = config.task
     if task.codebook:
-        book = read_codebook(Path(task.codebook))
+        books = read_codebook(Path(task.codebook))
+        if "" not in books:
+            return with_variables(replace(config, task=replace(task, codebook="")), books)
+        book = books[""]
         if task.labels and {*map(str.casefold, task.labels)} != {*map(str.casefold, book.labels)}:
             raise ConfigError(
                 f"{Path(task.codebook).name} has the labels {', '.join(book.labels)}, and the settings have "
@@ -125,7 +139,20 @@ def _with_tables(task: TaskSettings) -> TaskSettings:
         for where, row in rows.items():
             label_code(row["label"], task.labels, f"{where}, column label")
         task = replace(task, examples=(*task.examples, *rows.values()), examples_from="")
-    return task
+    return replace(config, task=task)
+
+
+def with_variables(config: Config, books: Mapping[str, Codebook]) -> Config:
+    """Return settings with the variables of a codebook."""
+    known = {**config.variables}
+    for name, book in books.items():
+        if name in known or (problem := variable_problem(name, book.labels)):
+            raise ConfigError(
+                f"{name} is in pcs.toml too: leave it out there" if name in known else f"{name} {problem}"
+            )
+        values: dict[str, Any] = {**book._asdict(), "kind": book.kind or "one"}
+        known[name] = TaskSettings(**values)
+    return replace(config, variables=known)
 
 
 def _is_gold(examples: str) -> bool:
@@ -182,7 +209,7 @@ def resolve(config: Config, dataset: Dataset) -> Config:
     found = dataset.columns
     return replace(
         config,
-        task=_with_tables(replace(config.task, labels=labels)),
+        task=_with_tables(replace(config, task=replace(config.task, labels=labels))).task,
         data=replace(
             config.data, text_column=found.text or "", id_column=found.id_setting, gold_column=found.gold or ""
         ),
@@ -194,7 +221,27 @@ def task_of(config: Config) -> Task:
     task = config.task
     instruction = task.instruction or usual_instruction(task.labels)
     examples = [Example.of(number, one) for number, one in enumerate(task.examples, 1)]
-    return Task(instruction, task.labels, task.meanings, task.wordings, task.written_wording, examples, task.nearest)
+    how = task.meanings, task.wordings, task.written_wording, examples, task.nearest, _together(config)
+    return Task(instruction, task.labels, *how)
+
+
+def _together(config: Config) -> AskedTogether | None:
+    """Return what is asked in the same call as this variable of a codebook; None if that is its question alone."""
+    name, _, label = config.part.partition("=")
+    asked = config.variables if config.ask.together else {name: config.variables[name]} if name else {}
+    if not name or (len(asked) == 1 and not label):
+        return None
+    parts = (
+        Part(
+            variable,
+            task.instruction or usual_instruction(task.labels),
+            tuple(task.labels),
+            tuple(task.meanings.items()),
+            task.kind == "many",
+        )
+        for variable, task in asked.items()
+    )
+    return AskedTogether(tuple(parts), name, label)
 
 
 def collect_settings_of(

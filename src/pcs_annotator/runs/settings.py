@@ -45,6 +45,7 @@ class TaskSettings(SettingsSection):
         codebook: A table with a row per label: label, definition, and perhaps example, example 2, … and instruction.
         ordered: Whether the labels are listed from the lowest to the highest, so that a near miss is a smaller
             disagreement than a far one (weighted κ, ordinal α). The models are not told.
+        kind: Whether a text has one of the labels, or any number of them (many); many needs `[variables.NAME]`.
     """
 
     instruction: str = setting("", "--instruction TEXT")
@@ -57,6 +58,7 @@ class TaskSettings(SettingsSection):
     nearest: int = setting(0, least=0)
     codebook: str = setting("", "--codebook FILE")
     ordered: bool = False
+    kind: Literal["one", "many"] = "one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,8 @@ class AskSettings(SettingsSection):
             only (hard); auto is graded, except that hard answers already paid for are kept.
         questions: Relations to ask a model under, in a table `[ask.questions]` with a list per `provider:model`; a
             model that is not listed is asked under all.
+        together: Ask about all variables of a codebook in one call; otherwise each in a call of its own, which costs
+            more and lets models that give log-probabilities grade their answers.
         draws: How many times each question is asked.
         concurrency: Maximum number of simultaneous calls per model; default: 64.
         executor: Where calls are made: live from this machine (local), in batches at half the price that take up to a
@@ -115,6 +119,7 @@ class AskSettings(SettingsSection):
     models: tuple[str, ...] = setting((), "--model MODEL")
     answers: Literal["auto", "graded", "hard"] = setting("auto", "--answers")
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    together: bool = setting(True, "--separately")
     draws: int = setting(1, "--draws N", least=1)
     concurrency: int | None = setting(None, "--concurrency N", least=1)
     executor: Literal["local", "batch", "ray"] = setting("local", "--executor")
@@ -204,6 +209,15 @@ class Config:
     ask: AskSettings = field(default_factory=AskSettings)
     relations: RelationSettings = field(default_factory=RelationSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
+    # a codebook: each variable in a table `[variables.NAME]` with the keys of `[task]`; empty for a single task
+    variables: Mapping[str, TaskSettings] = field(default_factory=dict)
+    part: str = ""  # which variable is this run's task, and after a `=` which of its labels; empty for all of them
+
+
+@cache
+def sections() -> Mapping[str, type]:
+    """Return the sections of a `pcs.toml`."""
+    return {name: kind for name, kind in get_type_hints(Config).items() if isinstance(kind, type) and kind is not str}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,8 +351,8 @@ class SplittingSettings(TypedDict, total=False):
 @cache
 def all_settings() -> Mapping[str, tuple[str, Setting]]:
     """Return option by option: its name in Python → its section, empty if it is not in `pcs.toml`, and the setting."""
-    sections = [*get_type_hints(Config).items(), ("", CommandSettings), ("", Saving)]
-    return {one.name: (name, one) for name, kind in sections for one in settings_in(kind) if one.option}
+    groups = [*sections().items(), ("", CommandSettings), ("", Saving)]
+    return {one.name: (name, one) for name, kind in groups for one in settings_in(kind) if one.option}
 
 
 def take(make: Callable[..., T], given: MutableMapping[str, Any]) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables.human_files import numbered_rows
 
 _EXAMPLE = re.compile(r"examples?[ _]?\d*")
-_OTHERS = ("label", "definition", "meaning", "instruction")
+_OTHERS = ("variable", "kind", "label", "definition", "meaning", "instruction")
 
 
 class Codebook(NamedTuple):
@@ -20,6 +21,7 @@ class Codebook(NamedTuple):
     meanings: dict[str, str]  # label → what it means
     examples: tuple[dict[str, str], ...]  # texts with their labels
     instruction: str  # empty if it has none
+    kind: str = ""  # of the variable; empty if it has none
 
 
 def read_examples(path: Path) -> dict[str, dict[str, str]]:
@@ -35,12 +37,24 @@ def read_examples(path: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def read_codebook(path: Path) -> Codebook:
-    """Return the labels of a codebook, what they mean, their examples and the instruction."""
-    labels: dict[str, str] = {}
-    meanings, examples, instructions = dict[str, str](), list[dict[str, str]](), dict[str, str]()
+def read_codebook(path: Path) -> dict[str, Codebook]:
+    """Return what a codebook says of every variable: of the only one, with the name "", if it has no such column."""
+    rows: dict[str, list[tuple[str, dict[str, str]]]] = {}
     for where, row in numbered_rows(path, ("label",)):
         _refuse_other_columns(path, row)
+        if not row.get("variable", "-"):
+            raise TableError(f"{where}: there is no variable: write it, or remove the column")
+        rows.setdefault(row.get("variable", ""), []).append((where, row))
+    if not rows:
+        raise TableError(f"{path.name} has no labels: write one into each row, or leave out --codebook")
+    return {variable: _codebook(some) for variable, some in rows.items()}
+
+
+def _codebook(rows: Iterable[tuple[str, dict[str, str]]]) -> Codebook:
+    labels: dict[str, str] = {}
+    meanings, examples = dict[str, str](), list[dict[str, str]]()
+    said: dict[str, dict[str, str]] = {"instruction": {}, "kind": {}}
+    for where, row in rows:
         label, meaning = row["label"], row.get("definition") or row.get("meaning")
         if not label:
             raise TableError(f"{where}: there is no label: write it, or remove the row")
@@ -50,18 +64,20 @@ def read_codebook(path: Path) -> Codebook:
         labels[where] = label
         if meaning:
             meanings[label] = meaning
-        if told := row.get("instruction"):
-            instructions.setdefault(told, where)
+        for column, values in said.items():
+            if told := row.get(column):
+                values.setdefault(told, where)
         examples += [{"text": row[name], "label": label} for name in row if row[name] and _EXAMPLE.fullmatch(name)]
-    if len(instructions) > 1:
-        raise TableError(f"{' and '.join([*instructions.values()][:2])} have different instructions: keep one of them")
-    if not labels:
-        raise TableError(f"{path.name} has no labels: write one into each row, or leave out --codebook")
-    return Codebook(tuple(labels.values()), meanings, tuple(examples), next(iter(instructions), ""))
+    for column, values in said.items():
+        if len(values) > 1:
+            places = " and ".join([*values.values()][:2])
+            raise TableError(f"{places} have different {column}s: keep one of them")
+    instruction, kind = (next(iter(values), "") for values in said.values())
+    return Codebook(tuple(labels.values()), meanings, tuple(examples), instruction, kind)
 
 
 def _refuse_other_columns(path: Path, names: dict[str, str]) -> None:
     for name in names:
         if name not in _OTHERS and not _EXAMPLE.fullmatch(name):
-            known = "label, definition (or meaning), example, example 2, …, instruction"
+            known = "variable, kind, label, definition (or meaning), example, example 2, …, instruction"
             raise TableError(f"{path.name} has a column {name!r}, which no codebook has ({known}): rename or remove it")

@@ -17,6 +17,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.relations.languages import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
+from pcs_annotator.runs.codebook import open_codebook
 from pcs_annotator.runs.default_panel import GRADED, DefaultPanel
 from pcs_annotator.runs.examples import about_examples, with_gold_examples
 from pcs_annotator.runs.files.runs import RunFolder
@@ -44,6 +45,8 @@ class RunPlan(NamedTuple):
 def plan(request: RunRequest) -> RunPlan:
     """Return what a run would ask and the most that it can cost; no model is called, so no key is needed."""
     request = replace(request, environment=unasked(request.environment))
+    if request.config.variables and not request.config.part:
+        return _codebook_plan(request)
     table = open_table(request.open_data(), RunFolder(request.folder), request.config)
     dataset, rows = table.sample, table.rows
     config = with_gold_examples(request, resolve_config.resolve(request.config, dataset), dataset)
@@ -76,6 +79,25 @@ def plan(request: RunRequest) -> RunPlan:
             warnings.simplefilter("ignore")
             alternatives[f"--relations {ORIGINAL},examples"] = planned(with_gold_examples(request, other, dataset)).plan
     return chosen._replace(panel=panel, alternatives=alternatives, without_logprobs=without)
+
+
+def _codebook_plan(request: RunRequest) -> RunPlan:
+    """Return the plan of a codebook: its first part pays for all that are asked in the same call."""
+    first: dict[str, RunRequest] = {}
+    for name, part in open_codebook(request).requests.items():
+        first.setdefault(name.partition("=")[0], part)
+
+    def planned(together: bool) -> list[RunPlan]:
+        asked = list(first.values())[: 1 if together else None]
+        configs = [replace(one.config, ask=replace(one.config.ask, together=together)) for one in asked]
+        return [plan(replace(one, config=config)) for one, config in zip(asked, configs, strict=True)]
+
+    (joint,), each = planned(True), planned(False)
+    bills = tuple(bill for one in each for bill in one.plan.models)
+    alone = replace(joint.plan, models=bills, known={})
+    if request.config.ask.together:
+        return joint._replace(alternatives={"--separately": alone})
+    return each[0]._replace(plan=alone, ways=(), alternatives={"without --separately": joint.plan})
 
 
 def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> RunPlan:

@@ -13,7 +13,7 @@ from typing import Any
 from pcs_annotator.asking.engine.job import job_digest
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator.base.errors import ConfigError, PcsWarning
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
@@ -43,6 +43,8 @@ def run(request: RunRequest) -> RunResult:
 
     Only one run at a time changes a folder: the lock of its ledger is held until all files are written.
     """
+    if request.config.variables and not request.config.part:
+        raise ConfigError("these settings have several variables: use run_codebook instead of run")
     started = time.perf_counter()
     ledgers.check_ledger(request.config, fresh=request.fresh)
     folder = RunFolder(request.folder)

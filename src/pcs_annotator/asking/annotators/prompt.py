@@ -14,7 +14,7 @@ from itertools import count
 from typing import Literal, NamedTuple
 
 from pcs_annotator.core.chat import Message, QuestionParts, sendable
-from pcs_annotator.core.task import Example, Task
+from pcs_annotator.core.task import Example, Part, Task
 from pcs_annotator.relations.phrases import Phrases, all_phrases, phrases_around
 
 PromptStyle = Literal["chat", "plain"]
@@ -28,6 +28,8 @@ _LONGEST_MENU = 10
 _LABEL_TAG = re.compile(r"<\s*+/?\s*+label\s*+>", re.IGNORECASE)
 
 _FULL_STOPS = ".。।"
+NOTHING = "none"
+_ALL_THAT_APPLY = f"Name every label that applies, with semicolons between them, or {NOTHING}."
 
 
 class OtherAnswer(NamedTuple):
@@ -79,8 +81,8 @@ def build_messages(
     fixed = _fixed_part(task, answer).content
     text = sendable(text)
     marker = _marker(text, key)
-    phrases = phrases_around(task.instruction, task.labels)
-    last_word = _last_word(phrases, answer)
+    phrases = _phrases(task)
+    last_word = _answer_of(task.together.parts)[1] if task.together else _last_word(phrases, answer)
     shown = _examples(tuple(task.examples), phrases.fenced, last_word, answer, key) if task.examples else ()
     start = f"{phrases.fenced} "
     if style == "plain":
@@ -126,8 +128,43 @@ def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
     return "\n\n".join([fixed, *(message.content for message in shown)])
 
 
+def _phrases(task: Task) -> Phrases:
+    first = task if task.together is None else task.together.parts[0]
+    return phrases_around(first.instruction, first.labels)
+
+
 def _fixed_part(task: Task, answer: AnswerFormat | OtherAnswer) -> _FixedPart:
+    if task.together is not None:
+        return _joint_part(task.together.parts, _phrases(task))
     return _make_fixed_part(task.instruction, tuple(task.labels), tuple(task.meanings.items()), answer)
+
+
+@lru_cache(maxsize=64)
+def _answer_of(parts: tuple[Part, ...]) -> tuple[str, str]:
+    """Return what to answer, for the part that is the same for every text, and in a few words after the text."""
+    lines = [f"<{part.name}>{'…; …' if part.many else '…'}</{part.name}>" for part in parts]
+    wanted = "Answer with one line for each question, and nothing else:\n" + "\n".join(lines)
+    return wanted, f"Answer with {' '.join(lines)}"
+
+
+@lru_cache(maxsize=64)
+def _questions_of(parts: tuple[Part, ...]) -> str:
+    """Return the questions as they are listed in a prompt."""
+    listed = []
+    for part in parts:
+        meanings = dict(part.meanings)
+        menu = "\n".join(
+            f"- {label}: {meanings[label]}" if label in meanings else f"- {label}" for label in part.labels
+        )
+        asked = f"{part.instruction.strip()} {_ALL_THAT_APPLY}" if part.many else part.instruction.strip()
+        listed.append(f"<{part.name}>: {asked}\n{menu}")
+    return sendable("\n\n".join(listed))
+
+
+@lru_cache(maxsize=64)
+def _joint_part(parts: tuple[Part, ...], phrases: Phrases) -> _FixedPart:
+    questions = _questions_of(parts)
+    return _FixedPart("\n\n".join((phrases.role, questions, _answer_of(parts)[0], phrases.data)), questions, "")
 
 
 @lru_cache(maxsize=256)

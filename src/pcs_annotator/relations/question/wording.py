@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.task import Part, Phrasing, Task
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.base import AskRewriter, Need, Unchanged, relations
 from pcs_annotator.relations.checks.negation import negation
@@ -57,7 +57,13 @@ class Wording(Unchanged):
                 f"relation {self.name!r}: there are only {len(wordings)} wordings, {len(task.wordings)} of your own "
                 f"and {built_in} built in: leave it out, or add your own to `wordings` of the task"
             )
-        return replace(question, task=replace(task, instruction=wordings[self.number - 1]))
+        together = task.together and task.together._replace(parts=tuple(map(self._reworded, task.together.parts)))
+        return replace(question, task=replace(task, instruction=wordings[self.number - 1], together=together))
+
+    def _reworded(self, part: Part) -> Part:
+        """Return one of several questions with another instruction, the same whichever of them is answered."""
+        wordings = wordings_of(Task(part.instruction, part.labels))
+        return part._replace(instruction=wordings[min(self.number, len(wordings)) - 1])
 
 
 @dataclass(frozen=True, slots=True)
