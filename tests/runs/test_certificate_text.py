@@ -13,7 +13,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, audit, no_promise
 from pcs_annotator.runs.certificate_text import about_confidence, fallen_away, promised
-from pcs_annotator.showing.figures_text import about_auroc, about_ece, what_more_questions_bought
+from pcs_annotator.showing.figures_text import about_auroc, what_more_questions_bought
 from tests.builders import simulated_votes, votes_of
 from tests.judging.evaluation.graded import graded_votes
 
@@ -114,20 +114,12 @@ def test_what_more_questions_bought_is_said_where_it_was_measured() -> None:
     assert what_more_questions_bought(found[:-1]) == ""
 
 
-def test_calibration_errors_of_an_earlier_version_include_noise() -> None:
-    votes, gold = graded_votes([1.0])
-    found = cross_validate(votes, gold, ["uniform"], resamples=20)
-    assert "above noise" in about_ece(found)
-    assert "includes noise: pcs fit" in about_ece([one._replace(calls=None) for one in found])
-
-
 def test_a_missing_confidence_auroc_is_explained() -> None:
     votes, gold = graded_votes([1.0])
     found = cross_validate(votes, gold, ["uniform", "majority"], resamples=20)
     without = [one._replace(figures={k: v for k, v in one.figures.items() if k != "auroc_confidence"}) for one in found]
     assert "missing" not in about_auroc(found)
     assert about_auroc([found[0], without[1]]).endswith("nearly all labels are right, or nearly all wrong.")
-    assert "earlier version" in about_auroc(without)
 
 
 def test_a_gain_counts_as_shown_by_its_adjusted_p_value() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, VOTES_ALONE
-from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, MethodFigures
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, NO_CONFIDENCE_AUROC, MethodFigures
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 
 SHOWN = 0.05
@@ -16,9 +16,8 @@ LEARN_NOTHING = ("uniform", "majority")
 
 def about_auroc(figures: Sequence[MethodFigures]) -> str:
     """Return what the two AUROCs among these figures are, and why the second is missing where it is."""
-    found = ["auroc_confidence" in one.figures for one in figures]
-    older = "" if any(found) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
-    return ABOUT_AUROC if all(found) else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}{older}"
+    known = all("auroc_confidence" in one.figures for one in figures)
+    return ABOUT_AUROC if known else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}"
 
 
 def about_weights(weights: Weights) -> str:
@@ -53,13 +52,6 @@ def about_evidence(weights: Weights) -> str:
         f"{averaged} The optimiser learns a scale per model and label, and an offset per label, which corrects for "
         "favourite labels; the weights are a summary of that."
     )
-
-
-def about_ece(figures: Sequence[MethodFigures]) -> str:
-    """Return what the calibration errors among these figures are; an earlier version counted noise among them."""
-    if any(one.questions is None for one in figures):
-        return "ECE was measured by an earlier version and includes noise: pcs fit FOLDER measures it again."
-    return ABOUT_ECE
 
 
 def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "questions") -> str:
