@@ -120,6 +120,7 @@ def test_a_missing_confidence_auroc_is_explained() -> None:
     without = [one._replace(figures={k: v for k, v in one.figures.items() if k != "auroc_confidence"}) for one in found]
     assert "missing" not in about_auroc(found)
     assert about_auroc([found[0], without[1]]).endswith("nearly all labels are right, or nearly all wrong.")
+    assert "earlier version" in about_auroc(without)
 
 
 def test_a_gain_counts_as_shown_by_its_adjusted_p_value() -> None:

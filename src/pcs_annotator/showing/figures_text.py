@@ -16,8 +16,9 @@ LEARN_NOTHING = ("uniform", "majority")
 
 def about_auroc(figures: Sequence[MethodFigures]) -> str:
     """Return what the two AUROCs among these figures are, and why the second is missing where it is."""
-    known = all("auroc_confidence" in one.figures for one in figures)
-    return ABOUT_AUROC if known else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}"
+    found = ["auroc_confidence" in one.figures for one in figures]
+    older = "" if any(found) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
+    return ABOUT_AUROC if all(found) else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}{older}"
 
 
 def about_weights(weights: Weights) -> str:
