@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Integers, Mask
+from pcs_annotator.core.arrays import Codes, Integers, Mask, frozen
 from pcs_annotator.core.gold import UNLABELLED, plain_text
 from pcs_annotator.core.votes import Votes
 
@@ -27,9 +28,14 @@ class Once(NamedTuple):
 
 def same_texts(texts: Sequence[str]) -> Integers:
     """Return a number for every row, the same for texts that differ only in blanks or case; empty texts are unknown."""
+    return _same_texts(tuple(texts))
+
+
+@lru_cache(maxsize=2)  # learning, findings and report ask about the same texts
+def _same_texts(texts: tuple[str, ...]) -> Integers:
     numbers: dict[object, int] = {}
     keys = (plain_text(text).casefold() or row for row, text in enumerate(texts))
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+    return frozen(np.array([numbers.setdefault(key, len(numbers)) for key in keys]), np.intp)
 
 
 def same_grades(votes: Votes) -> Integers:

@@ -119,21 +119,23 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     if distinct is not None:
         votes, gold = votes.take(distinct), gold[distinct]
         random_sample = None if random_sample is None else random_sample[distinct]
-    text = None
+    read, text = votes, None
     if how.text and how.splits.calibration != "none":
-        votes, text = read_texts(votes, gold, how.splits.seed)
+        read, text = read_texts(votes, gold, how.splits.seed)
     if weights is None:
-        weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
-    rows, truth = labelled_rows(votes, gold)
+        weights = fit_coded(read, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
+    rows, truth = labelled_rows(read, gold)
     splits, chosen = how.splits, chosen_optimiser(how.optimiser, weights)
     trial = run_trial(chosen, rows, truth, splits)
     calibrator = None
     if trial is not None and splits.calibration != "none":  # raw scores must not be shown as probabilities
         method = method_for(weights, splits.calibration)
         calibrator = fit_calibrator(trial.scores, trial.gold, trial.labels, method, read=rows.read)
+    if text is not None and calibrator is not None and calibrator.reading:
+        votes = replace(votes, read=text.read(votes.texts or (), votes.labels))
     shown = votes
     if ask_policy is not None:
-        if how.doubtful and calibrator is not None and calibrator.reading and votes.read is not None:
+        if how.doubtful and calibrator is not None and votes.read is not None:
             together = calibrator.apply(score(votes, weights), votes.labels, votes.read)
             ask_policy = ask_policy._replace(settled=settled_from(together, votes.read))
             calibrator = calibrator.settling(ask_policy.settled, rows.read, truth)
@@ -159,14 +161,18 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
 
 
 def read_texts(votes: Votes, gold: Codes, seed: int) -> tuple[Votes, TextModel | None]:
-    """Return the votes with what their texts say, and the model that read them, learned from those with gold.
+    """Return the votes with what the texts with gold say, nan for the others, and the model that was learned from them.
 
     No text is read by a model that saw its label. Without texts, or with too few, the votes are as they were.
     """
     rows = np.flatnonzero(gold != UNLABELLED)
-    texts = votes.texts or ()
-    model = fit_text_model([texts[row] for row in rows.tolist()], gold[rows], votes.labels, seed) if texts else None
-    return (votes, None) if model is None else (replace(votes, read=model.read(texts, votes.labels)), model)
+    texts = [votes.texts[row] for row in rows.tolist()] if votes.texts else []
+    model = fit_text_model(texts, gold[rows], votes.labels, seed) if texts else None
+    if model is None:
+        return votes, None
+    read = np.full((len(votes), len(votes.labels)), np.nan)
+    read[rows] = model.read(texts, votes.labels)
+    return replace(votes, read=read), model
 
 
 def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:

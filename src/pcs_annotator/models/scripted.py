@@ -16,7 +16,6 @@ from pcs_annotator.models.provider import provider
 Scripted = str | Reply | Exception
 Script = Sequence[Scripted] | Callable[[Request], Scripted]
 TAG = re.compile(r"<label>\s*([^<>]{1,200}?)\s*</label>", re.I)
-QUOTED = re.compile(r"\"([^\"\n]{1,100})\"|'([^'\n]{1,100})'|`([^`\n]{1,100})`|“([^”\n]{1,100})”")
 KEPT_REQUESTS = 1000
 
 
@@ -79,8 +78,8 @@ def _words(text: str) -> int:
 def answer_by_hash(request: Request, salt: str = "") -> str:
     """Return one of the labels, chosen by a hash of the last message: the same text gets the same answer everywhere.
 
-    The labels are the choices of the constraint; without one, those in `<label>…</label>` in the messages; failing
-    that, the quoted words of the first message. Without labels the answer is the hash itself.
+    The labels are the choices of the constraint; without one, those in `<label>…</label>` in the messages. Without
+    labels the answer is the hash itself.
     """
     last = request.messages[-1].content if request.messages else ""
     digest = blake2b(f"{salt}\0{last}".encode("utf-8", "replace"), digest_size=8)
@@ -99,10 +98,6 @@ def _labels_in(request: Request) -> list[str]:
         tagged = list(dict.fromkeys(TAG.findall(message.content)))
         if len(tagged) > 1:
             return tagged
-    for message in request.messages[:1]:
-        quoted = list(dict.fromkeys("".join(groups) for groups in QUOTED.findall(message.content)))
-        if len(quoted) > 1:
-            return quoted
     return []
 
 

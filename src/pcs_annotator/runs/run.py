@@ -114,7 +114,7 @@ class Run:
         return self._gold()
 
     def _gold(self, until: int | None = None) -> Gold:
-        return without_examples(gold_of(self.folder, self.dataset, until), self.texts, self.config.task.examples)
+        return without_examples(gold_of(self.folder, self.dataset, until), self.texts, self.config.task)
 
     @property
     def coders(self) -> Coders | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import signature
+from os import PathLike
 from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
 
 from pcs_annotator.base.fields import TABLES, Setting, SettingsSection, setting, settings_in
@@ -37,6 +38,11 @@ class TaskSettings(SettingsSection):
         written_wording: The instruction that the relation `llm:wording` asks with; empty to have the rewriter write it.
         examples: Texts with their labels for every prompt, each in a table `[[task.examples]]` with `text`, `label` and
             perhaps `why`. Rows with the same text are not learned from: they would be too easy.
+        examples_from: A table of examples with the columns text, label and perhaps why; or gold, to show with each text
+            the 8 gold rows most like it, never the text itself (gold:4 for 4). In pcs.toml, a relative path starts from
+            its folder.
+        nearest: Show only so many of your examples with each text, those most like it; 0 shows all of them.
+        codebook: A table with a row per label: label, definition, and perhaps example, example 2, … and instruction.
         ordered: Whether the labels are listed from the lowest to the highest, so that a near miss is a smaller
             disagreement than a far one (weighted κ, ordinal α). The models are not told.
     """
@@ -47,6 +53,9 @@ class TaskSettings(SettingsSection):
     wordings: tuple[str, ...] = ()
     written_wording: str = ""
     examples: tuple[Mapping[str, str], ...] = ()
+    examples_from: str = setting("", "--examples FILE|gold", name="examples")
+    nearest: int = setting(0, least=0)
+    codebook: str = setting("", "--codebook FILE")
     ordered: bool = False
 
 
@@ -268,6 +277,8 @@ class RunSettings(SpendingSettings, total=False):
 
     labels: Sequence[str]
     instruction: str | None
+    examples: str | PathLike[str] | None
+    codebook: str | PathLike[str] | None
     rewriter: object | None
     id_column: str | None
     gold_column: str | None

@@ -23,10 +23,6 @@ def test_names_may_not_swap_unless_the_relation_reorders() -> None:
     assert not roles(Rewrite("Then Ann Reed praised Bob Holt.", "Then Reed lauded Holt."))
 
 
-def test_names_joined_by_and_may_change_places() -> None:
-    assert not roles(Rewrite("We met Ann Reed and Bob Holt.", "We met Bob Holt and Ann Reed."))
-
-
 @pytest.mark.parametrize(
     ("source", "text"),
     [
@@ -35,7 +31,6 @@ def test_names_joined_by_and_may_change_places() -> None:
         ("She praised the mayor.", "She was praised by the mayor."),
         ("I told her the secret.", "You told her the secret."),
         ("He left early.", "She left early."),
-        ("The Story Behind Tova's Grand Garden", "The Grand Garden of Tova's Story"),
     ],
 )
 def test_without_a_parse_the_plainest_swaps_are_detected(source: str, text: str) -> None:

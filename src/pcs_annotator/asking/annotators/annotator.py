@@ -29,6 +29,7 @@ from pcs_annotator.core.chat import (
     Reply,
     Request,
     Sampling,
+    gets_no_examples,
     identity_of,
     sendable,
 )
@@ -54,11 +55,12 @@ _SIGNS_OF_NUMBERS = "0123456789.,"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The request for one text, the text as sent, and how many of its characters did not fit and were left out."""
+    """The request for one text, the text as sent, how many of its characters did not fit, and the task as asked."""
 
     request: Request
     text: str
     cut: int
+    task: Task
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,8 @@ class Annotator:
         constrained = plain and self.constrain and model.can_constrain
         answer: AnswerFormat = "bare" if constrained else "tag"
         cut = 0
+        if task.examples and gets_no_examples(model):
+            task = replace(task, examples=(), nearest=0)
         if model.context_tokens is not None:
             if task.examples:
                 task = self._with_room(task, text, answer, model.context_tokens)
@@ -144,18 +148,16 @@ class Annotator:
             logprobs=_alternatives(len(task.labels)) if plain and self.answers != "hard" and model.can_grade else 0,
             parts=question_parts(task, text, answer) if plain else None,
         )
-        return Question(request=request, text=text, cut=cut)
+        return Question(request=request, text=text, cut=cut, task=task)
 
-    def parse_reply(
-        self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel
-    ) -> Question | Vote:
+    def parse_reply(self, question: Question, replies: Sequence[Reply], model: ChatModel) -> Question | Vote:
         """Return the vote in the replies to all questions about a text so far, or the next question."""
-        last, cut = replies[-1], question.cut
+        last, cut, task = replies[-1], question.cut, question.task
         if last.too_long:
             return Vote(label=None, reason="reply too long to read", cut=cut)
         constrained = question.request.constraint is not None
         if self.elicitation is None:
-            return _vote(last, task, question)
+            return _vote(last, question)
         if last.finish == "filter":
             return Vote(label=None, reason="filtered by the provider", cut=cut)
         talk = _conversation(self.elicitation, self.style, "bare" if constrained else "tag")
@@ -213,9 +215,9 @@ def _warn_of_fewer_examples(model: str) -> None:
     warnings.warn(message, PcsWarning, stacklevel=2)
 
 
-def _vote(reply: Reply, task: Task, question: Question) -> Vote:
+def _vote(reply: Reply, question: Question) -> Vote:
     """Return the vote in a reply: a label, with grades if they were requested, or a silence with its reason."""
-    cut = question.cut
+    cut, task = question.cut, question.task
     if reply.finish == "filter":
         return Vote(label=None, reason="filtered by the provider", cut=cut)
     said = read_label(reply.text, task.labels, question.text, question.request.messages)

@@ -86,7 +86,8 @@ def build_messages(
     if style == "plain":
         start = "\n\n".join([fixed, *(message.content for message in shown), start])
     asked = f"{start}{marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"
-    last = Message("user", asked, shared=len(start))
+    shared = len(start) if not task.nearest else len(fixed) if style == "plain" else 0
+    last = Message("user", asked, shared=shared)
     return (last,) if style == "plain" else (_system_message(fixed), *shown, last)
 
 
@@ -116,7 +117,7 @@ def _system_message(content: str) -> Message:
 
 
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
-    """Return the part of the prompt that is the same for every text of the task."""
+    """Return the part of the prompt before the text: the same for every text, unless examples are chosen for it."""
     fixed = _fixed_part(task, answer).content
     if not task.examples:
         return fixed

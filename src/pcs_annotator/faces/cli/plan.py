@@ -66,6 +66,7 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
         "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
         "ways": [way._asdict() for way in planned.ways],
         "languages": languages_json(planned),
+        "examples": planned.examples or None,
         "without_logprobs": planned.without_logprobs and calls_json(planned.without_logprobs),
     }
 
@@ -97,6 +98,7 @@ def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
     """Yield the questions of a run, the calls that it would make and their cost, and what else could be asked."""
     languages = planned.languages
     yield from planned.panel.reasons if planned.panel is not None else ()
+    yield planned.examples or None
     if languages is not None and not languages.english:
         yield f"languages of {len(languages.sample):,} texts: {languages.shares}"
         yield b.text(languages.warning, kind="warning") if languages.warning else None

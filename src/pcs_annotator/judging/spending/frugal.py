@@ -29,7 +29,7 @@ from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.scoring import score
 
 CHANCE = 0.01
-MOST_REPLAYED = 2_000
+MOST_REPLAYED = 1_000
 """So many rows say well enough what share of the questions is asked."""
 
 

@@ -89,6 +89,7 @@ class EmbeddedModel(LocalModel):
 
     context_tokens = CONTEXT_TOKENS
     may_think = False
+    without_examples = True  # it repeats their labels
 
     def __init__(
         self,

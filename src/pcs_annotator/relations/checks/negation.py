@@ -35,23 +35,14 @@ OPPOSITES = _opposites()
 """Each word → its opposites."""
 
 
-class _Negations(NamedTuple):
-    """How a language other than English denies.
-
-    Attributes:
-        cancel: Words of which two in a sentence cancel out.
-        support: Words that deny alone, but only support a word of the other kind, as in "no vi nada".
-    """
-
-    cancel: frozenset[str]
-    support: frozenset[str] = frozenset()
-
-
 FOREIGN = {
-    language: _Negations(word_set(cancel), word_set(word_tables()["supporting_negations"].get(language, "")))
+    language: (word_set(cancel), word_set(word_tables()["supporting_negations"].get(language, "")))
     for language, cancel in word_tables()["foreign_negations"].items()
 }
-"""Languages in which single words deny; elsewhere (Turkish, Chinese, Arabic, …) it takes more than a list to tell."""
+"""Language → words of which two in a sentence cancel out, and words that only support one of them ("no vi nada").
+
+Elsewhere (Turkish, Chinese, Arabic, …) it takes more than a list to tell.
+"""
 
 # These look like negations but deny nothing.
 _IDIOM = re.compile(
@@ -78,7 +69,7 @@ _WHOLE = re.compile(
 )
 
 
-_ANY = PLAIN | LEXICAL | frozenset().union(*(words for language in FOREIGN.values() for words in language))
+_ANY = PLAIN | LEXICAL | frozenset().union(*(words for lists in FOREIGN.values() for words in lists))
 
 
 class _Reading(NamedTuple):
@@ -111,7 +102,7 @@ def negation(rewrite: Rewrite) -> str:
     added = after.plain - before.plain
     doubles = rewrite.expects.negations == "doubled"
     if added == 0 and (not doubles or after.cues == before.cues):
-        return _opposite(rewrite) if flips % 2 else ""
+        return "a word became its opposite; keep the meaning" if flips % 2 else ""
     change = after.denied - before.denied
     if abs(change) > open_flips or (change + open_flips) % 2:
         return _single(added, doubles)
@@ -141,15 +132,6 @@ def _single(added: int, doubles: bool) -> str:
     return "a negation of the text is missing; keep what is denied"
 
 
-def _opposite(rewrite: Rewrite) -> str:
-    before, after = set(words(rewrite.source)), set(words(rewrite.text))
-    for word in words(rewrite.source):
-        for other in sorted(OPPOSITES.get(word, ())):
-            if word not in after and other in after and other not in before:
-                return f'"{other}" is the opposite of "{word}"; keep the meaning'
-    return ""
-
-
 def _flips(source: str, text: str) -> tuple[int, int]:
     """Return how many words became their opposite, and how many of those a count of negations would miss."""
     before, after = set(words(source)), set(words(text))
@@ -169,16 +151,13 @@ def _read(text: str, language: str) -> _Reading:
         return _Reading(0, 0, 0)
     text = prose(text).lower()
     if language:
-        counts = [_count_foreign(sentence, FOREIGN[language]) for sentence in _SENTENCE.split(text)]
+        cancel, support = FOREIGN[language]
+        sentences = [words(sentence) for sentence in _SENTENCE.split(text)]
+        counts = [sum(word in cancel for word in each) or int(not support.isdisjoint(each)) for each in sentences]
         return _Reading(sum(counts), sum(counts), sum(count % 2 for count in counts))
     text = _ABBREVIATED.sub(r"\1", _IDIOM.sub(" ", text))
-    sentences = [_read_sentence(sentence) for sentence in _SENTENCE.split(text)]
-    return _Reading(*map(sum, zip(*sentences, strict=True)))
-
-
-def _count_foreign(sentence: str, negations: _Negations) -> int:
-    found = words(sentence)
-    return sum(word in negations.cancel for word in found) or int(not negations.support.isdisjoint(found))
+    read = [_read_sentence(sentence) for sentence in _SENTENCE.split(text)]
+    return _Reading(*map(sum, zip(*read, strict=True)))
 
 
 def _read_sentence(sentence: str) -> _Reading:

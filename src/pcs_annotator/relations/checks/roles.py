@@ -2,44 +2,112 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pcs_annotator.relations.checks.names import bare, capitals, entities
 from pcs_annotator.relations.checks.reading import Rewrite, plain, words
-from pcs_annotator.relations.facts import is_title, lemma, word_set
+from pcs_annotator.relations.facts import lemma, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 Facts = dict[tuple[str, str], set[str]]
-"""(Verb or noun, and its role: `does`, `undergoes`, `owns` or a preposition) → the words in that role."""
+"""(Verb, thing or `*`, and its role: `does`, `undergoes`, `owns` or a preposition) → the words in that role."""
 
 PRONOUNS = {
     "i": "I", "me": "I", "my": "I", "mine": "I", "we": "we", "us": "we", "our": "we", "you": "you", "your": "you",
     "u": "you", "he": "he", "him": "he", "his": "he", "she": "she", "her": "she", "they": "they", "them": "they",
     "their": "they",
 }  # fmt: skip
+_PERSONS = (
+    {
+        "the one who speaks": "i me my mine myself i'm i've i'll i'd im ive we us our ours we're we've we'll",
+        "the one who is spoken to": "you your yours yourself u ur ya you're you've you'll y'all youre",
+    },
+    {"he": "he him his himself he's", "she": "she her hers herself she's"},
+)
+_PERSON_OF = [{word: name for name, row in table.items() for word in row.split()} for table in _PERSONS]
 _NO_ACTION = frozenset(("be", "have", "do", "get", "let", "make", "seem"))
-_NO_PREPOSITION = ("does", "undergoes", "owns", "left behind", "by", "of")
+# These change with the voice, or belong to a noun.
+_LOOSE = ("undergoes", "by", "of")
 _SUBJECTS = ("nsubj", "csubj")
 _VERBS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
+_BE = word_set("is are was were be been being am gets got get")
+# These change with voice or style without changing who did what.
+_STYLE = word_set("a an the 's that")
+_SAME_FRAME = 0.7
+
+
+def roles(rewrite: Rewrite) -> str:
+    """Complain when two names have swapped roles; with parses, also when other words have."""
+    source, text = _bare_words(rewrite.source), _bare_words(rewrite.text)
+    complaint = _other_person(source, text) or _swapped_names(rewrite, source, text) or _passive_in_place(source, text)
+    if complaint or rewrite.source_doc is None or rewrite.text_doc is None or in_order(rewrite.source, rewrite.text):
+        return complaint
+    return exchanged(rewrite.source_doc, rewrite.text_doc)
+
+
+def in_order(source: str, text: str) -> bool:
+    """Return whether no word moved and no voice changed, so that every role is the same.
+
+    >>> in_order("I saw her", "I noticed her"), in_order("I saw her", "She saw me"), in_order("I saw", "I was seen by")
+    (True, False, False)
+    """
+    before, after = _bare_words(source), _bare_words(text)
+    return before.count("by") == after.count("by") and _same_order(before, after)
+
+
+def _same_order(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Return whether the words that two texts have equally often are in the same order."""
+    before, after = ([PRONOUNS.get(word, word) for word in row if word not in _STYLE] for row in (before, after))
+    kept = {word for word, _ in Counter(before).items() & Counter(after).items()}
+    return [word for word in before if word in kept] == [word for word in after if word in kept]
+
+
+@lru_cache(maxsize=256)
+def _bare_words(text: str) -> tuple[str, ...]:
+    found = words(text)
+    return tuple(map(bare, found)) if "'" in plain(text) else found
+
+
+def _other_person(source: Sequence[str], text: Sequence[str]) -> str:
+    for table in _PERSON_OF:
+        before, after = ({table[word] for word in row if word in table} for row in (source, text))
+        if before - after and after - before:
+            gone, new = min(before - after), min(after - before)
+            return f"{new} takes the place of {gone}; keep who speaks, and of whom"
+    return ""
+
+
+def _swapped_names(rewrite: Rewrite, source: Sequence[str], text: Sequence[str]) -> str:
+    """Complain about names in a different order, unless the grammar around them changed as well."""
+    if capitals(rewrite.source) == capitals(rewrite.text):
+        return ""
+    names = {word: number for number, name in enumerate(entities(rewrite.source)) for word in name.words}
+    before, after = (list(dict.fromkeys(names[word] for word in row if word in names)) for row in (source, text))
+    before = [name for name in before if name in after]
+    if before == after:
+        return ""
+    frames = [[word for word in row if word not in names and word not in _STYLE] for row in (source, text)]
+    one, other = map(set, frames)
+    same = len(one & other) >= _SAME_FRAME * max(len(one), len(other))
+    turned = frames[0].count("by") != frames[1].count("by") or not (same and _same_order(*frames))
+    return "" if rewrite.expects.reorders and turned else "names have changed places; keep who does what"
+
+
+def _passive_in_place(source: Sequence[str], text: Sequence[str]) -> str:
+    """Complain when a passive came in but no word moved, so that the subject is now the one acted upon."""
+    passive = text.count("by") > source.count("by") and _BE & {*text} - {*source}
+    return "the passive turns it round; keep who does what" if passive and _same_order(source, text) else ""
 
 
 def exchanged(source: Doc, text: Doc) -> str:
     """Complain when the parses show that a word changed its role."""
     before, after = read_facts(source), read_facts(text)
-    known = _persons(source) & _persons(text)
-    return (
-        _turned_round(before, after)
-        or _other_doer(before, after, known)
-        or _other_owner(before, after, known)
-        or _other_place(before, after, known)
-    )
+    return _turned_round(before, after) or _displaced(before, after, _persons(source) & _persons(text))
 
 
 def _persons(doc: Doc) -> set[str]:
@@ -53,34 +121,23 @@ def read_facts(doc: Doc) -> Facts:
     facts: Facts = defaultdict(set)
     for token in doc:
         if token.tag_ in _VERBS:
-            _read_verb(token, facts)
+            passive = any(child.dep_ == "auxpass" for child in token.children)
+            for child in token.children:
+                if child.dep_ in _SUBJECTS and not passive:
+                    facts[lemma(token), "does"] |= _fills(child)
+                elif child.dep_ in ("nsubjpass", "dobj", "dative", *_SUBJECTS):
+                    facts[lemma(token), "undergoes"] |= _fills(child)
+                elif child.lower_ == "by" and passive:
+                    facts[lemma(token), "does"] |= _objects(child)
         if token.dep_ == "poss":
             facts[lemma(token.head), "owns"] |= _fills(token)
-        elif token.dep_ == "pobj" and token.head.dep_ in ("prep", "agent"):
-            facts["*", token.head.lower_] |= _fills(token)
+        elif token.dep_ in ("prep", "agent"):  # "it was looked at" has a preposition without an object
+            facts["*", token.lower_] |= _objects(token)
     return dict(facts)
 
 
-def _read_verb(verb: Token, facts: Facts) -> None:
-    name = lemma(verb)
-    passive = any(child.dep_ == "auxpass" for child in verb.children)
-    for child in verb.children:
-        if child.dep_ in _SUBJECTS and not passive:
-            facts[name, "does"] |= _fills(child)
-        elif child.dep_ in ("nsubjpass", "dobj", "dative") or (passive and child.dep_ in _SUBJECTS):
-            facts[name, "undergoes"] |= _fills(child)
-        elif child.dep_ in ("prep", "agent"):
-            _read_preposition(name, child, passive, facts)
-
-
-def _read_preposition(name: str, preposition: Token, passive: bool, facts: Facts) -> None:
-    place = "does" if preposition.lower_ == "by" and passive else preposition.lower_
-    objects = [child for child in preposition.children if child.dep_ == "pobj"]
-    for child in objects:
-        facts[name, place] |= _fills(child)
-    if not objects:
-        # "It was looked at": the preposition has no object.
-        facts[name, "left behind"].add(preposition.lower_)
+def _objects(preposition: Token) -> set[str]:
+    return {word for child in preposition.children if child.dep_ == "pobj" for word in _fills(child)}
 
 
 def _fills(token: Token) -> set[str]:
@@ -102,211 +159,33 @@ def _joined(token: Token) -> Iterator[Token]:
             yield from _joined(child)
 
 
-def _fillers(facts: Facts, verb: str, place: str) -> set[str]:
-    return facts.get((verb, place), set())
-
-
 def _turned_round(before: Facts, after: Facts) -> str:
     """Complain when the subject of an action is now its object, or the other way round."""
     for verb in sorted({verb for verb, _ in before} & {verb for verb, _ in after} - _NO_ACTION):
-        did, underwent = _fillers(before, verb, "does"), _fillers(before, verb, "undergoes")
-        does, undergoes = _fillers(after, verb, "does"), _fillers(after, verb, "undergoes")
+        did, underwent = before.get((verb, "does"), set()), before.get((verb, "undergoes"), set())
+        does, undergoes = after.get((verb, "does"), set()), after.get((verb, "undergoes"), set())
         # With only one of the two, "the door opened" may mean "the door was opened".
         if not ((did and underwent) or (does and undergoes)):
             continue
-        victims = did & (undergoes | _fillers(after, verb, "to")) - does - underwent
-        doers = underwent & does - undergoes - did
+        victims = did & undergoes - does - underwent
         # Only one of the two may be a parsing error, unless the action has no subject left.
-        if victims and (doers or not does):
+        if victims and (not does or underwent & does - undergoes - did):
             return f'"{min(victims)}" changed sides in "{verb}"; keep who does it and to whom'
     return ""
 
 
-def _other_doer(before: Facts, after: Facts, known: set[str]) -> str:
-    """Complain when another name from the text is now the subject of an action."""
-    for verb, place in sorted(before.keys() & after.keys()):
-        if place != "does" or verb in _NO_ACTION:
-            continue
-        did, does = before[verb, place], after[verb, place]
-        if did & known and does & known and not did & does:
-            return f'"{min(does)}" took the place of "{min(did)}" in "{verb}"; keep who does what'
-    return ""
-
-
-def _other_owner(before: Facts, after: Facts, known: set[str]) -> str:
-    """Complain when a thing has another owner."""
-    old = {thing: fills for (thing, place), fills in before.items() if place == "owns"}
-    new = {thing: fills for (thing, place), fills in after.items() if place == "owns"}
-    for thing in sorted(old.keys() & new.keys()):
-        if old[thing] & known and new[thing] & known and not old[thing] & new[thing]:
-            return f'"{thing}" belongs to "{min(new[thing])}" now; keep to whom it belongs'
-    return ""
-
-
-def _other_place(before: Facts, after: Facts, known: set[str]) -> str:
-    """Complain when two words swapped prepositions, or one lost its preposition."""
-    for _, preposition in sorted(key for key in before.keys() & after.keys() if key[0] == "*"):
-        old, new = before["*", preposition], after["*", preposition]
-        if preposition not in _NO_PREPOSITION and not old & new and old & known and new & known:
-            return f'"{min(new)}" took the place of "{min(old)}" after "{preposition}"; keep who does what'
-    for (verb, place), fills in before.items():
-        moved = fills & _fillers(after, verb, "undergoes") - _fillers(before, verb, "undergoes")
-        stranded = place in _fillers(after, verb, "left behind")
-        if moved and place not in _NO_PREPOSITION and not stranded and ("*", place) not in after:
+def _displaced(before: Facts, after: Facts, known: set[str]) -> str:
+    """Complain when another person does or owns something or follows a preposition, or one lost its preposition."""
+    for word, place in sorted(before.keys() & after.keys()):
+        old, new = before[word, place], after[word, place]
+        if place not in _LOOSE and word not in _NO_ACTION and old & known and new & known and not old & new:
+            return f'"{min(new)}" took the place of "{min(old)}"; keep who does what'
+    underwent, undergoes = (
+        {word for (_, place), words in facts.items() if place == "undergoes" for word in words}
+        for facts in (before, after)
+    )
+    for (word, place), fills in before.items():
+        moved = fills & undergoes - underwent
+        if word == "*" and place not in _LOOSE and moved and ("*", place) not in after:
             return f'"{min(moved)}" lost its "{place}"; keep who does what to whom'
-    return ""
-
-
-_PERSONS = (
-    ("the one who speaks", "i me my mine myself i'm i've i'll i'd im ive we us our ours we're we've we'll"),
-    ("the one who is spoken to", "you your yours yourself u ur ya you're you've you'll y'all youre"),
-)
-_GENDERS = (("he", "he him his himself he's"), ("she", "she her hers herself she's"))
-_PERSON_OF = {word: name for name, row in _PERSONS for word in row.split()}
-_GENDER_OF = {word: name for name, row in _GENDERS for word in row.split()}
-_BE = word_set("is are was were be been being am gets got get")
-_OWNED = re.compile(r"\b([A-Z]\w+)'s (\w{4,})")
-_AUXILIARIES = word_set(
-    "has have had will would can could should may might must shall not never hasn't haven't hadn't won't wouldn't "
-    "can't couldn't shouldn't mustn't cannot also still just already always often ever been being to"
-)
-
-_MOST_OWNERS = 50
-_RELATIVE = word_set("which that who it")
-_LINKS = word_set("and or & plus")
-# These change with voice or style without changing who did what.
-_STYLE = word_set("a an the 's that")
-
-
-def roles(rewrite: Rewrite) -> str:
-    """Complain when two names have swapped roles; with parses, also when other words have."""
-    source, text = _bare_words(rewrite.source), _bare_words(rewrite.text)
-    complaint = _other_person(source, text) or _swapped_order(rewrite, source, text) or _passive_in_place(source, text)
-    complaint = complaint or _other_thing(rewrite.source, rewrite.text)
-    if complaint or rewrite.source_doc is None or rewrite.text_doc is None or in_order(rewrite.source, rewrite.text):
-        return complaint
-    return exchanged(rewrite.source_doc, rewrite.text_doc)
-
-
-def in_order(source: str, text: str) -> bool:
-    """Return whether no word moved and no voice changed, so that every role is the same.
-
-    >>> in_order("I saw her", "I noticed her"), in_order("I saw her", "She saw me"), in_order("I saw", "I was seen by")
-    (True, False, False)
-    """
-    before, after = (tuple(PRONOUNS.get(word, word) for word in _bare_words(each)) for each in (source, text))
-    if before.count("by") != after.count("by"):
-        return False
-    old, new = Counter(before), Counter(after)
-    shared = {word for word in old.keys() & new.keys() - _STYLE if old[word] == new[word]}
-    return [word for word in before if word in shared] == [word for word in after if word in shared]
-
-
-def _other_thing(source: str, text: str) -> str:
-    """Complain when a possessive such as `Ann's car` now owns another thing from the text."""
-    owned_now = _OWNED.findall(plain(text))
-    if owned_now == _OWNED.findall(plain(source)):
-        return ""
-    before = plain(source).lower()
-    for owner, thing in sorted(set(owned_now))[:_MOST_OWNERS]:
-        owned = " ".join(re.findall(rf"\b{re.escape(owner.lower())}'s((?:\W+\w+){{1,6}})", before))
-        if owned and thing.lower() not in owned and re.search(rf"\b{thing.lower()}\b", before):
-            return f'"{owner}\'s {thing}" is not in the text; keep what belongs to whom'
-    return ""
-
-
-@lru_cache(maxsize=256)
-def _bare_words(text: str) -> tuple[str, ...]:
-    found = words(text)
-    return tuple(map(bare, found)) if "'" in plain(text) else found
-
-
-def _other_person(source: tuple[str, ...], text: tuple[str, ...]) -> str:
-    for table in (_PERSON_OF, _GENDER_OF):
-        before = {table[word] for word in source if word in table}
-        after = {table[word] for word in text if word in table}
-        if before - after and after - before:
-            gone, new = min(before - after), min(after - before)
-            return f"{new} takes the place of {gone}; keep who speaks, and of whom"
-    return ""
-
-
-def _swapped_order(rewrite: Rewrite, source: tuple[str, ...], text: tuple[str, ...]) -> str:
-    """Complain about names in a different order, unless the grammar around them changed as well."""
-    if capitals(rewrite.source) == capitals(rewrite.text):
-        return ""
-    named = [entity.words for entity in entities(rewrite.source)]
-    places = _places(named, source, text)
-    swapped = [
-        (one, other)
-        for one, other in pairwise(sorted(places))
-        if one[1] > other[1] and not (_linked(one[0], other[0], source) or _linked(other[1], one[1], text))
-    ]
-    if not swapped or (rewrite.expects.reorders and not _same_frame(rewrite, source, text)):
-        return ""
-    one, other = swapped[0]
-    return f'"{source[one[0]]}" and "{source[other[0]]}" have changed places; keep who does what'
-
-
-def _places(named: list[tuple[str, ...]], source: tuple[str, ...], text: tuple[str, ...]) -> set[tuple[int, int]]:
-    """Return where each name first occurs in the text and in the rewrite."""
-    common = Counter(word for name in named for word in set(name))
-    first, then = _first_places(source), _first_places(text)
-    places = set()
-    for name in named:
-        own = [word for word in name if common[word] == 1] or list(name)
-        before = [first[word] for word in own if word in first]
-        after = [then[word] for word in own if word in then]
-        if before and after:
-            places.add((min(before), min(after)))
-    return places
-
-
-def _first_places(row: tuple[str, ...]) -> dict[str, int]:
-    return {word: place for place, word in reversed(list(enumerate(row)))}
-
-
-def _linked(start: int, end: int, row: tuple[str, ...]) -> bool:
-    """Return whether two words are parts of a list, whose order does not matter."""
-    between = row[start + 1 : end]
-    return len(between) < 4 and any(word in _LINKS for word in between)
-
-
-def _same_frame(rewrite: Rewrite, source: tuple[str, ...], text: tuple[str, ...]) -> bool:
-    """Return whether most of the words around the names are the same and in the same order."""
-    own = {word for entity in entities(rewrite.source) for word in entity.words} | _STYLE
-    # In a headline only half of a name may have been found; the other half moves with it.
-    pairs = set(pairwise(source)) & set(pairwise(text)) if is_title(rewrite.source) else set()
-    own |= {word for pair in pairs if own & set(pair) - _STYLE for word in pair}
-    before = [word for word in source if word not in own]
-    after = [word for word in text if word not in own]
-    if before.count("by") != after.count("by"):
-        return False
-    common = set(before) & set(after)
-    if len(common) < 0.7 * max(len(set(before)), len(set(after))):
-        return False
-    return [word for word in before if word in common] == [word for word in after if word in common]
-
-
-def _passive_in_place(source: tuple[str, ...], text: tuple[str, ...]) -> str:
-    """Complain when the verb became passive but no name moved, so that the subject is now the one acted upon."""
-    places = range(1, len(text) - 3) if text.count("by") > source.count("by") else ()
-    for place in places:
-        if text[place] not in _BE or "by" not in text[place + 2 : place + 4]:
-            continue
-        by = text.index("by", place + 2)
-        verb = next((i for i, word in enumerate(source) if word[:4] == text[by - 1][:4] and len(word) > 3), None)
-        subject = next((word for word in reversed(text[:place]) if word not in _AUXILIARIES | _BE), "")
-        agent = next((word for word in text[by + 1 : by + 5] if word in source), "")
-        if (
-            verb is None
-            or subject in _RELATIVE
-            or text[by + 1 : by + 2] in (("which",), ("whom",))
-            or "by" in source[verb : verb + 3]
-            or subject not in source
-            or not agent
-        ):
-            continue
-        if source.index(subject) < verb < source.index(agent):
-            return f'"{text[by - 1]} by" turns it round; "{subject}" is the one who does it'
     return ""

@@ -17,7 +17,7 @@ from pcs_annotator.relations.checks.reading import Check, Rewrite, without_typos
 from pcs_annotator.relations.checks.roles import in_order, roles
 from pcs_annotator.relations.checks.surface import certainty, language, length, numbers, unchanged
 from pcs_annotator.relations.language import may_be_english
-from pcs_annotator.relations.parse import Parser, prepared
+from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.rule import NotApplicable, SentenceRule, TextRule, as_variant, splice
 
 JUDGE_PROMPT = """You compare two texts. Do they mean the same: the same facts, the same people doing the same things, \
@@ -116,7 +116,7 @@ async def check_rewrite(
     if not _all_passed(verdicts):
         return verdicts
     if parser is not None and _worth_parsing(rewrite, parser):
-        source_doc, text_doc = [await parser.parse(prepared(each).text) for each in (source, text)]
+        source_doc, text_doc = [await parser.parse(each) for each in (source, text)]
         verdicts = _with_roles(verdicts, replace(rewrite, source_doc=source_doc, text_doc=text_doc))
     if ask_judge is None or not _all_passed(verdicts):
         return verdicts

@@ -44,7 +44,7 @@ class _Clause:
     passive: bool
 
 
-@sentence_rule("rule:voice", version="4", expects=Expectation(reorders=True))
+@sentence_rule("rule:voice", version="5", expects=Expectation(reorders=True))
 def voice(sentence: Span) -> str | NotApplicable:
     """Return a sentence that is one simple clause in the other voice."""
     reason = why_not_plain(sentence)

@@ -15,6 +15,7 @@ from pcs_annotator.showing.report.view import View
 if TYPE_CHECKING:  # it imports the code that learns, and `pcs plan` shows bills too
     from pcs_annotator.runs.run_result import RunResult
 LONGEST = 400
+MOST_TABLES = 8
 _PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
 
 
@@ -89,6 +90,8 @@ def setting_text(value: Any) -> str:
         return DASH
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list | tuple) and len(value) > MOST_TABLES and isinstance(value[0], Mapping):
+        return f"{count(len(value))}, such as {setting_text(value[0])}"
     if isinstance(value, list | tuple):
         return ", ".join(map(setting_text, value))
     text = _PASSWORD.sub("", str(value))
