@@ -18,7 +18,6 @@ from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import count, dollars, percent
-from pcs_annotator.showing.report.sections.method import bill_columns, bill_rows
 from pcs_annotator.verbs import plan as planning
 from pcs_annotator.verbs.plan import RunPlan
 
@@ -117,7 +116,7 @@ def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
 def calls_shown(plan: Plan) -> Iterator[b.Block]:
     """Yield the calls of a plan per model and in total."""
     yield b.text(b.strong(f"{count(plan.rows)} rows, {_calls_and_cost(plan)}"))
-    yield b.Table(columns=bill_columns("max. "), rows=bill_rows(plan.models))
+    yield b.Table(columns=b.bill_columns("max. "), rows=b.bill_rows(plan.models))
     if known := plan.calls - plan.left.calls:
         left = f"{counted(plan.left.calls, 'call is', 'calls are')} left, {_usd(plan.left.usd)}"
         yield f"the ledger already has the answers to {count(known)} of them: {left}"
