@@ -17,7 +17,6 @@ from typing import Protocol
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.registry import Registry
 from pcs_annotator.core.chat import ChatModel
-from pcs_annotator.models.failures import MOST_BYTES
 
 
 class Provider(Protocol):
@@ -47,20 +46,6 @@ class Unasked(dict[str, str]):
 def unasked(environment: Mapping[str, str] | None) -> Unasked:
     """Return an environment for planning; None for that of the process and of `.env` in the working folder."""
     return Unasked(read_environment(Path.cwd()) if environment is None else environment)
-
-
-def read_reply_limit(environment: Mapping[str, str]) -> int:
-    """Return the maximum size of a reply in bytes, from `PCS_MAX_REPLY_MB`."""
-    given = environment.get("PCS_MAX_REPLY_MB", "").strip()
-    if not given:
-        return MOST_BYTES
-    try:
-        size = int(float(given) * 2**20)
-    except (ValueError, OverflowError):
-        size = 0
-    if size <= 0:
-        raise ConfigError(f"PCS_MAX_REPLY_MB is {given[:20]!r}: set it to a number of megabytes, such as 16")
-    return size
 
 
 def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: str, *, required: bool = True) -> str:
