@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Set
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import groupby
 from typing import NamedTuple
 
 from pcs_annotator.relations.checks.reading import Rewrite, addresses, mentions, prose, quoted, words
@@ -54,11 +55,12 @@ def entities(text: str) -> tuple[Entity, ...]:
     """
     title, text, found = is_title(text), _one_spelling(text), []
     for group in _NAME.finditer(text):
-        named = [word for word in _CAPITALISED.findall(group[0]) if _is_name(word, title)]
-        parts = [part for word in named for part in re.split(r"[-&]", bare(word)) if len(part) > 1]
-        if parts:
-            opens = group[0].startswith(named[0]) and _opens(text, group.start())
-            found.append(Entity(tuple(_SAME.get(part, part) for part in parts), opens))
+        for named, run in groupby(_CAPITALISED.finditer(group[0]), lambda word: _is_name(word[0], title)):
+            given = list(run)
+            parts = [part for word in given for part in re.split(r"[-&]", bare(word[0])) if len(part) > 1]
+            if named and parts:
+                opens = given[0].start() == 0 and _opens(text, group.start())
+                found.append(Entity(tuple(_SAME.get(part, part) for part in parts), opens))
     return tuple(found)
 
 

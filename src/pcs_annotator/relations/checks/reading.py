@@ -6,12 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from pcs_annotator.core.variant import Expectation
-
-if TYPE_CHECKING:
-    from spacy.tokens import Doc
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +18,11 @@ class Rewrite:
         source: The text that was rewritten.
         text: The rewrite.
         expects: What the relation may do to a text.
-        source_doc: Parse of the source; None if not parsed.
-        text_doc: Parse of the rewrite; None if not parsed.
     """
 
     source: str
     text: str
     expects: Expectation = field(default_factory=Expectation)
-    source_doc: Doc | None = None
-    text_doc: Doc | None = None
 
 
 Check = Callable[[Rewrite], str]
