@@ -73,11 +73,10 @@ def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: st
 LINE = re.compile(
     r"""\s*(?:export\s+)?
         (?P<name>[A-Za-z_][A-Za-z0-9_.]*)\s*=\s*
-        (?:'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s'"\#](?:[^\n]*?[^\s])??)?)
+        (?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<bare>[^\s'"\#](?:[^\n]*?[^\s])??)?)
         \s*(?:(?<=[\s'"=])\#.*)?$""",
     re.VERBOSE,
 )
-ESCAPES = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 
 
 def read_environment(folder: Path) -> dict[str, str]:
@@ -104,7 +103,7 @@ def parse_environment(text: str, source: str = ".env") -> dict[str, str]:
             raise ConfigError(
                 f"{source}, line {number}: not of the form KEY=value; put values that contain quotes in quotes"
             )
-        found[match["name"]] = _value(match)
+        found[match["name"]] = match["single"] or match["double"] or match["bare"] or ""
     return found
 
 
@@ -116,9 +115,3 @@ def _read_file(path: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read as UTF-8 text: {type(error).__name__}; fix or remove it") from None
     return parse_environment(text, str(path))
-
-
-def _value(match: re.Match[str]) -> str:
-    if match["double"] is not None:
-        return re.sub(r"\\.", lambda escape: ESCAPES.get(escape[0], escape[0]), match["double"])
-    return match["single"] or match["bare"] or ""

@@ -58,16 +58,6 @@ _CLAUSE = re.compile(
     r"[,;:()]|\s-+\s|\b(?:and|but|or|because|cause|cuz|since|while|although|though|whereas|when|if|so|which|who|then)\b"
 )
 _CUE_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-# These deny everything that follows, across commas and conjunctions.
-_WHOLE = re.compile(
-    r"\b(?:not|never|hardly|\w+n't)\s+(?:\w+\s+)?(?:true|untrue|false|wrong|incorrect|the case|the fact|that|"
-    r"as if|as though|"
-    r"like|inaccurate|impossible|unlikely|untruthful|a lie)\b|\b(?:no ?one|nobody|none)\b.{0,80}\b(?:deny|denies|"
-    r"doubt|dispute)|"
-    r"\bno (?:way|chance|doubt|denying|question|secret)\b|\b(?:false|untrue|wrong|incorrect|not) to (?:say|"
-    r"claim|state)\b"
-)
-
 
 _ANY = PLAIN | LEXICAL | frozenset().union(*(words for lists in FOREIGN.values() for words in lists))
 
@@ -161,26 +151,9 @@ def _read(text: str, language: str) -> _Reading:
 
 
 def _read_sentence(sentence: str) -> _Reading:
-    plain = cues = denied = 0
-    whole = _WHOLE.search(sentence)
-    # "Not untrue" already cancels itself.
-    if whole and sum(_count(whole.group())) % 2 == 0:
-        whole = None
-    pending = 0
-    place = 0
-    for clause in _CLAUSE.split(sentence):
-        clause_plain, lexical = _count(clause)
-        plain, cues = plain + clause_plain, cues + clause_plain + lexical
-        odd = (clause_plain + lexical + pending) % 2
-        if clause_plain + lexical:
-            pending = 0
-        # A negation of the whole sentence is held back until the negation that it cancels.
-        if whole and odd and place <= whole.start() < place + len(clause) + 1:
-            pending, odd = 1, 0
-        place += len(clause) + 1
-        if clause_plain + lexical or pending == 0:
-            denied += odd
-    return _Reading(plain, cues, denied + pending)
+    counts = [_count(clause) for clause in _CLAUSE.split(sentence)]
+    plain, lexical = map(sum, zip(*counts, strict=True))
+    return _Reading(plain, plain + lexical, sum(sum(count) % 2 for count in counts))
 
 
 def _count(clause: str) -> tuple[int, int]:

@@ -14,18 +14,13 @@ _UNIT_ROW = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 )
-_TEN_ROW = "twenty thirty forty fifty sixty seventy eighty ninety"
 _UNITS = {word: value for value, word in enumerate(_UNIT_ROW.split())}
+_TEN_ROW = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TENS = {word: 10 * value for value, word in enumerate(_TEN_ROW.split(), start=2)}
+SPELT = frozenset((*_UNITS, *_TENS))
+"""Words that are, or may be, numbers."""
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _SHORT = {"k": 1000, "m": 10**6, "mn": 10**6, "mln": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
-_OTHER = {"dozen": 12, "couple": 2, "both": 2, "pair": 2, "twice": 2}
-_ORDINALS = {
-    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
-    "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "twentieth": 20, "thirtieth": 30,
-}  # fmt: skip
-SPELT = frozenset((*_UNITS, *_TENS, *_ORDINALS, *_OTHER))
-"""Words that are, or may be, numbers."""
 _SCALE = "|".join(_SCALES)
 
 _DIGITS = re.compile(
@@ -34,13 +29,11 @@ _DIGITS = re.compile(
     r"(?:-?(?:year|month|week|day|hour|minute|second|mph|km|kg|lbs?|ft|cm|mm|gb|mb|mp|hrs?|min|mins|yrs?|yo|x|p)s?)\b)",
     re.IGNORECASE,
 )
-_BELOW_HUNDRED = rf"(?:(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(list(_UNITS)[1:10])}))?|{'|'.join(_UNITS)})"
 _WORDS = re.compile(
-    rf"\b(?:({_BELOW_HUNDRED}(?:[ -](?:{_SCALE})(?:[ -](?:and )?{_BELOW_HUNDRED})?)*)|"
-    rf"({'|'.join([*_ORDINALS, *_OTHER])}))\b",
+    rf"\b(?:({'|'.join(_TENS)})(?:[ -]({'|'.join(list(_UNITS)[1:10])}))?|({'|'.join(_UNITS)}))(?:[ -]({_SCALE}))?\b",
     re.IGNORECASE,
 )
-# Spelt out, these are mostly not numbers ("one of them", "at first", "wait a second").
+# Spelt out, these are mostly not numbers ("one of them").
 _LOOSE = (0.0, 1.0)
 
 
@@ -56,7 +49,7 @@ def read_numbers(text: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     loose: list[float] = []
     for found in _WORDS.finditer(text) if not SPELT.isdisjoint(words(text)) else ():
         value = _of_words(found)
-        (loose if value in _LOOSE or found[2] else sure).append(value)
+        (loose if value in _LOOSE else sure).append(value)
     return tuple(sure), tuple(loose)
 
 
@@ -113,18 +106,8 @@ def _of_digits(found: re.Match[str]) -> float:
 
 
 def _of_words(found: re.Match[str]) -> float:
-    number, other = found.groups()
-    if other:
-        return float((_ORDINALS | _OTHER)[other.lower()])
-    total, part = 0, 0
-    for word in re.split(r"[ -]", number.lower()):
-        if word == "hundred":
-            part = (part or 1) * 100
-        elif word in _SCALES:
-            total, part = total + (part or 1) * _SCALES[word], 0
-        else:
-            part += _UNITS.get(word, 0) + _TENS.get(word, 0)
-    return float(total + part)
+    tens, one, unit, scale = (word.lower() for word in found.groups(""))
+    return float((_TENS.get(tens, 0) + _UNITS.get(one or unit, 0)) * _SCALES.get(scale, 1))
 
 
 # These change with voice and contractions, so a missing one does not mean that something was left out.
