@@ -11,19 +11,17 @@ from pcs_annotator.relations.checks.names import bare, capitals, entities
 from pcs_annotator.relations.checks.reading import Rewrite, plain, words
 from pcs_annotator.relations.facts import word_set
 
-PRONOUNS = {
-    "i": "I", "me": "I", "my": "I", "mine": "I", "we": "we", "us": "we", "our": "we", "you": "you", "your": "you",
-    "u": "you", "he": "he", "him": "he", "his": "he", "she": "she", "her": "she", "they": "they", "them": "they",
-    "their": "they",
-}  # fmt: skip
-_PERSONS = (
-    {
-        "the one who speaks": "i me my mine myself i'm i've i'll i'd im ive we us our ours we're we've we'll",
-        "the one who is spoken to": "you your yours yourself u ur ya you're you've you'll y'all youre",
-    },
-    {"he": "he him his himself he's", "she": "she her hers herself she's"},
-)
-_PERSON_OF = [{word: name for name, row in table.items() for word in row.split()} for table in _PERSONS]
+_PRONOUNS = {
+    "I": "i me my mine myself i'm i've i'll i'd im ive",
+    "we": "we us our ours we're we've we'll",
+    "you": "you your yours yourself u ur ya you're you've you'll y'all youre",
+    "he": "he him his himself he's",
+    "she": "she her hers herself she's",
+    "they": "they them their",
+}
+_PERSON = {word: person for person, row in _PRONOUNS.items() for word in row.split()}
+# Each pair must not be exchanged.
+_APART = (({"I", "we"}, {"you"}), ({"he"}, {"she"}))
 _BE = word_set("is are was were be been being am gets got get")
 # These change with voice or style without changing who did what.
 _STYLE = word_set("a an the 's that")
@@ -43,11 +41,11 @@ def _bare_words(text: str) -> tuple[str, ...]:
 
 
 def _other_person(source: Sequence[str], text: Sequence[str]) -> str:
-    for table in _PERSON_OF:
-        before, after = ({table[word] for word in row if word in table} for row in (source, text))
-        if before - after and after - before:
-            gone, new = min(before - after), min(after - before)
-            return f"{new} takes the place of {gone}; keep who speaks, and of whom"
+    before, after = ({_PERSON[word] for word in row if word in _PERSON} for row in (source, text))
+    for pair in _APART:
+        for one, other in (pair, pair[::-1]):
+            if before & one and after & other and not (before & other or after & one):
+                return f"{min(after & other)} takes the place of {min(before & one)}; keep who speaks, and of whom"
     return ""
 
 
@@ -66,7 +64,7 @@ def _swapped_names(rewrite: Rewrite, source: Sequence[str], text: Sequence[str])
 
 def _turned_round(source: Sequence[str], text: Sequence[str]) -> str:
     """Complain when a passive came in but no word moved, or when words changed sides without a passive."""
-    rows = [[PRONOUNS.get(word, word) for word in row if word not in _STYLE] for row in (source, text)]
+    rows = [[_PERSON.get(word, word) for word in row if word not in _STYLE] for row in (source, text)]
     kept = {word for word, _ in Counter(rows[0]).items() & Counter(rows[1]).items()}
     before, after = ([word for word in row if word in kept] for row in rows)
     around, now = ({(*one, other[1]) for one, other in pairwise(pairwise(row))} for row in (before, after))
