@@ -156,15 +156,6 @@ def kept_as_they_are(text: str) -> bytearray:
     return kept
 
 
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S*$")
-_LOOK_BACK = 200
-
-
-def is_address(found: re.Match[str]) -> bool:
-    """Return whether a match is within an address."""
-    return _ADDRESS.search(found.string, max(0, found.start() - _LOOK_BACK), found.start()) is not None
-
-
 def _lemminflect() -> Any:  # the package has no types
     try:
         import lemminflect

@@ -41,8 +41,6 @@ def quoted(words: Iterable[str], most: int = 4) -> str:
 
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
 _WORD = re.compile(r"[^\W_]+(?:'[^\W\d_]+)*")
-# The same for plain English, in half the time.
-_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)*", re.ASCII)
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\b[\w-]+\.(?:com|org|net|ly|co|tv|me|it|be)/\S*", re.IGNORECASE)
 _MENTION = re.compile(r"(?<!\w)[@#]\w*[^\W\d]\w*")
 _ENTITY = re.compile(r"&(?:#\d+|[a-z]+);")
@@ -76,8 +74,7 @@ def words(text: str) -> tuple[str, ...]:
     >>> words("Don’t look: http://a.b/c it's 5!")
     ("don't", 'look', "it's", '5')
     """
-    low = prose(text).lower()
-    return tuple((_ASCII_WORD if low.isascii() else _WORD).findall(low))
+    return tuple(_WORD.findall(prose(text).lower()))
 
 
 def addresses(text: str) -> list[str]:
