@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 
 from pcs_annotator.base.errors import ConfigError
@@ -62,17 +61,12 @@ class ScriptedModel:
             raise answer
         if isinstance(answer, Reply):
             return answer
-        words = sum(_words(message.content) for message in request.messages)
+        words = sum(len(message.content.split()) for message in request.messages)
         usage = Usage(input_tokens=words, output_tokens=len(answer.split()))
         return Reply(text=answer, usage=usage, latency=self.latency)
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
-
-
-@lru_cache(maxsize=64)
-def _words(text: str) -> int:
-    return len(text.split())
 
 
 def answer_by_hash(request: Request, salt: str = "") -> str:

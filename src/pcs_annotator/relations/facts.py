@@ -41,8 +41,6 @@ LOUD = listed("names", "loud")
 """Words that people capitalise although they are not names."""
 NAMES_TOO = listed("names", "words_too")
 """Names that are also words."""
-SURE_NAMES = listed("names", "sure")
-"""Those that are hardly ever words where they have a capital."""
 
 _UPOS = {"V": "VERB", "M": "AUX", "N": "NOUN", "J": "ADJ", "R": "ADV"}
 
