@@ -53,7 +53,6 @@ _IDIOM = re.compile(
     r"\bno\.? ?\d|,\s*\w+n't \w+\s*\?|\bcould(?:n't| not) agree more\b|\bnot for nothing\b|\blol no\b"
 )
 _SENTENCE = re.compile(r"[.!?]+(?:\s|$)|\n")
-_ABBREVIATED = re.compile(r"\b(gov|sens?|reps?|mr|mrs|ms|dr|jr|sr|st|inc|corp|co|ltd|vs|gen|[a-z])\.(?= )")
 _CLAUSE = re.compile(
     r"[,;:()]|\s-+\s|\b(?:and|but|or|because|cause|cuz|since|while|although|though|whereas|when|if|so|which|who|then)\b"
 )
@@ -135,18 +134,13 @@ def _read(text: str, language: str) -> _Reading:
     text = prose(text).lower()
     if language:
         cancel, support = FOREIGN[language]
-        sentences = [words(sentence) for sentence in _SENTENCE.split(text)]
-        counts = [sum(word in cancel for word in each) or int(not support.isdisjoint(each)) for each in sentences]
+        rows = [words(sentence) for sentence in _SENTENCE.split(text)]
+        counts = [sum(word in cancel for word in row) or int(not support.isdisjoint(row)) for row in rows]
         return _Reading(sum(counts), sum(counts), sum(count % 2 for count in counts))
-    text = _ABBREVIATED.sub(r"\1", _IDIOM.sub(" ", text))
-    read = [_read_sentence(sentence) for sentence in _SENTENCE.split(text)]
-    return _Reading(*map(sum, zip(*read, strict=True)))
-
-
-def _read_sentence(sentence: str) -> _Reading:
-    counts = [_count(clause) for clause in _CLAUSE.split(sentence)]
-    plain, lexical = map(sum, zip(*counts, strict=True))
-    return _Reading(plain, plain + lexical, sum(sum(count) % 2 for count in counts))
+    sentences = _SENTENCE.split(_IDIOM.sub(" ", text))
+    clauses = [_count(clause) for sentence in sentences for clause in _CLAUSE.split(sentence)]
+    plain, lexical = map(sum, zip(*clauses, strict=True))
+    return _Reading(plain, plain + lexical, sum(sum(count) % 2 for count in clauses))
 
 
 def _count(clause: str) -> tuple[int, int]:
