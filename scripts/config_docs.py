@@ -32,7 +32,7 @@ Your own relation, made from a prompt, which it must have. It is used when `rela
 VARIABLES = """
 ## `[variables.NAME]`
 
-A variable of a [codebook](../limits.md#codebooks), with the keys of `[task]`; labels must be given. Then `[task]` is not used.
+A variable of a [codebook](../limits.md#codebooks), with the keys of `[task]`, which is then not used; it needs labels.
 """
 PLAIN_TYPES = {str: "string", bool: "true or false", int: "integer", float: "number"}
 

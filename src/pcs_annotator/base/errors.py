@@ -88,13 +88,7 @@ class Interrupted(PcsError):
 
 
 class ModelError(PcsError):
-    """A model did not answer.
-
-    Attributes:
-        retryable: Whether asking the same question again can help.
-    """
-
-    retryable = False
+    """A model did not answer; asking again can help only after `RateLimited` and `ServerTrouble`."""
 
 
 class RateLimited(ModelError):
@@ -104,8 +98,6 @@ class RateLimited(ModelError):
         retry_after: Seconds that the server asks to wait; None when it did not say.
     """
 
-    retryable = True
-
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
@@ -113,8 +105,6 @@ class RateLimited(ModelError):
 
 class ServerTrouble(ModelError):
     """5xx, reset connection or an answer that cannot be read."""
-
-    retryable = True
 
 
 class TimedOut(ServerTrouble):

@@ -163,7 +163,7 @@ class ChatModel(Protocol):
         ...
 
     async def ask(self, request: Request) -> Reply:
-        """Return the answer, or raise a `ModelError` whose `retryable` says whether asking again can help.
+        """Return the answer, or raise a `ModelError`: `RateLimited` or `ServerTrouble` if asking again can help.
 
         A call is a single attempt: the engine waits, retries and counts.
         """

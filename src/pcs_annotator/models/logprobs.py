@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
 from pcs_annotator.core.chat import LONGEST_ANSWER, TokenPosition
 
 MOST_POSITIONS = 12
@@ -151,12 +149,7 @@ def pack(logprobs: tuple[TokenPosition, ...] | str | None) -> bytes | None:
     if logprobs is None:
         return None
     plain = logprobs if isinstance(logprobs, str) else [tuple(position) for position in logprobs]
-    try:
-        stored = orjson.dumps(plain)
-    except TypeError:  # it takes no lone surrogates
-        stored = b"null"
-    # it writes null for what is not a number
-    return json.dumps(plain, separators=(",", ":")).encode() if b"null" in stored else stored
+    return json.dumps(plain, separators=(",", ":")).encode()
 
 
 def unpack(stored: bytes | None) -> tuple[TokenPosition, ...] | str | None:

@@ -15,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from pcs_annotator.base.errors import ModelError, PcsWarning
 from pcs_annotator.models.catalog import same_model
-from pcs_annotator.models.failures import CallSite, too_large, unreachable
+from pcs_annotator.models.failures import MOST_BYTES, CallSite, too_large, unreachable
 from pcs_annotator.models.sharing import lease, release
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Client:
     async def post(self, payload: Mapping[str, object], read: Callable[[HttpReply], T]) -> T:
         """Post JSON once and return the response as read; a failing connection raises `ServerTrouble`.
 
-        A reply is never larger in memory than the call site allows.
+        A reply is never larger in memory than 4 MB.
         """
         try:
             return read(await self.send("POST", self.url, payload=payload))
@@ -101,10 +101,10 @@ class Client:
                 async for part in response.content.iter_any():
                     *ended, rest = part.split(b"\n")
                     for end in ended:
-                        if len(begun) + len(end) <= self._place.most_bytes:
+                        if len(begun) + len(end) <= MOST_BYTES:
                             yield bytes(begun + end)
                         begun.clear()
-                    begun += rest[: self._place.most_bytes + 1 - len(begun)]
+                    begun += rest[: MOST_BYTES + 1 - len(begun)]
                 if begun:
                     yield bytes(begun)
         except (ClientError, TimeoutError, OSError) as error:
@@ -122,7 +122,7 @@ class Client:
 
     async def _body(self, response: ClientResponse) -> bytes:
         """Return the body, unpacked; of an error only the start. The connection is closed if there is more."""
-        most = self._place.most_bytes if response.status == 200 else ERROR_BYTES
+        most = MOST_BYTES if response.status == 200 else ERROR_BYTES
         try:
             raw = await response.content.readexactly(most + 1)
         except asyncio.IncompleteReadError as whole:

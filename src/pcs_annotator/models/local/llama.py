@@ -137,18 +137,18 @@ def _useful_logprobs(
     """Return of the many log-probabilities the first few and those that start a choice."""
     if request.constraint is None or not isinstance(found, tuple):
         return found
-    choices = [choice.casefold() for choice in request.constraint.choices]
-    return tuple(position._replace(alternatives=_useful(position, choices, request.logprobs)) for position in found)
+    choices = "\n".join(request.constraint.choices).casefold()
+
+    def useful(position: TokenPosition) -> tuple[tuple[str, float], ...]:
+        last = len(position.alternatives) - 2  # the least likely tell how unlikely those are that are not listed
+        return tuple(
+            (token, log)
+            for place, (token, log) in enumerate(position.alternatives)
+            if not request.logprobs <= place < last or token == position.token or _in_some(token, choices)
+        )
+
+    return tuple(position._replace(alternatives=useful(position)) for position in found)
 
 
-def _useful(position: TokenPosition, choices: Sequence[str], first: int) -> tuple[tuple[str, float], ...]:
-    last = len(position.alternatives) - 2  # the least likely tell how unlikely those are that are not listed
-    return tuple(
-        (token, log)
-        for place, (token, log) in enumerate(position.alternatives)
-        if place < first or place >= last or token == position.token or _in_some(token.strip().casefold(), choices)
-    )
-
-
-def _in_some(token: str, choices: Sequence[str]) -> bool:
-    return len(token) > 0 and any(token in choice for choice in choices)
+def _in_some(token: str, choices: str) -> bool:
+    return bool(token.strip()) and token.strip().casefold() in choices

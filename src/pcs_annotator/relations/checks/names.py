@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Set
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import groupby
 from typing import NamedTuple
 
 from pcs_annotator.relations.checks.reading import Rewrite, addresses, mentions, prose, quoted, words
 from pcs_annotator.relations.checks.surface import SPELT
-from pcs_annotator.relations.facts import LOUD, NAMES_TOO, SMALL, SURE_NAMES, is_title, readings, word_set
+from pcs_annotator.relations.facts import LOUD, NAMES_TOO, SMALL, is_title, readings
 from pcs_annotator.relations.language import known_language, language_of, may_be_english
 
 _CAPITALISED = re.compile(r"(?<![\w'])[A-ZÀ-ÖØ-Þ][^\W_]*(?:['&-][^\W_]+)*")
@@ -55,11 +55,12 @@ def entities(text: str) -> tuple[Entity, ...]:
     """
     title, text, found = is_title(text), _one_spelling(text), []
     for group in _NAME.finditer(text):
-        named = [word for word in _CAPITALISED.findall(group[0]) if _is_name(word, title)]
-        parts = [part for word in named for part in re.split(r"[-&]", bare(word)) if len(part) > 1]
-        if parts:
-            opens = group[0].startswith(named[0]) and _opens(text, group.start())
-            found.append(Entity(tuple(_SAME.get(part, part) for part in parts), opens))
+        for named, run in groupby(_CAPITALISED.finditer(group[0]), lambda word: _is_name(word[0], title)):
+            given = list(run)
+            parts = [part for word in given for part in re.split(r"[-&]", bare(word[0])) if len(part) > 1]
+            if named and parts:
+                opens = given[0].start() == 0 and _opens(text, group.start())
+                found.append(Entity(tuple(_SAME.get(part, part) for part in parts), opens))
     return tuple(found)
 
 
@@ -104,7 +105,7 @@ def _has_dictionary() -> bool:
 
 
 def names(rewrite: Rewrite) -> str:
-    """Complain when a name is missing, new or without its capital; part of a longer name is enough."""
+    """Complain when a name is missing or new; part of a longer name is enough."""
     source, text = rewrite.source, rewrite.text
     lost = _lost_addresses(source, text)
     if lost:
@@ -112,11 +113,6 @@ def names(rewrite: Rewrite) -> str:
     if _lost_addresses(text, source):
         return "there is a new address, @name or #tag; add none"
     missing, new = _changed_names(source, text) if may_be_english(source) else _changed_foreign_names(source, text)
-    # Where every word is in small letters, that is the rewrite's purpose.
-    recased = rewrite.expects.recases or text.islower() or not may_be_english(source)
-    small = [] if recased else _without_capital(source, text)
-    if small:
-        return f"names without their capital: {quoted(small)}; write names as in the text"
     if missing:
         return f"missing: {quoted(missing)}; keep every name"
     return f"new: {quoted(new)}; add no name that is not in the text" if new else ""
@@ -153,39 +149,6 @@ def _unknown(names: Iterable[str], known: Set[str]) -> list[str]:
 def _is_declined(name: str, word: str) -> bool:
     same = max(4, 2 * max(len(name), len(word)) // 3)
     return name[:same] == word[:same]
-
-
-_ANY_CASE = re.compile(rf"{_CAPITALISED.pattern}|(?<![\w'])[^\W\d_A-Z][^\W_]*")
-# The capitalised word right after a word.
-_NAMED_AFTER = re.compile(r" (?!I\b)([A-Z][^\W_]*)")
-_NEVER_NAMES = SMALL | SPELT | word_set("former everything everyone thats theres whats weve youve youre theyre")
-_AFTER_NEW = word_set("york jersey zealand orleans hampshire mexico delhi england haven testament")
-
-
-def _without_capital(source: str, text: str) -> list[str]:
-    """Return the names that are written small in a rewrite; without a dictionary, names cannot be told from words."""
-    if capitals(source) == capitals(text) or is_title(source) or not _has_dictionary():
-        return []
-    source = prose(source)
-    before, after = (Counter(_ANY_CASE.findall(each)) for each in (source, prose(text)))
-    small = {word.capitalize() for word in after - before if word.islower()} - after.keys()
-    lost = [found for found in _CAPITALISED.finditer(source) if found[0] in small]
-    return [found[0] for found in lost if _keeps_capital(source, found)]
-
-
-def _keeps_capital(text: str, found: re.Match[str]) -> bool:
-    """Return whether a word is a name, or may be the first word of one, rather than any word that opens a sentence."""
-    low, named = bare(found[0]), _NAMED_AFTER.match(text, found.end())
-    if low in SURE_NAMES or not _opens(text, found.start()):
-        return not is_word(low)
-    if named is not None and (low == "will" or (low == "new" and named[1].lower() in _AFTER_NEW)):
-        return True
-    if low in _NEVER_NAMES or _CONTRACTED.search(low):
-        return False
-    ordinary = all(is_word(part) or readings(part) for part in re.split("[-&]", low))
-    # "Troubled British banks", but not "Art Lee" and "Business Objects".
-    describes = "-" in low or low.endswith(("ed", "ing")) or "ADJ" in readings(low)
-    return not ordinary or (named is not None and (not describes or bool(readings(named[1].lower()))))
 
 
 # Letters with capitals beyond those above, such as Cyrillic and Polish ones.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from pcs_annotator.relations.facts import is_address, word_set
+from pcs_annotator.relations.facts import kept_as_they_are, word_set
 from pcs_annotator.relations.language import known_language
 from pcs_annotator.relations.rule import NotApplicable, text_rule
 
@@ -102,9 +102,9 @@ def _dashes(text: str) -> str:
 
 
 def _dots(text: str) -> str:
-    if "..." in text:
-        return _THREE_DOTS.sub(lambda match: match[0] if is_address(match) else "…", text)
-    return _ELLIPSIS.sub(lambda match: match[0] if is_address(match) else "...", text) if "…" in text else text
+    pattern, other = (_THREE_DOTS, "…") if "..." in text else (_ELLIPSIS, "...")
+    kept = kept_as_they_are(text) if pattern.search(text) else b""
+    return pattern.sub(lambda found: found[0] if kept[found.start()] else other, text)
 
 
 def _last_stop(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pcs_annotator.base.thinking import thinking_spans, without_thinking
@@ -143,17 +143,12 @@ def _versions(text: str, about: SourceText) -> list[str]:
     groups: list[list[str]] = []
     for unit in units:
         sentences = sum(len(SENTENCE.split(part)) for part in groups[-1]) if groups else about.sentences
-        if sentences < about.sentences and not _overlap(unit, groups[-1], about):
+        if sentences < about.sentences:
             groups[-1].append(unit)
         else:
             groups.append([unit])
     joint = "" if NO_SPACES.search(about.text) else " "
     return [version for group in groups for version in _split(joint.join(group), about)]
-
-
-def _overlap(unit: str, group: Sequence[str], about: SourceText) -> bool:
-    new, old = about.grams(unit), about.grams(" ".join(group))
-    return 2 * len(new & old) >= min(len(new), len(old))
 
 
 def _pieces(text: str, about: SourceText) -> Iterator[str]:
@@ -301,22 +296,14 @@ def _without_quotes(text: str, about: SourceText) -> str:
     return text[1:] if extra == 1 and mark in DOUBLE_QUOTES else text
 
 
-def _without_signs(text: str, about: SourceText) -> str:
-    """Return a text without signs at its ends that rewrites do not add."""
-    start, end = 0, len(text)
-    while start < end and _is_strange(text[start], _OPENING + about.text):
-        start += 1
-    while end > start and _is_strange(text[end - 1], _CLOSING + about.text):
-        end -= 1
-    return text[start:end]
-
-
 _OPENING = "\"'“‘«„「『([{¿¡$€£#@&-…"
 _CLOSING = ".!?…,;:\"'”’»」』)]}%°€$£。！？।؟"
 
 
-def _is_strange(sign: str, usual: str) -> bool:
-    return sign not in usual and unicodedata.category(sign)[0] not in "LMN"
+def _without_signs(text: str, about: SourceText) -> str:
+    """Return a text without signs at its ends that rewrites do not add."""
+    strange = {sign for sign in text if unicodedata.category(sign)[0] not in "LMN"} - {*about.text}
+    return text.lstrip("".join(strange - {*_OPENING})).rstrip("".join(strange - {*_CLOSING}))
 
 
 _STEPS: tuple[Callable[[str, SourceText], str], ...] = (

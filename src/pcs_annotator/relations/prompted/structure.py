@@ -1,4 +1,4 @@
-"""Reads the structure of a reply: turns of a conversation, JSON, tables, fences and tags.
+"""Reads the structure of a reply: turns of a conversation, JSON, fences and tags.
 
 Structure that the text also has is left alone: a rewrite of JSON is JSON.
 """

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.variant import Variant
+from pcs_annotator.relations.checks.reading import prose
 from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, NO_REWRITE, Refused
 from pcs_annotator.relations.prompted.likeness import SENTENCE
 
@@ -20,7 +21,6 @@ RewriteWindow = Callable[[str], Awaitable["str | Refused"]]
 
 # The end of a sentence or of a line, with the whitespace that follows.
 _STOP = re.compile(rf"{SENTENCE.pattern}|(?<!\s)[^\S\n]*+\n\s*+")
-_URL = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -76,14 +76,12 @@ def cut_windows(text: str, longest: int = LONGEST_WINDOW) -> Windows:
 
 def count_windows(text: str, longest: int = LONGEST_WINDOW) -> int:
     """Return how many pieces of a text need a model call."""
-    if len(text) <= longest:
-        return int(has_words(text))
     return sum(map(has_words, cut_windows(text, longest).texts))
 
 
 def has_words(text: str) -> bool:
     """Return whether a text has more than links, user names, numbers and symbols."""
-    return _LETTER.search(_URL.sub("", text)) is not None
+    return _LETTER.search(prose(text)) is not None
 
 
 async def rewrite_in_windows(relation: str, text: str, longest: int, rewrite: RewriteWindow) -> Variant:
