@@ -27,9 +27,8 @@ from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.tables.result_columns import with_outcomes
 from pcs_annotator.tables.sources import open_stream
-from pcs_annotator.tables.tables import IdCheck, TableStream
 from pcs_annotator.tables.table_writer import writing_table
-from pcs_annotator.tables.tables import Columns
+from pcs_annotator.tables.tables import Columns, IdCheck, TableStream
 from pcs_annotator.verbs.label import Labelled, label
 from pcs_annotator.verbs.run import run
 

@@ -7,8 +7,8 @@ the same replies. So everything that works for a run works for each variable: pr
 
 from __future__ import annotations
 
-import json
 import re
+from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
@@ -148,24 +148,18 @@ def _many(
     table: pa.Table, columns: Mapping[str, str], variable: str, task: TaskSettings, name: str
 ) -> dict[str, list[str | None]]:
     """Return for every label of a variable whether it applies to each row; None where that is not known."""
-    given: list[set[str] | None]
-    if "" in columns:
-        cells = _texts(table, columns[""])
-        given = [
-            _listed(cell, task.labels, f"{name}, row {row}, column {columns['']}") for row, cell in enumerate(cells, 1)
-        ]
-    else:
-        by_label = {label: _texts(table, column) for label, column in columns.items()}
-        given = []
-        for row in range(len(table)):
-            said = {
-                label: _truth(cells[row], f"{name}, row {row + 1}, column {columns[label]}")
-                for label, cells in by_label.items()
-            }
-            known = any(one is not None for one in said.values())
-            given.append({label for label, one in said.items() if one} if known else None)
+    if "" not in columns:
+        return {
+            f"{variable}={label}": [
+                _truth(cell, f"{name}, row {row}, column {column}") for row, cell in enumerate(_texts(table, column), 1)
+            ]
+            for label, column in columns.items()
+        }
+    where = f"column {columns['']}"
+    cells = enumerate(_texts(table, columns[""]), 1)
+    given = [_listed(cell, task.labels, f"{name}, row {row}, {where}") for row, cell in cells]
     answers = {label: [None if one is None else YES if label in one else NO for one in given] for label in task.labels}
-    return {f"{variable}={label}": cells for label, cells in answers.items()}
+    return {f"{variable}={label}": said for label, said in answers.items()}
 
 
 def _listed(cell: str | None, labels: Sequence[str], where: str) -> set[str] | None:
@@ -175,8 +169,8 @@ def _listed(cell: str | None, labels: Sequence[str], where: str) -> set[str] | N
     parts: object = _BETWEEN.split(cell)
     if cell.startswith("["):
         try:
-            parts = json.loads(cell.replace("'", '"'))
-        except ValueError:
+            parts = literal_eval(cell)  # reads lists of JSON, and those that Python prints
+        except (ValueError, SyntaxError):
             raise LabelError(f"{where}: {cell!r} is not a list of labels: write them as a;b") from None
     elif cell.casefold() in ("none", "-"):
         return set()
@@ -184,12 +178,12 @@ def _listed(cell: str | None, labels: Sequence[str], where: str) -> set[str] | N
     return {labels[label_code(str(part).strip(), labels, where)] for part in parts if str(part).strip()}
 
 
-def _truth(cell: str | None, where: str) -> bool | None:
+def _truth(cell: str | None, where: str) -> str | None:
     if cell is None:
         return None
     if (folded := cell.casefold()) not in (*TRUE, *FALSE):
         raise LabelError(f"{where}: {cell!r} says neither yes nor no: write 1 or 0")
-    return folded in TRUE
+    return YES if folded in TRUE else NO
 
 
 def labels_of(variables: Mapping[str, TaskSettings], found: Mapping[str, Sequence[Outcome]]) -> dict[str, pa.Array]:
