@@ -326,8 +326,8 @@ def asked(task: Task, text: str) -> Question:
     return question
 
 
-def heard(task: Task, question: Question, reply: str) -> str | None:
-    vote = ANNOTATOR.parse_reply(task, question, [Reply(text=reply)], MODEL)
+def heard(question: Question, reply: str) -> str | None:
+    vote = ANNOTATOR.parse_reply(question, [Reply(text=reply)], MODEL)
     assert not isinstance(vote, Question)
     return vote.label
 
@@ -369,7 +369,7 @@ def attacked(step: int = 1) -> Iterator[Read]:
             decided = case.own if shapes is ANSWERED else None
             for shape, made in shapes.items():
                 reply = made(case, turn)
-                label = heard(case.task, case.question, reply)
+                label = heard(case.question, reply)
                 yield Read(family, shape, reply, decided, label)
 
 
@@ -384,7 +384,7 @@ def honest() -> Iterator[Read]:
         question = asked(task, text)
         for shape in HONEST_REPLIES:
             reply = filled(shape, marks)
-            yield Read("honest", shape, reply, label, heard(task, question, reply))
+            yield Read("honest", shape, reply, label, heard(question, reply))
 
 
 def table(reads: Sequence[Read]) -> str:
@@ -415,7 +415,7 @@ def microseconds(reply: str, text: str, *, times: int = 2000) -> float:
     for _ in range(5):
         start = time.perf_counter()
         for _ in range(times):
-            by.parse_reply(REVIEWS, question, said, MODEL)
+            by.parse_reply(question, said, MODEL)
         best = min(best, time.perf_counter() - start)
     return best / times * 1e6
 
@@ -440,7 +440,7 @@ def main() -> None:
         print(f"{microseconds(reply, review, times=200):8.1f} µs  {reply[:40]!r}")
     for size in (1, 4):
         start = time.perf_counter()
-        heard(REVIEWS, asked(REVIEWS, review), review * (size * 10**6 // len(review)))
+        heard(asked(REVIEWS, review), review * (size * 10**6 // len(review)))
         print(f"{time.perf_counter() - start:8.2f} s   {size} MB of the text, again and again")
 
 

@@ -7,11 +7,11 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 from pcs_annotator.base.fields import Setting, settings_in
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.runs.settings import Config, OwnRelation
+from pcs_annotator.runs.settings import OwnRelation, sections
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "config.md"
 INTRODUCTION = """# Every key of `pcs.toml`
@@ -29,15 +29,19 @@ OWN = """
 Your own relation, made from a prompt, which it must have. It is used when `relations.use` lists its name.
 
 """
+VARIABLES = """
+## `[variables.NAME]`
+
+A variable of a [codebook](../limits.md#codebooks), with the keys of `[task]`, which is then not used; it needs labels.
+"""
 PLAIN_TYPES = {str: "string", bool: "true or false", int: "integer", float: "number"}
 
 
 def page() -> str:
     """Return the page."""
-    sections = get_type_hints(Config).items()
-    parts = [f"\n## `[{name}]`\n\n{HEADER}{rows(settings_in(kind))}" for name, kind in sections]
+    parts = [f"\n## `[{name}]`\n\n{HEADER}{rows(settings_in(kind))}" for name, kind in sections().items()]
     own = rows([*settings_in(OwnRelation), *settings_in(Expectation)])
-    return "".join([INTRODUCTION, *parts, OWN, HEADER, own])
+    return "".join([INTRODUCTION, *parts, OWN, HEADER, own, VARIABLES])
 
 
 def rows(settings: Iterable[Setting]) -> str:

@@ -52,6 +52,7 @@ PUBLIC = [
     "relation",
     "relation_values",
     "run",
+    "run_codebook",
     "score",
 ]
 # public names for things that bear another name themselves

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         load_run,
         relation_values,
         run,
+        run_codebook,
     )
     from pcs_annotator.judging.weighing.fitting import fit_weights
     from pcs_annotator.judging.weighing.optimiser import Optimiser, optimiser
@@ -88,6 +89,7 @@ __all__ = [
     "relation",
     "relation_values",
     "run",
+    "run_codebook",
     "score",
 ]
 
@@ -132,6 +134,7 @@ _HOMES = {
     "relation": "relations.function",
     "relation_values": "faces.python",
     "run": "faces.python",
+    "run_codebook": "faces.python",
     "score": "judging.weighing.scoring",
 }
 

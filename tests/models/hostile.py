@@ -114,8 +114,10 @@ CASES: dict[str, Case] = {
             gzip.compress(json.dumps(completion("maybe yes " * 390_000)).encode()), "Content-Encoding: gzip"
         ),
     ),
-    "brotli, not asked for": Case("packed as br", lambda: replies(b"\x0b\x02\x80{}\x03", "Content-Encoding: br")),
-    "gzip, broken": Case("packed as gzip", lambda: replies(b"\x1f\x8bnot really", "Content-Encoding: gzip")),
+    "brotli, not asked for": Case(
+        "content-encoding: brotli", lambda: replies(b"\x0b\x02\x80{}\x03", "Content-Encoding: br")
+    ),
+    "gzip, broken": Case("content-encoding: gzip", lambda: replies(b"\x1f\x8bnot really", "Content-Encoding: gzip")),
     "endless body": Case(LARGE, lambda: endless(head(), b" " * 65536)),
     "endless error body": Case(r"failed \(503\): xxx", lambda: endless(head("503 No"), b"x" * 65536)),
     "endless headers": Case("Too many headers", lambda: endless(b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n" * 4096)),

@@ -82,7 +82,6 @@ def test_status_and_body_give_the_kind_of_error(status: int, body: object, kind:
     caught = failing(says(body, status))
     assert type(caught) is kind
     assert words in str(caught)
-    assert caught.retryable is (kind in (RateLimited, ServerTrouble))
 
 
 BROKEN = [

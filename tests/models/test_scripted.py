@@ -60,7 +60,6 @@ def test_another_salt_gives_other_answers() -> None:
     ("system", "labels"),
     [
         ("Answer <label>Fake</label> or <label>Real</label>.", {"<label>Fake</label>", "<label>Real</label>"}),
-        ('Choose one of "yes", "no".', {"<label>yes</label>", "<label>no</label>"}),
     ],
 )
 def test_labels_are_found_in_the_prompt(system: str, labels: set[str]) -> None:

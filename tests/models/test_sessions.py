@@ -61,7 +61,7 @@ def test_closing_from_another_loop_closes_in_the_right_one() -> None:
             await model.ask(question())
             ((pool, _),) = sharing._shared.values()
             await asyncio.to_thread(asyncio.run, model.close())
-            assert pool.session.closed
+            assert pool.closed
 
     run(go())
 

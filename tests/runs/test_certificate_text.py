@@ -13,7 +13,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, audit, no_promise
 from pcs_annotator.runs.certificate_text import about_confidence, fallen_away, promised
-from pcs_annotator.showing.figures_text import about_auroc, about_ece, what_more_questions_bought
+from pcs_annotator.showing.figures_text import about_auroc, what_more_questions_bought
 from tests.builders import simulated_votes, votes_of
 from tests.judging.evaluation.graded import graded_votes
 
@@ -112,13 +112,6 @@ def test_what_more_questions_bought_is_said_where_it_was_measured() -> None:
     )
     assert what_more_questions_bought(all_three, "calls").endswith("] for 3 × the calls.")
     assert what_more_questions_bought(found[:-1]) == ""
-
-
-def test_calibration_errors_of_an_earlier_version_include_noise() -> None:
-    votes, gold = graded_votes([1.0])
-    found = cross_validate(votes, gold, ["uniform"], resamples=20)
-    assert "above noise" in about_ece(found)
-    assert "includes noise: pcs fit" in about_ece([one._replace(calls=None) for one in found])
 
 
 def test_a_missing_confidence_auroc_is_explained() -> None:

@@ -105,7 +105,7 @@ def test_one_text_can_be_tried(tmp_path: Path) -> None:
 def test_a_task_about_truth_is_tried_as_it_would_be_asked(tmp_path: Path) -> None:
     (tmp_path / "pcs.toml").write_text('[task]\nlabels = ["hoax", "report"]\n', encoding="utf-8")
     tried = try_relation("double-negation", "Many people liked the old harbour.", settings(tmp_path))
-    assert tried.variant.cause == "no suitable predicate"
+    assert tried.variant.cause == "the task asks if texts are true"
 
 
 def test_a_relation_of_the_question_shows_what_models_read(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
@@ -99,9 +99,7 @@ async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:
 
 def _wait(result: Future[Any], stopped: threading.Event | None = None) -> None:
     """Wait in short slices, because a wait without a timeout cannot be interrupted on every system."""
-    done = threading.Event()
-    result.add_done_callback(lambda _: done.set())
-    while not done.wait(0.2):
+    while not wait([result], timeout=0.2).done:
         if stopped is not None and stopped.is_set():
             raise KeyboardInterrupt
 

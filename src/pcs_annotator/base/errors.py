@@ -1,35 +1,12 @@
 """All errors and warnings of this library.
 
 ```text
-PcsError                    base class; the message names the remedy
-├── UserError               the caller can fix it; the command line exits with code 2
-│   ├── TableError          a file or table cannot be read as asked
-│   ├── LabelError          an unusable label set, or a label outside of it
-│   ├── GoldError           gold labels are missing, contradictory or unusable
-│   ├── UnknownNameError    no built-in and no plug-in has that name
-│   ├── UndefinedMetric     a metric that cannot be computed from these rows
-│   ├── ConfigError         a setting, a key or a model name that cannot be used
-│   ├── MissingPackage      an optional package that is not installed
-│   ├── ClusterError        a cluster cannot be used, or went away; what was paid for is kept
-│   └── ReviewError         a review cannot take this; nothing was stored
-│       ├── UnknownRow      the run has no such row
-│       ├── LeaseExpired    the row is in somebody else's hands by now
-│       └── ChangedMeanwhile  the row or the list is not as it was shown
-├── MismatchError           two values that do not belong together, such as weights and votes
-├── LedgerError             the ledger of paid calls cannot be used; nothing in it is lost
-├── BudgetReached           the budget is spent; what was paid for is kept
-├── Interrupted             the run was stopped; what was paid for is kept
-└── ModelError              a model did not answer; `retryable` says whether asking again can help
-    ├── RateLimited         too many requests; may say how long to wait
-    ├── ServerTrouble       5xx, reset connection, unreadable answer
-    │   ├── TimedOut        no answer in time
-    │   └── TooManyFiles    this process may open no more connections: fewer calls at once can help
-    ├── Unanswerable        this question will never be answered: too long, or filtered
-    │   └── BadRequest      the server rejects this question for another reason, or sends too much
-    ├── AccessDenied        wrong key, permission or model name: no question will be answered
-    └── ModelDown           not asked again after many failures in a row
-
-PcsWarning                  the work continued; the message says what was done instead
+PcsError
+├── UserError: TableError (InputError), LabelError, GoldError, UnknownNameError, UndefinedMetric, ConfigError,
+│   MissingPackage, ClusterError, ReviewError (UnknownRow, LeaseExpired, ChangedMeanwhile)
+├── MismatchError, LedgerError, BudgetReached, Interrupted
+└── ModelError: RateLimited, ServerTrouble (TimedOut, TooManyFiles), Unanswerable (BadRequest), AccessDenied, ModelDown
+PcsWarning
 ```
 """
 
@@ -39,7 +16,7 @@ class PcsError(Exception):
 
 
 class UserError(PcsError):
-    """The caller can fix this; the message says how."""
+    """The caller can fix this; the message says how, and the command line exits with code 2."""
 
 
 class TableError(UserError):
@@ -111,13 +88,7 @@ class Interrupted(PcsError):
 
 
 class ModelError(PcsError):
-    """A model did not answer.
-
-    Attributes:
-        retryable: Whether asking the same question again can help.
-    """
-
-    retryable = False
+    """A model did not answer; asking again can help only after `RateLimited` and `ServerTrouble`."""
 
 
 class RateLimited(ModelError):
@@ -127,8 +98,6 @@ class RateLimited(ModelError):
         retry_after: Seconds that the server asks to wait; None when it did not say.
     """
 
-    retryable = True
-
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
@@ -136,8 +105,6 @@ class RateLimited(ModelError):
 
 class ServerTrouble(ModelError):
     """5xx, reset connection or an answer that cannot be read."""
-
-    retryable = True
 
 
 class TimedOut(ServerTrouble):

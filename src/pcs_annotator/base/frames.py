@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -29,19 +30,11 @@ class Frame:
 
     def to_pandas(self) -> Any:
         """Return the rows as a pandas data frame."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingPackage("to_pandas needs pandas: pip install pandas") from error
-        return pd.DataFrame(dict(self._columns()))
+        return _package("pandas").DataFrame(dict(self._columns()))
 
     def to_polars(self) -> Any:
         """Return the rows as a polars data frame."""
-        try:
-            import polars as pl
-        except ImportError as error:
-            raise MissingPackage("to_polars needs polars: pip install polars") from error
-        return pl.DataFrame(dict(self._columns()), strict=False)
+        return _package("polars").DataFrame(dict(self._columns()), strict=False)
 
     def __repr__(self) -> str:
         columns = self._columns()
@@ -56,6 +49,13 @@ class Frame:
         rows = len(next(iter(columns.values()), ()))
         first = islice(zip(*columns.values(), strict=True), MOST_ROWS)
         return html_table(self._about(), [*columns], first, f"the first of {rows:,}" if rows > MOST_ROWS else "")
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingPackage(f"to_{name} needs {name}: pip install {name}") from error
 
 
 def _drawn(name: str, values: Sequence[object]) -> list[str]:

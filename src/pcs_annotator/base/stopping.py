@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 STOPPED: ContextVar[threading.Event | None] = ContextVar("STOPPED", default=None)
 """Set when the task that waits for this thread is cancelled, see `run_in_thread`, or on Ctrl-C, see `stoppable`."""
@@ -24,3 +26,19 @@ def stoppable() -> Iterator[threading.Event]:
         yield stopped
     finally:
         STOPPED.reset(before)
+
+
+@contextmanager
+def handling_stops(handler: Callable[..., Any], replaces: Callable[[object], bool]) -> Iterator[None]:
+    """Let a handler take SIGINT, SIGTERM and SIGHUP within the block, if it `replaces` the one that was there."""
+    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        known = []  # only the main thread may set handlers
+    before = {number: was for number in known if replaces(was := signal.getsignal(number))}
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, was in before.items():
+            signal.signal(number, was)

@@ -30,7 +30,7 @@ class Message:
     role: Role  # who speaks
     content: str  # what is said
     # how many characters at its start are the same for every text of a task, so that a model can keep what it read of
-    # them
+    # them; 0 if turns before it differ
     shared: int = field(default=0, compare=False, repr=False)
 
 
@@ -137,8 +137,9 @@ class ChatModel(Protocol):
     A model that adds tokens for thinking to the request's limit gives their number in an attribute `thinking_tokens`,
     so that budgets count them. A model that works in this process has an attribute `in_process = True`: its answers
     are waited for without a timeout. One that may return log-probabilities, or not, has `may_not_grade = True`: plans
-    show both cases. A model whose name does not say everything that shapes its answers, such as a
-    function, has an attribute `identity` that does: ledger keys contain it instead of the name.
+    show both cases. One that gets no examples has `without_examples = True`. A model whose name does not say everything
+    that shapes its answers, such as a function, has an attribute `identity` that does: ledger keys contain it instead
+    of the name.
     """
 
     @property
@@ -162,7 +163,7 @@ class ChatModel(Protocol):
         ...
 
     async def ask(self, request: Request) -> Reply:
-        """Return the answer, or raise a `ModelError` whose `retryable` says whether asking again can help.
+        """Return the answer, or raise a `ModelError`: `RateLimited` or `ServerTrouble` if asking again can help.
 
         A call is a single attempt: the engine waits, retries and counts.
         """
@@ -171,6 +172,11 @@ class ChatModel(Protocol):
     async def close(self) -> None:
         """Release connections and memory; the model can be used again afterwards."""
         ...
+
+
+def gets_no_examples(model: ChatModel) -> bool:
+    """Return whether a model is asked without examples."""
+    return getattr(model, "without_examples", False)
 
 
 def identity_of(model: ChatModel) -> str:

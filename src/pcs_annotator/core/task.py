@@ -45,6 +45,29 @@ class Example(NamedTuple):
         return cls(**values)
 
 
+class Part(NamedTuple):
+    """One of several questions that are asked about a text in one call."""
+
+    name: str  # of the variable; the answer stands in a tag of that name
+    instruction: str
+    labels: tuple[str, ...]
+    meanings: tuple[tuple[str, str], ...] = ()  # label and what it means, where a name is not enough
+    many: bool = False  # whether all labels that apply are to be named
+
+
+class AskedTogether(NamedTuple):
+    """All questions of a call, and which of them is this task."""
+
+    parts: tuple[Part, ...]
+    name: str  # the variable of this task
+    label: str = ""  # of a variable with several labels, the one that applies or not
+
+    @property
+    def own(self) -> Part:
+        """The question of this task."""
+        return next(part for part in self.parts if part.name == self.name)
+
+
 @dataclass(frozen=True)
 class Task:
     """An instruction, a closed set of labels and, optionally, what each label means, and examples.
@@ -57,6 +80,8 @@ class Task:
         written_wording: The one that a model wrote for the relation `llm:wording`; if empty, one is written before the
             first question.
         examples: Texts with their labels, in every prompt.
+        nearest: How many examples a prompt shows: those most like its text, never the text itself; 0 for all of them.
+        together: What else is asked about a text in the same call, for models that can answer several questions.
 
     Examples:
         >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
@@ -69,6 +94,8 @@ class Task:
     wordings: Sequence[str] = ()
     written_wording: str = ""
     examples: Sequence[Example] = ()
+    nearest: int = 0
+    together: AskedTogether | None = None
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
@@ -82,6 +109,8 @@ class Task:
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "meanings", meanings)
         object.__setattr__(self, "wordings", _check_wordings(self.wordings))
+        if self.nearest < 0:
+            raise ConfigError(f"nearest is {self.nearest}, must be 0, for all examples, or the number to show")
         checked = [_check_example(number, one, labels) for number, one in enumerate(self.examples, 1)]
         object.__setattr__(self, "examples", tuple(checked))
 
@@ -90,7 +119,7 @@ def _check_example(number: int, given: Example, labels: Sequence[str]) -> Exampl
     """Return an example with the label as the task spells it."""
     if not given.text.strip():
         raise ConfigError(f"example {number} has an empty text: write one, or leave it out")
-    place = label_lookup(labels).get(given.label.casefold())
+    place = _positions(tuple(labels)).get(given.label.casefold())
     if place is None:
         raise LabelError(
             f"example {number} has the label {given.label!r}, which is not among {list(labels)}: correct one of them"
@@ -123,6 +152,7 @@ class Phrasing:
     task: Task  # the task; its labels may be in another order, and its instruction worded differently
     # whether instructions and text go into one user message, whatever the annotator's own style
     one_message: bool = False
+    examples: int = 1  # which set of examples is shown, from 1 on; 0 for none
 
 
 def _check_wordings(wordings: Iterable[str]) -> tuple[str, ...]:

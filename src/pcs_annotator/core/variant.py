@@ -35,7 +35,6 @@ class Expectation:
         longest: Maximum length of the rewrite, as a multiple of the text's length in characters (16 more are allowed).
         misspells: Whether words, including names, may be misspelt on purpose.
         renumbers: Whether a number may be written in another way, such as 5 for five.
-        recases: Whether names may lose their capitals.
     """
 
     negations: Literal["kept", "doubled"] = "kept"
@@ -44,7 +43,6 @@ class Expectation:
     longest: float = 1.8
     misspells: bool = False
     renumbers: bool = False
-    recases: bool = False
 
 
 class Edit(NamedTuple):

@@ -36,9 +36,11 @@ from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.tables.tabular import place_or_table, table_place
+from pcs_annotator.verbs import codebook as running_codebooks
 from pcs_annotator.verbs import evaluate as evaluating
 from pcs_annotator.verbs import label as labelling
 from pcs_annotator.verbs import run as running
+from pcs_annotator.verbs.codebook import CodebookResult
 
 PathLike = str | Path
 P = ParamSpec("P")
@@ -94,11 +96,22 @@ def run(
             function or a chat model, and a relation a name or a function that takes a text and returns its rewrite or
             None. A run folder knows functions and objects by name alone.
     """
+    return replace(running.run(_request(data, config, out, progress, environment, settings)), plotter=picture)
+
+
+def _request(  # what `run` and `run_codebook` are given, one argument each
+    data: object,
+    config: PathLike | None,
+    out: PathLike | None,
+    progress: bool | None,
+    environment: Mapping[str, str] | None,
+    settings: RunSettings,
+) -> RunRequest:
     own, given = _named(settings)
     place = place_or_table(data)
     folder = default_folder(place) if out is None else Path(out)
     learn, named = running.learn_defaults(folder), take_settings(given)
-    request = RunRequest(
+    return RunRequest(
         data=place,
         folder=folder,
         config=settings_of(named, learn) if config is None else read_settings(Path(config), Path.cwd(), named, learn),
@@ -107,10 +120,29 @@ def run(
         own=own,
         **given,
     )
-    return replace(running.run(request), plotter=picture)
 
 
 arun = _async_twin(run)
+
+
+def run_codebook(
+    data: object,
+    config: PathLike,
+    out: PathLike | None = None,
+    *,
+    progress: bool | None = None,
+    environment: Mapping[str, str] | None = None,
+    **settings: Unpack[RunSettings],
+) -> CodebookResult:
+    """Label texts with the variables of a codebook, which `config` has in tables `[variables.NAME]`.
+
+    Models answer all variables in one call. Each variable is a run in a folder of its own, and `results` of the result
+    has it by name. Everything else is as in `run`.
+    """
+    request = _request(data, config, out, progress, environment, settings)
+    if not request.config.variables:
+        raise ConfigError(f"{config} has no [variables.NAME]: use run")
+    return running_codebooks.run_codebook(request)
 
 
 @_documented(LabelSettings)

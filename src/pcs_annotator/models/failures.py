@@ -18,6 +18,7 @@ from pcs_annotator.models.keys import KEY_LIKE
 
 SHOWN = 240
 MOST_BYTES = 4 * 2**20
+"""Maximum size of a reply, unpacked."""
 # Only words that never come with a temporary limit: Gemini and Groq mention "quota" and "billing" there too.
 NO_MONEY = re.compile(r"insufficient_quota|credit balance|insufficient.balance", re.I)
 TRY_AGAIN = re.compile(r"(?:try again|retry) in ([\d.]+(?:ms|[dhms])(?:[\d.]+(?:ms|[hms]))*)", re.I)
@@ -49,7 +50,6 @@ class CallSite:
     url: str  # the base URL, without any key
     key_variable: str = ""  # the environment variable that holds or may hold the key
     secret: str = field(default="", repr=False)  # the key, stored so that it can be removed from messages
-    most_bytes: int = MOST_BYTES  # maximum size of a reply, unpacked
     batch_model: str = ""  # the model's name in batches, if it has another one there
 
     def scrub(self, text: str) -> str:
@@ -150,10 +150,8 @@ def unreachable(place: CallSite, error: Exception) -> ServerTrouble:
 
 def too_large(place: CallSite) -> errors.BadRequest:
     """Return the error for a reply that is larger than it may be."""
-    size = f"{place.most_bytes / 2**20:.3g} MB"
     return errors.BadRequest(
-        f"{place.name}: the reply is larger than {size} (from {place.url}, unpacked; the rest was not read; "
-        "PCS_MAX_REPLY_MB sets the limit)"
+        f"{place.name}: the reply is larger than 4 MB (from {place.url}, unpacked; the rest was not read)"
     )
 
 

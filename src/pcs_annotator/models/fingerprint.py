@@ -32,12 +32,9 @@ _UNSEEN = re.compile(
     r"<(?:built-in function )?((?!_thread|threading|asyncio|logging)[\w.]+)(?: object.*?)? at 0x[0-9a-f]+>"
 )
 # Fields of LangChain's classes that do not shape answers; clients, callbacks, tags and caches are marked as excluded.
-_HARMLESS_FIELDS = frozenset(
-    {
-        "name", "max_retries", "request_timeout", "timeout", "streaming", "stream_usage", "disable_streaming",
-        "include_response_headers", "tiktoken_model_name", "config_factories",
-    }
-)  # fmt: skip
+_HARMLESS = re.compile(
+    r"name|max_retries|\w*timeout|\w*stream\w*|include_response_headers|tiktoken_model_name|config_factories"
+)
 
 
 class CodeFingerprint(NamedTuple):
@@ -108,8 +105,8 @@ class OwnModel:
 def _told(thing: Any, known: list[object]) -> str:
     """Return what counts of a thing as a text; code and objects that are `known` already were told before."""
     if isinstance(thing, Mapping):
-        shown = {str(name): value for name, value in thing.items()}
-        return "\n".join(f"{name}: {_told(shown[name], known)}" for name in sorted(shown) if not is_secret_name(name))
+        shown = {str(name): value for name, value in thing.items() if not is_secret_name(str(name))}
+        return "\n".join(f"{name}: {_told(shown[name], known)}" for name in sorted(shown))
     if isinstance(thing, list | tuple | Set):
         each = [_told(part, known) for part in thing]
         return repr(sorted(each) if isinstance(thing, Set) else each)
@@ -122,6 +119,7 @@ def _told(thing: Any, known: list[object]) -> str:
 
 def _used(thing: Any) -> dict[str, Any]:
     """Return name → value of what code answers by; nothing for other things."""
+    kind = type(thing)
     if isinstance(thing, partial):
         return {"function": thing.func, "args": thing.args, **thing.keywords}
     if isinstance(thing, MethodType):
@@ -130,8 +128,18 @@ def _used(thing: Any) -> dict[str, Any]:
         return {"function": thing.__wrapped__}
     if isinstance(thing, FunctionType | type):
         return _of_code(thing) if _is_own(thing) else {}
-    known = isinstance(getattr(type(thing), "model_fields", None), Mapping) or hasattr(thing, "ainvoke")
-    return {"class": type(thing), **_state(thing)} if known or _is_own(type(thing)) else {}
+    if isinstance(getattr(kind, "model_fields", None), Mapping):  # pydantic: a field that a later version adds is None
+        excluded = {name for name, one in kind.model_fields.items() if getattr(one, "exclude", False)}
+        state = {**vars(thing), **(getattr(thing, "__pydantic_extra__", None) or {})}
+        left = {name for name, one in state.items() if one is None or name in excluded or _HARMLESS.fullmatch(name)}
+    elif hasattr(thing, "ainvoke") or _is_own(kind):
+        stored = thing.__getstate__()
+        parts = stored if isinstance(stored, tuple) else (stored,)  # attributes, and slots
+        state = {name: value for part in parts if isinstance(part, dict) for name, value in part.items()}
+        left = _assigned(getattr(kind, "__call__", None))  # noqa: B004  # its code is wanted
+    else:
+        return {}
+    return {"class": kind, **{name: value for name, value in state.items() if name not in left}}
 
 
 def _of_code(thing: Any) -> dict[str, Any]:
@@ -141,35 +149,14 @@ def _of_code(thing: Any) -> dict[str, Any]:
         source = ast.unparse(ast.parse(source))  # without comments
     if isinstance(thing, type):
         return {"source": source, "call": vars(thing).get("__call__"), "bases": thing.__bases__}
-    used: dict[str, Any] = {}
+    used: dict[str, Any] = {name: one.default for name, one in inspect.signature(thing).parameters.items()}
     with suppress(ValueError):  # something that is assigned later
-        seen = inspect.getclosurevars(thing)
-        used = _without({**seen.globals, **seen.nonlocals}, _assigned(thing))
+        seen, assigned = inspect.getclosurevars(thing), _assigned(thing)
+        used |= {name: one for name, one in {**seen.globals, **seen.nonlocals}.items() if name not in assigned}
     code = thing.__code__
     if not source or code.co_name == "<lambda>":  # several can be in one line
         used["code"] = code.co_code, code.co_names, [one for one in code.co_consts if not hasattr(one, "co_code")]
-    defaults = {name: one.default for name, one in inspect.signature(thing).parameters.items()}
-    return {**used, **defaults, "source": source}
-
-
-def _state(thing: Any) -> dict[str, Any]:
-    """Return the attributes of an object; of a pydantic one the fields that shape answers, if they are given."""
-    fields = getattr(type(thing), "model_fields", None)
-    if not isinstance(fields, Mapping):
-        stored = thing.__getstate__()
-        parts = stored if isinstance(stored, tuple) else (stored,)  # attributes, and slots
-        state = {name: value for part in parts if isinstance(part, dict) for name, value in part.items()}
-        return _without(state, _assigned(getattr(type(thing), "__call__", None)))  # noqa: B004  # its code is wanted
-    state = {**vars(thing), **(getattr(thing, "__pydantic_extra__", None) or {})}
-    if isinstance(state.get("config"), Mapping):  # the rest of it is about callbacks and tags
-        state["config"] = state["config"].get("configurable")
-    excluded = {name for name, field in fields.items() if getattr(field, "exclude", False)}
-    # a field that a later version adds is usually None
-    return {name: one for name, one in _without(state, _HARMLESS_FIELDS | excluded).items() if one is not None}
-
-
-def _without(named: Mapping[str, Any], names: Set[str]) -> dict[str, Any]:
-    return {name: value for name, value in named.items() if name not in names}
+    return {**used, "source": source}
 
 
 def _assigned(function: object) -> set[str]:
@@ -186,7 +173,6 @@ def _name(thing: Any) -> str:
 def _is_own(thing: Any) -> bool:
     """Return whether a function or class is of the user's module, rather than Python's or of an installed package."""
     module = thing.__module__ or ""
-    if module.partition(".")[0] in (*sys.stdlib_module_names, __name__.partition(".")[0]):
-        return False
     path = getattr(sys.modules.get(module), "__file__", None) or ""
-    return not {"site-packages", "dist-packages"} & set(PurePath(path).parts)
+    known = module.partition(".")[0] in (*sys.stdlib_module_names, __name__.partition(".")[0])
+    return not known and not {"site-packages", "dist-packages"} & set(PurePath(path).parts)

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.models.failures import CallSite
 from pcs_annotator.models.keys import refuse_key
-from pcs_annotator.models.provider import read_key, read_reply_limit
+from pcs_annotator.models.provider import read_key
 
 Structure = Literal["json_schema", "choice", "none"]
 AZURE_VERSION = "2024-10-21"
@@ -112,7 +112,6 @@ def call_site(host: Host, model: str, environment: Mapping[str, str], url: str =
         url=base,
         key_variable=host.key_variables[0],
         secret=read_key(environment, host.key_variables, url or host.name, required=host.needs_key),
-        most_bytes=read_reply_limit(environment),
         batch_model=environment.get(f"{host.name.upper()}_BATCH_DEPLOYMENT", "").strip(),
     )
 

@@ -8,14 +8,14 @@ from time import perf_counter
 from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage, ModelError, ServerTrouble
-from pcs_annotator.core.chat import ChatModel, Reply, Request, Sampling
+from pcs_annotator.core.chat import ChatModel, Reply, Request, Sampling, sendable
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure
 from pcs_annotator.models.fingerprint import OwnModel
 from pcs_annotator.models.keys import refuse_key
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.thinking import ask_with_room, has_thought, usual_room, with_room
-from pcs_annotator.models.wire import FINISHES, finish_of, join_parts, replace_surrogates, usage_of
+from pcs_annotator.models.wire import FINISHES, finish_of, join_parts, usage_of
 
 INSTALL = "pip install 'perceived-confidence[langchain]'"
 ROLES = {"system": "system", "user": "human", "assistant": "ai"}
@@ -64,7 +64,7 @@ class LangChainModel(OwnModel):
         model = self._tuned.get(sampling)
         if model is None:
             model = self._tuned[sampling] = _tune(self._model, sampling)
-        turns = [(ROLES[message.role], replace_surrogates(message.content)) for message in request.messages]
+        turns = [(ROLES[message.role], sendable(message.content)) for message in request.messages]
         started = perf_counter()
         try:
             message = await model.ainvoke(turns)

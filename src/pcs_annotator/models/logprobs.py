@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
 from pcs_annotator.core.chat import LONGEST_ANSWER, TokenPosition
 
 MOST_POSITIONS = 12
@@ -30,20 +28,16 @@ ANSWER_KEY = r"""["'](?:label|answer|category|class|sentiment)["']\s*+:\s*+"""
 """What comes before a label in a tag and in JSON, as patterns; possessive, because a reply can be hostile."""
 _OPENING = re.compile(rf"{OPENING_TAG}|{ANSWER_KEY}\[?+\s*+", re.IGNORECASE)
 # What follows the answer in these two forms; the token it is in may also end the answer.
-_HIDDEN = re.compile(rb"\\[u\\]")
 _CLOSING = re.compile(r"""<|["'}\]\n]""")
 
 
-def read_logprobs(
-    choice: Mapping[str, Any], text: str, *, plain: bool = False
-) -> tuple[TokenPosition, ...] | str | None:
+def read_logprobs(choice: Mapping[str, Any], text: str) -> tuple[TokenPosition, ...] | str | None:
     """Return the tokens of an answer and their alternatives; a text says why what the server sent is of no use.
 
     Args:
         choice: A choice of a chat completion: with OpenAI's `logprobs.content`, or with lists of `tokens`,
             `token_logprobs` and `top_logprobs`, as in the older protocol that Together and llama-cpp-python use.
         text: The reply's text as the server sent it.
-        plain: Whether the tokens are known to be as they show themselves, which saves looking at each.
     """
     given = choice.get("logprobs")
     if not given:
@@ -52,7 +46,7 @@ def read_logprobs(
         entries = given.get("content")
         if entries is None and "tokens" in given:
             entries = _entries(given, choice)
-        return _answer(entries, text, plain=plain) if entries else None
+        return _answer(entries, text) if entries else None
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         return UNKNOWN_FORM
 
@@ -71,10 +65,10 @@ def _entries(given: Mapping[str, Any], choice: Mapping[str, Any]) -> list[dict[s
     ]
 
 
-def _answer(entries: Sequence[Mapping[str, Any]], text: str, *, plain: bool) -> tuple[TokenPosition, ...] | str:
+def _answer(entries: Sequence[Mapping[str, Any]], text: str) -> tuple[TokenPosition, ...] | str:
     pieces = [entry["token"] for entry in entries]
     said, wanted = "".join(pieces), text.strip()
-    if not plain and not _plain(said):
+    if not _plain(said):
         pieces = [_token(entry) for entry in entries]
         said = "".join(pieces)
         if _rejoined(said) != said:  # two tokens share a character: one sign per byte, so that places fit again
@@ -92,7 +86,7 @@ def _answer(entries: Sequence[Mapping[str, Any]], text: str, *, plain: bool) -> 
     for piece, entry in zip(pieces[number : number + MOST_POSITIONS], entries[number:], strict=False):
         if place > end:
             break
-        found.append(_position(entry, closing=place == end, plain=plain))
+        found.append(_position(entry, closing=place == end))
         place += len(piece)
     return tuple(found)
 
@@ -117,16 +111,13 @@ def _region(said: str, wanted: str) -> tuple[int, int]:
     return start, start + len(wanted)
 
 
-def _position(entry: Mapping[str, Any], *, closing: bool, plain: bool) -> TokenPosition:
+def _position(entry: Mapping[str, Any], *, closing: bool) -> TokenPosition:
     """Return a token with its alternatives; `closing` if the answer was complete before it."""
-    token, tops = entry["token"], entry.get("top_logprobs") or ()
+    token, tops = _token(entry), entry.get("top_logprobs") or ()
     if closing and entry["logprob"] > CERTAIN and tops:  # the answer could not have been longer
         return TokenPosition(token, ((token, 0.0),))
-    alternatives = [(top["token"], float(round(top["logprob"], DECIMALS))) for top in tops]
-    if not plain:
-        token = _token(entry)
-        alternatives = [(_token(top), log) for top, (_, log) in zip(tops, alternatives, strict=True)]
-    if alternatives and alternatives[0][0] != token and all(other != token for other, _ in alternatives):
+    alternatives = [(_token(top), float(round(top["logprob"], DECIMALS))) for top in tops]
+    if alternatives and all(other != token for other, _ in alternatives):
         alternatives.append((token, float(round(entry["logprob"], DECIMALS))))
     return TokenPosition(token, tuple(alternatives))
 
@@ -136,11 +127,6 @@ def _token(entry: Mapping[str, Any]) -> str:
     if not _plain(token) and entry.get("bytes"):
         return bytes(entry["bytes"]).decode("utf-8", "surrogateescape")
     return token
-
-
-def shows_all(body: bytes) -> bool:
-    """Return whether all tokens in a body are as they show themselves: none holds half a character."""
-    return body.isascii() and (b"\\" not in body or _HIDDEN.search(body) is None)
 
 
 def _plain(text: str) -> bool:
@@ -163,12 +149,7 @@ def pack(logprobs: tuple[TokenPosition, ...] | str | None) -> bytes | None:
     if logprobs is None:
         return None
     plain = logprobs if isinstance(logprobs, str) else [tuple(position) for position in logprobs]
-    try:
-        stored = orjson.dumps(plain)
-    except TypeError:  # it takes no lone surrogates
-        stored = b"null"
-    # it writes null for what is not a number
-    return json.dumps(plain, separators=(",", ":")).encode() if b"null" in stored else stored
+    return json.dumps(plain, separators=(",", ":")).encode()
 
 
 def unpack(stored: bytes | None) -> tuple[TokenPosition, ...] | str | None:

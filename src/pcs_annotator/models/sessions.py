@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import warnings
-import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from io import BytesIO
 from time import perf_counter
@@ -16,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from pcs_annotator.base.errors import ModelError, PcsWarning, ServerTrouble
+from pcs_annotator.base.errors import ModelError, PcsWarning
 from pcs_annotator.models.catalog import same_model
-from pcs_annotator.models.failures import CallSite, too_large, unreachable
+from pcs_annotator.models.failures import MOST_BYTES, CallSite, too_large, unreachable
 from pcs_annotator.models.sharing import lease, release
 
 if TYPE_CHECKING:
@@ -35,11 +32,6 @@ ERROR_BYTES = 2**16
 """What is read of an error; the rest would not be shown."""
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What reading a reply of another shape than expected raises."""
-LARGE_REPLY = 2**18
-PIECE = 2**16
-LARGE_AT_ONCE = 4
-# Large replies are read one at a time: several at once would take several times the memory, and no less time.
-_large_replies = ThreadPoolExecutor(1, thread_name_prefix="large-reply")
 
 
 class HttpReply(NamedTuple):
@@ -51,13 +43,6 @@ class HttpReply(NamedTuple):
     latency: float
 
 
-class Pool(NamedTuple):
-    """The connections to a host in one event loop, and the right to hold one of a few large replies in memory."""
-
-    session: ClientSession
-    large: asyncio.Semaphore
-
-
 class Client:
     """Sends the requests of one model over connections that all models of its host share."""
 
@@ -66,21 +51,16 @@ class Client:
         self._place = place
         self._headers = headers
         self._origin = urlsplit(url)[:2]
-        self._pools: dict[asyncio.AbstractEventLoop, Pool] = {}
+        self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
         self._noticed = False
 
     async def post(self, payload: Mapping[str, object], read: Callable[[HttpReply], T]) -> T:
         """Post JSON once and return the response as read; a failing connection raises `ServerTrouble`.
 
-        A reply is never larger in memory than the call site allows. A large one is read in a thread, so that the
-        deadlines of other calls hold.
+        A reply is never larger in memory than 4 MB.
         """
         try:
-            async with AsyncExitStack() as held:
-                answer = await self._exchange("POST", self.url, held, _encode(payload))
-                if len(answer.body) < LARGE_REPLY:
-                    return read(answer)
-                return await asyncio.get_running_loop().run_in_executor(_large_replies, read, answer)
+            return read(await self.send("POST", self.url, payload=payload))
         except ModelError as error:
             # otherwise, as long as the error is kept, its traceback keeps the reply in memory
             raise error.with_traceback(None) from None
@@ -88,23 +68,18 @@ class Client:
     async def send(
         self, method: str, url: str, *, payload: Mapping[str, object] | None = None, form: FormData | None = None
     ) -> HttpReply:
-        """Send JSON, a form or nothing to another address of the same host, and return the response."""
-        async with AsyncExitStack() as held:
-            return await self._exchange(method, url, held, form if payload is None else _encode(payload))
+        """Send JSON, a form or nothing to an address of the host, and return the response."""
+        from aiohttp import ClientError
 
-    async def _exchange(
-        self, method: str, url: str, held: AsyncExitStack, body: bytes | BytesIO | FormData | None
-    ) -> HttpReply:
-        from aiohttp import ClientError, FormData
-
-        headers = self._headers
-        if isinstance(body, FormData):  # it names its own content type
-            headers = {name: value for name, value in headers.items() if name != "Content-Type"}
-        pool = self._pool()
+        body = form if payload is None else _encode(payload)
+        # a form names its own content type
+        headers = {name: value for name, value in self._headers.items() if form is None or name != "Content-Type"}
         started = perf_counter()
         try:
-            async with pool.session.request(method, url, data=body, headers=headers, allow_redirects=False) as response:
-                raw = await self._body(response, pool.large, held)
+            async with self._session().request(
+                method, url, data=body, headers=headers, allow_redirects=False
+            ) as response:
+                raw = await self._body(response)
         except (ClientError, TimeoutError, OSError) as error:
             raise unreachable(self._place, error) from None
         return HttpReply(response.status, raw, response.headers, perf_counter() - started)
@@ -119,60 +94,43 @@ class Client:
 
         elsewhere = "Authorization" in self._headers  # the header that aiohttp keeps from other hosts
         try:
-            async with self._pool().session.get(url, headers=self._headers, allow_redirects=elsewhere) as response:
+            async with self._session().get(url, headers=self._headers, allow_redirects=elsewhere) as response:
                 if response.status != 200:
                     raise refuse(HttpReply(response.status, await response.content.read(ERROR_BYTES), {}, 0.0))
-                unpack = _unpacker(response.headers.get("Content-Encoding", "").strip().lower())
                 begun = bytearray()
-                async for chunk in response.content.iter_any():
-                    for part in unpack(chunk):
-                        *ended, rest = part.split(b"\n")
-                        for end in ended:
-                            if len(begun) + len(end) <= self._place.most_bytes:
-                                yield bytes(begun + end)
-                            begun.clear()
-                        begun += rest[: self._place.most_bytes + 1 - len(begun)]
+                async for part in response.content.iter_any():
+                    *ended, rest = part.split(b"\n")
+                    for end in ended:
+                        if len(begun) + len(end) <= MOST_BYTES:
+                            yield bytes(begun + end)
+                        begun.clear()
+                    begun += rest[: MOST_BYTES + 1 - len(begun)]
                 if begun:
                     yield bytes(begun)
-        except (ClientError, TimeoutError, OSError, zlib.error, LookupError) as error:
+        except (ClientError, TimeoutError, OSError) as error:
             raise unreachable(self._place, error) from None
 
-    def _pool(self) -> Pool:
+    def _session(self) -> ClientSession:
         loop = asyncio.get_running_loop()
-        pool = self._pools.get(loop)
-        if pool is None:
-            for ended in [other for other in self._pools if other.is_closed()]:
+        session = self._sessions.get(loop)
+        if session is None:
+            for ended in [other for other in self._sessions if other.is_closed()]:
                 release((ended, self._origin), self)
-                del self._pools[ended]
-            pool = self._pools[loop] = lease((loop, self._origin), self, partial(_new_pool, self.url))
-        return pool
+                del self._sessions[ended]
+            session = self._sessions[loop] = lease((loop, self._origin), self, partial(_new_session, self.url))
+        return session
 
-    async def _body(self, response: ClientResponse, large: asyncio.Semaphore, held: AsyncExitStack) -> bytes:
+    async def _body(self, response: ClientResponse) -> bytes:
         """Return the body, unpacked; of an error only the start. The connection is closed if there is more."""
-        most = self._place.most_bytes if response.status == 200 else ERROR_BYTES
-        packing = response.headers.get("Content-Encoding", "")
-        if not packing and 0 <= (response.content_length or -1) < min(most, LARGE_REPLY):  # nearly always
-            return await response.read()
-        parts: list[bytes] = []
-        size = 0
+        most = MOST_BYTES if response.status == 200 else ERROR_BYTES
         try:
-            unpack = _unpacker(packing.strip().lower())
-            async for chunk in response.content.iter_any():
-                for part in unpack(chunk):
-                    was, size = size, size + len(part)
-                    if size > most:
-                        response.close()
-                        if response.status == 200:
-                            raise too_large(self._place)
-                        return b"".join([*parts, part[: most - was]])
-                    parts.append(part)
-                    if was < LARGE_REPLY <= size:
-                        await held.enter_async_context(large)
-        except (zlib.error, LookupError):
-            name = self._place.scrub(packing)
-            message = f"{self._place.name}: {self._place.url} sent a reply packed as {name} that cannot be unpacked"
-            raise ServerTrouble(message) from None
-        return b"".join(parts)
+            raw = await response.content.readexactly(most + 1)
+        except asyncio.IncompleteReadError as whole:
+            return whole.partial
+        response.close()
+        if response.status == 200:
+            raise too_large(self._place)
+        return raw[:most]
 
     def check_model(self, named: object) -> None:
         """Warn, once, if a reply names another model than the one that was asked."""
@@ -187,13 +145,13 @@ class Client:
 
     async def close(self) -> None:
         """Release the connections; the last client closes them. Posting again opens new ones."""
-        pools, self._pools = self._pools, {}
-        for loop in pools:
-            pool = release((loop, self._origin), self)
-            if pool is not None and loop is asyncio.get_running_loop():
-                await pool.session.close()
-            elif pool is not None and loop.is_running():
-                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(pool.session.close(), loop))
+        sessions, self._sessions = self._sessions, {}
+        for loop in sessions:
+            session = release((loop, self._origin), self)
+            if session is not None and loop is asyncio.get_running_loop():
+                await session.close()
+            elif session is not None and loop.is_running():
+                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(session.close(), loop))
 
 
 def as_json(value: object) -> bytes:
@@ -207,39 +165,17 @@ def _encode(payload: Mapping[str, object]) -> bytes | BytesIO:
     return body if len(body) < LARGE else BytesIO(body)
 
 
-def _unpacker(encoding: str) -> Callable[[bytes], Iterable[bytes]]:
-    """Return a function that unpacks the next chunk, piece by piece; it raises if it cannot."""
-    if encoding in ("", "identity"):
-        return lambda chunk: (chunk,)
-    # 32: with the header of gzip or zlib, whichever it has
-    bits = {"gzip": 32, "x-gzip": 32, "deflate": 32}[encoding] + zlib.MAX_WBITS
-    unpacker = None
-
-    def unpack(chunk: bytes) -> Iterator[bytes]:
-        nonlocal unpacker
-        if unpacker is None:
-            bare = encoding == "deflate" and chunk[0] & 15 != 8  # servers send it without a header as well
-            unpacker = zlib.decompressobj(-zlib.MAX_WBITS if bare else bits)
-        while chunk:
-            yield unpacker.decompress(chunk, PIECE)
-            chunk = unpacker.unconsumed_tail
-
-    return unpack
-
-
-def _new_pool(url: str) -> Pool:
+def _new_session(url: str) -> ClientSession:
     from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
     parts = urlsplit(url)
-    session = ClientSession(
+    return ClientSession(
         # The engine limits the calls in flight, so the connector sets no limit of its own.
         connector=TCPConnector(limit=0, limit_per_host=0, keepalive_timeout=KEEPALIVE_SECONDS),
-        auto_decompress=False,  # unpacked here, where it can be bounded
         cookie_jar=DummyCookieJar(),
         timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS),
         proxy=_proxy(parts.scheme, parts.hostname or ""),
     )
-    return Pool(session, asyncio.Semaphore(LARGE_AT_ONCE))
 
 
 def _proxy(scheme: str, hostname: str) -> str | None:

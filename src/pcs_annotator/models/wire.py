@@ -18,7 +18,7 @@ from pcs_annotator.models.batch_apis import FILE_BATCHES, FileBatches
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, call_site, chat_url, check_url
-from pcs_annotator.models.logprobs import read_logprobs, shows_all
+from pcs_annotator.models.logprobs import read_logprobs
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.sessions import ERROR_BYTES, UNREADABLE, Client, HttpReply
 from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room, with_room
@@ -168,7 +168,7 @@ class WireModel(HttpModel):
             data = _loads(answer.body)
             if self._host.name != "azure":  # a deployment has a name of its own
                 self._client.check_model(data.get("model"))
-            reply = read_completion(data, request, plain=request.logprobs > 0 and shows_all(answer.body))
+            reply = read_completion(data, request)
             text = self._unwrap(reply.text, request)
             return replace(reply, text=text, latency=answer.latency, rate_hint=rate_hint(answer.headers))
         except UNREADABLE:
@@ -255,8 +255,8 @@ def sampling_fields(sampling: Sampling, limit: str = "max_tokens", seed: str = "
     return {name: value for name, value in given.items() if name and value is not None}
 
 
-def read_completion(data: Mapping[str, Any], request: Request, *, plain: bool = False) -> Reply:
-    """Return the reply in a chat completion; `plain` if its tokens are known to be as they show themselves."""
+def read_completion(data: Mapping[str, Any], request: Request) -> Reply:
+    """Return the reply in a chat completion."""
     choice = data["choices"][0]
     message = choice["message"]
     content, refusal = message.get("content"), message.get("refusal")
@@ -267,7 +267,7 @@ def read_completion(data: Mapping[str, Any], request: Request, *, plain: bool = 
         text=text,
         finish=finish_of(choice.get("finish_reason"), FINISHES),
         usage=usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"),
-        logprobs=read_logprobs(choice, text, plain=plain) if request.logprobs else None,
+        logprobs=read_logprobs(choice, text) if request.logprobs else None,
         thought=has_thought(message, data.get("usage")),
     )
 
@@ -290,11 +290,6 @@ def join_parts(content: object) -> str:
         return ""
     parts = [part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | dict)]
     return "".join(part for part in parts if isinstance(part, str))
-
-
-def replace_surrogates(text: str) -> str:
-    """Return the text with question marks for lone surrogates, which UTF-8 cannot hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 class WireProvider:

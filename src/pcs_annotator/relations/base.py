@@ -16,8 +16,10 @@ from pcs_annotator.relations.parse import Parser
 AskRewriter = Callable[[Request], Awaitable[Reply]]
 """Calls the model that rewrites; the engine adds ledger, rate limit and budget."""
 
-Need = Literal["rewriter", "parser", "wording"]
-"""What a relation requires; a `wording` is written once per task by a rewriter, unless the task already has it."""
+Need = Literal["rewriter", "parser", "wording", "examples"]
+"""What a relation requires; a `wording` is written once per task by a rewriter, unless the task already has it.
+
+Where one relation asks with `examples`, relations that do not need them ask without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +110,8 @@ class QuestionRelation(Relation, Protocol):
 
 def rephrased(relation: Relation, question: Phrasing) -> Phrasing:
     """Return how the question is put under a relation: as it is, unless the relation changes the question."""
-    rephrase = getattr(
-        relation, "rephrase", None
-    )  # to compare with a protocol takes 0.1 ms, for every text of a service
+    # to compare with a protocol takes 0.1 ms, for every text of a service
+    rephrase = getattr(relation, "rephrase", None)
     return question if rephrase is None else rephrase(question)
 
 

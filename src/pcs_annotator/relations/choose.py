@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pcs_annotator.base.errors import ConfigError, UnknownNameError
@@ -14,10 +14,10 @@ from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.compose import FirstOf, InTurn
 from pcs_annotator.relations.function import FunctionRelation, Rewriting
 from pcs_annotator.relations.question.order import LabelOrder
-from pcs_annotator.relations.question.wording import Wording
+from pcs_annotator.relations.question.wording import WithExamples, Wording
 
 BY_MODEL, BY_RULE = "llm:", "rule:"
-_NUMBERED = re.compile(r"(order|wording):([1-9]\d{0,2})")
+_NUMBERED = re.compile(r"(order|wording|examples):([1-9]\d{0,2})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,8 @@ def _numbered(family: str, number: int) -> Relation:
     name = f"{family}:{number}"
     if number == 1:
         raise ConfigError(f"relation {name!r} is called {family!r}: numbers start at 2")
-    return LabelOrder(name, number) if family == "order" else Wording(name, number)
+    numbered: dict[str, Callable[[str, int], Relation]] = {"order": LabelOrder, "wording": Wording}
+    return numbered.get(family, WithExamples)(name, number)
 
 
 def _shared_name(spec: str) -> str:

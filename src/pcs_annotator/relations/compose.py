@@ -102,7 +102,7 @@ def ruled_out(relation: Relation, text: str) -> str:
 
 
 def _all_that_any_may(parts: Sequence[Expectation]) -> Expectation:
-    flags = ("reorders", "misspells", "renumbers", "recases")
+    flags = ("reorders", "misspells", "renumbers")
     allowed = {flag: any(getattr(part, flag) for part in parts) for flag in flags}
     return Expectation(
         negations="doubled" if any(part.negations == "doubled" for part in parts) else "kept",

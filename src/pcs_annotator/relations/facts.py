@@ -41,8 +41,6 @@ LOUD = listed("names", "loud")
 """Words that people capitalise although they are not names."""
 NAMES_TOO = listed("names", "words_too")
 """Names that are also words."""
-SURE_NAMES = listed("names", "sure")
-"""Those that are hardly ever words where they have a capital."""
 
 _UPOS = {"V": "VERB", "M": "AUX", "N": "NOUN", "J": "ADJ", "R": "ADV"}
 
@@ -154,15 +152,6 @@ def kept_as_they_are(text: str) -> bytearray:
     for found in _KEPT.finditer(text):
         kept[found.start() : found.end()] = b"\1" * (found.end() - found.start())
     return kept
-
-
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S*$")
-_LOOK_BACK = 200
-
-
-def is_address(found: re.Match[str]) -> bool:
-    """Return whether a match is within an address."""
-    return _ADDRESS.search(found.string, max(0, found.start() - _LOOK_BACK), found.start()) is not None
 
 
 def _lemminflect() -> Any:  # the package has no types

@@ -68,11 +68,10 @@ NO_TYPOS = "no typos in this script"
 LIMITS = (NOT_ENGLISH, NO_LEAD_IN, NO_CASE, NO_TYPOS)
 """Why a rule does not apply, if the reason is the language or the script and not the text."""
 
-# Single characters are tested first: most prose has none of these.
-_CODE_CHARACTERS = re.compile(r"[{}<>=|\\]")
-_CALL = re.compile(r"\w\(")
-_OPTION = re.compile(r"\s--?[a-z]")
-_CODE_BEGINNINGS = ("import ", "from ", "SELECT ", "sudo ", "git ", "pip ", "npm ", "cd ", "ls ", "$ ", "#!")
+# Tested first: most prose has none of these.
+_MAY_BE_CODE = re.compile(
+    r"[{}<>=|\\]|\w\(|\s--?[a-z]|;(?:\n|\Z)|\A(?:import|from|SELECT|sudo|git|pip|npm|cd|ls|\$) |\A#!"
+)
 _CODE = re.compile(
     r"""
       [\w\])]\([^()\s]*\)                                  # a call
@@ -313,21 +312,10 @@ def _script_of(words: list[str]) -> str:
 
 
 def _is_code(sample: str) -> bool:
-    if not _may_be_code(sample):
+    if not _MAY_BE_CODE.search(sample):
         return False
     tokens = sample.split()
     if "://" in sample:
         sample = _LINK.sub(" ", sample)
     marks = len(_CODE.findall(sample)) + _MARKS_PER_STATEMENT * len(_STATEMENT.findall(sample))
     return (marks > 1 or (marks > 0 and len(tokens) <= 3)) and marks * _WORDS_PER_MARK >= len(tokens)
-
-
-def _may_be_code(sample: str) -> bool:
-    return bool(
-        _CODE_CHARACTERS.search(sample)
-        or ("(" in sample and _CALL.search(sample))
-        or (" -" in sample and _OPTION.search(sample))
-        or sample.startswith(_CODE_BEGINNINGS)
-        or sample.endswith(";")
-        or ";\n" in sample
-    )

@@ -7,14 +7,13 @@ import hashlib
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from importlib.metadata import version as distribution_version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
-from pcs_annotator.relations.facts import listed, word_set
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -183,55 +182,3 @@ def _sha256_of(folder: Path) -> str:
         digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
-
-
-# What stands around the words of a tweet or post confuses the parser, which was trained on newspapers.
-_EMOJI = r"[\u200d\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]"
-_SIGN = rf"(?:https?:\S+|www\.\S+|pic\.twitter\.com/\S+|[@#]\w+|{_EMOJI}|<3|[:;]-?[)(DP](?!\w)|[xX]{{2,}}\b)"
-_BEFORE = re.compile(
-    rf"\s*(?:(?:RT\s+)?\.?@\w+:?\s+|RT\s+|#\w+(?::\s+|\s+(?=#))|{_EMOJI}\s*)*(?:(?:breaking(?: news)?|just in|updated?|"
-    r"exclusive|watch|video|report|poll|study|analysis|opinion|fact check)\s*(?::|-|–|—)\s+)?",
-    re.IGNORECASE,
-)
-_AFTER = re.compile(rf"(?:\s*(?:\bvia(?=\s+@))?\s*{_SIGN})+[\s.]*$|\s+\|\s[^|]{{2,40}}$|\s+$")
-# What a mention in front belongs to: "@user is right", "@user and I".
-_CONTINUES = word_set("and or & 's is was has had says said are were")
-# Words that a tag or mention after them may belong to.
-_TAKES_TAG = listed("marks", "before_tag")
-_LONGEST_TAIL = 300
-
-
-class Prepared(NamedTuple):
-    """A text as it is parsed.
-
-    Attributes:
-        before: What was set aside in front.
-        text: The rest, which is parsed.
-        after: What was set aside at the end.
-    """
-
-    before: str
-    text: str
-    after: str
-
-
-# All rules parse the same texts.
-@lru_cache(maxsize=2048)
-def prepared(text: str) -> Prepared:
-    """Return a text as it is parsed: without mentions, labels, tags, links and emoji at its ends.
-
-    >>> prepared("@user The mayor saves her old school. #proud")
-    Prepared(before='@user ', text='The mayor saves her old school.', after=' #proud')
-    """
-    found = _BEFORE.match(text)
-    start = found.end() if found else 0
-    following = text[start:].split(maxsplit=1)
-    if start and following and following[0].lower() in _CONTINUES:
-        start = 0
-    tail = _AFTER.search(text, max(start, len(text) - _LONGEST_TAIL))
-    end = tail.start() if tail else len(text)
-    last, sign = (text[start:end].split() or [""])[-1].lower(), text[end:].lstrip()[:1]
-    # "Back from #work": the tag is part of the sentence.
-    if (sign in ("#", "@") and (last in _TAKES_TAG or last[-1:] in (",", ":", ""))) or start >= end:
-        return Prepared(text[:start], text[start:], "") if start < len(text) else Prepared("", text, "")
-    return Prepared(text[:start], text[start:end], text[end:])

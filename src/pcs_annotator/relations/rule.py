@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context, Need, relations
 from pcs_annotator.relations.language import why_not_english, why_not_prose
-from pcs_annotator.relations.parse import LONGEST, prepared
+from pcs_annotator.relations.parse import LONGEST
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
@@ -109,10 +109,10 @@ class SentenceRule(ByFunction[SentenceFunction]):
     """A rule that works on one parsed sentence at a time and changes every sentence that it can.
 
     Attributes:
-        on_truth: Takes the place of `function` when the task asks if texts are true.
+        vouches: Whether its rewrites speak of truth, so that it does not apply where the task asks if texts are true.
     """
 
-    on_truth: SentenceFunction | None = None
+    vouches: bool = False
     needs: ClassVar[frozenset[Need]] = frozenset({"parser"})
 
     async def rewrite(self, text: str, context: Context) -> Variant:
@@ -122,16 +122,10 @@ class SentenceRule(ByFunction[SentenceFunction]):
 
     async def sentences(self, text: str, context: Context) -> list[Replacement] | NotApplicable:
         """Return a replacement for every sentence that the rule changes, or why there is none."""
-        reason = why_not_parsed(text)
+        reason = "the task asks if texts are true" if self.vouches and context.about_truth else why_not_parsed(text)
         if reason:
             return NotApplicable(reason)
-        ready = prepared(text)
-        function = self.on_truth if context.about_truth and self.on_truth else self.function
-        found = by_sentence(await context.parser.parse(ready.text), function)
-        if isinstance(found, NotApplicable):
-            return found
-        shift = len(ready.before)
-        return [Replacement(start + shift, end + shift, new) for start, end, new in found]
+        return by_sentence(await context.parser.parse(text), self.function)
 
 
 def why_not_parsed(text: str) -> str:
@@ -152,12 +146,12 @@ def text_rule(
 
 
 def sentence_rule(
-    name: str, *, version: str, expects: Expectation, on_truth: SentenceFunction | None = None
+    name: str, *, version: str, expects: Expectation, vouches: bool = False
 ) -> Callable[[SentenceFunction], SentenceFunction]:
     """Return a decorator that registers a function of a parsed sentence as a relation."""
 
     def decorate(function: SentenceFunction) -> SentenceFunction:
-        _register(SentenceRule(name, function, version, expects, on_truth))
+        _register(SentenceRule(name, function, version, expects, vouches))
         return function
 
     return decorate

@@ -26,7 +26,7 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import BudgetReached, ConfigError, LedgerError, PcsWarning
 from pcs_annotator.core.bill import Plan
-from pcs_annotator.core.chat import Answers, ChatModel, Usage
+from pcs_annotator.core.chat import Answers, ChatModel, Usage, gets_no_examples
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.models.catalog import price_of
@@ -197,6 +197,9 @@ def open_job(
         as_relations(relations), replace(choosing, own=own_relations, rewriter=rewriter is not None)
     )
     need_parser([relation.name for relation in chosen if "parser" in relation.needs])
+    for annotator, model in bound if task.examples else ():
+        if gets_no_examples(model):
+            _say_without_examples(annotator.name)
     return Job(
         task=task,
         annotators=bound,
@@ -206,6 +209,11 @@ def open_job(
         on_variant=settings.on_variant,
         questions=settings.questions,
     )
+
+
+@cache
+def _say_without_examples(name: str) -> None:
+    warnings.warn(f"{name} is asked without examples, because it repeats their labels", PcsWarning, stacklevel=3)
 
 
 def _rewriter(given: object, environment: Mapping[str, str]) -> ChatModel:

@@ -18,6 +18,7 @@ from pcs_annotator.core.gold import as_known, refuse_contradictions, same_text, 
 from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
+from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.tables import human_files
 from pcs_annotator.tables.human_files import GivenByCoders, GivenGold
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
@@ -82,11 +83,14 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     return Gold(tuple(labels), random_sample, assumed, verdicts)
 
 
-def without_examples(gold: Gold, texts: Sequence[str], examples: Sequence[Mapping[str, str]]) -> Gold:
-    """Return gold without rows whose text is an example in the prompt: their answers say nothing about others."""
-    if not examples:
+def without_examples(gold: Gold, texts: Sequence[str], task: TaskSettings) -> Gold:
+    """Return gold without rows whose text is in every prompt: their answers say nothing about others.
+
+    Where examples are chosen for each text, no row is shown itself, and all of them stay.
+    """
+    if not task.examples or task.nearest:
         return gold
-    shown = {one.get("text", "").strip() for one in examples}
+    shown = {one.get("text", "").strip() for one in task.examples}
     kept = np.array([text.strip() not in shown for text in texts], dtype=np.bool_)
     labels = tuple(label if keep else None for label, keep in zip(gold.labels, kept.tolist(), strict=True))
     return gold._replace(labels=labels, random_sample=gold.random_sample & kept, assumed=gold.assumed & kept)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
@@ -16,7 +17,16 @@ from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
-from pcs_annotator.core.task import Example, Task, check_labels, label_code, refuse_line_breaks, usual_instruction
+from pcs_annotator.core.task import (
+    AskedTogether,
+    Example,
+    Part,
+    Task,
+    check_labels,
+    label_code,
+    refuse_line_breaks,
+    usual_instruction,
+)
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.judging.weighing.label_shape import check_kind
 from pcs_annotator.relations.base import Relation
@@ -24,10 +34,20 @@ from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.runs.ask import ClusterSettings, CollectSettings
-from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings, read_config
+from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings, read_config, variable_problem
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.settings import SPENDING, Config, LearnSettings, RelationSettings, Saving, all_settings
+from pcs_annotator.runs.settings import (
+    SPENDING,
+    Config,
+    LearnSettings,
+    RelationSettings,
+    Saving,
+    TaskSettings,
+    all_settings,
+    sections,
+)
+from pcs_annotator.tables.codebook import Codebook, read_codebook, read_examples
 from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
@@ -35,6 +55,7 @@ from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
+GOLD = "gold"
 
 
 def read_settings(
@@ -44,15 +65,17 @@ def read_settings(
 
     `path` can also be a run folder: the settings are then those of the run, for other data. `learn` has the defaults of
     the section `[learn]`. A ledger in the file is found from where the file is, so that it is the same one wherever a
-    command is started.
+    command is started; so are tables of examples.
     """
     if path is not None and path.is_dir():
         return _overridden(_settings_of_run(RunFolder(path)), given)
     config = read_config(path, folder, learn)
+    place = folder if path is None else path.parent
     if config.ask.ledger and not on_server(config.ask.ledger):
-        place = folder if path is None else path.parent
         config = replace(config, ask=replace(config.ask, ledger=str(place / config.ask.ledger)))
-    return _overridden(config, given)
+    files = {name: getattr(config.task, name) for name in ("codebook", "examples_from")}
+    paths: dict[str, Any] = {name: str(place / file) for name, file in files.items() if file and not _is_gold(file)}
+    return _overridden(replace(config, task=replace(config.task, **paths)), given)
 
 
 def _settings_of_run(folder: RunFolder) -> Config:
@@ -64,7 +87,8 @@ def _settings_of_run(folder: RunFolder) -> Config:
         config = config_from_dict(read_json(folder.settings, remedy)["config"])
     learned = read_json(folder.model, remedy).get("learn", {}) if folder.model.exists() else {}
     learn = replace(config.learn, **known_learn_settings(learned))
-    return replace(config, data=replace(config.data, gold_column="", coders=()), learn=learn)
+    task = replace(config.task, examples_from="")  # examples from its gold rows stay as they are
+    return replace(config, task=task, data=replace(config.data, gold_column="", coders=()), learn=learn)
 
 
 def settings_of(given: Mapping[str, Any], learn: LearnSettings | None = None) -> Config:
@@ -77,16 +101,75 @@ def _overridden(config: Config, given: Mapping[str, Any]) -> Config:
 
     Later commands find the ledger from any folder, because its path is absolute.
     """
-    changes: dict[str, dict[str, Any]] = {section: {} for section in get_type_hints(Config)}
+    changes: dict[str, dict[str, Any]] = {section: {} for section in sections()}
     for name, value in given.items():
         section, one = all_settings()[name]
         if value is not None and value not in ((), [], {}):
-            changes[section][one.key] = value
+            changes[section][one.key] = str(value) if isinstance(value, PathLike) else value
     asked = changes["ask"]
     asked["prices"] = {**config.ask.prices, **asked.get("prices", {})}
     if ledger := asked.get("ledger", config.ask.ledger):
         asked["ledger"] = str(absolute_address(ledger))
-    return replace(config, **{name: replace(getattr(config, name), **values) for name, values in changes.items()})
+    config = replace(config, **{name: replace(getattr(config, name), **values) for name, values in changes.items()})
+    return _with_tables(config)
+
+
+def _with_tables(config: Config) -> Config:
+    """Return settings with what a codebook says and, as soon as labels are known, a table of examples."""
+    task = config.task
+    if task.codebook:
+        books = read_codebook(Path(task.codebook))
+        if "" not in books:
+            return with_variables(replace(config, task=replace(task, codebook="")), books)
+        book = books[""]
+        if task.labels and {*map(str.casefold, task.labels)} != {*map(str.casefold, book.labels)}:
+            raise ConfigError(
+                f"{Path(task.codebook).name} has the labels {', '.join(book.labels)}, and the settings have "
+                f"{', '.join(task.labels)}: give them in one place"
+            )
+        task = replace(
+            task,
+            labels=book.labels,
+            meanings={**task.meanings, **book.meanings},
+            examples=(*task.examples, *book.examples),
+            instruction=task.instruction or book.instruction,
+            codebook="",
+        )
+    if task.labels and task.examples_from and not _is_gold(task.examples_from):
+        rows = read_examples(Path(task.examples_from))
+        for where, row in rows.items():
+            label_code(row["label"], task.labels, f"{where}, column label")
+        task = replace(task, examples=(*task.examples, *rows.values()), examples_from="")
+    return replace(config, task=task)
+
+
+def with_variables(config: Config, books: Mapping[str, Codebook]) -> Config:
+    """Return settings with the variables of a codebook."""
+    known = {**config.variables}
+    for name, book in books.items():
+        if name in known or (problem := variable_problem(name, book.labels)):
+            raise ConfigError(
+                f"{name} is in pcs.toml too: leave it out there" if name in known else f"{name} {problem}"
+            )
+        values: dict[str, Any] = {**book._asdict(), "kind": book.kind or "one"}
+        known[name] = TaskSettings(**values)
+    return replace(config, variables=known)
+
+
+def _is_gold(examples: str) -> bool:
+    return examples == GOLD or examples.startswith(f"{GOLD}:")
+
+
+def nearest_of_gold(examples: str) -> int:
+    """Return how many gold rows to show with each text, as in `gold:4`; 0 if it is not said.
+
+    >>> nearest_of_gold("gold"), nearest_of_gold("gold:4")
+    (0, 4)
+    """
+    number = examples.removeprefix(GOLD).removeprefix(":")
+    if examples != GOLD and not (number.isdecimal() and 0 < int(number) < 100):
+        raise ConfigError(f"examples {examples!r}: write gold, or gold:4 for the 4 most similar gold rows")
+    return int(number or 0)
 
 
 def with_saving(config: Config, saving: Saving) -> Config:
@@ -131,7 +214,7 @@ def resolve(config: Config, dataset: Dataset) -> Config:
     found = dataset.columns
     return replace(
         config,
-        task=replace(config.task, labels=labels),
+        task=_with_tables(replace(config, task=replace(config.task, labels=labels))).task,
         data=replace(
             config.data, text_column=found.text or "", id_column=found.id_setting, gold_column=found.gold or ""
         ),
@@ -155,7 +238,27 @@ def task_of(config: Config) -> Task:
     task = config.task
     instruction = task.instruction or usual_instruction(task.labels)
     examples = [Example.of(number, one) for number, one in enumerate(task.examples, 1)]
-    return Task(instruction, task.labels, task.meanings, task.wordings, task.written_wording, examples)
+    how = task.meanings, task.wordings, task.written_wording, examples, task.nearest, _together(config)
+    return Task(instruction, task.labels, *how)
+
+
+def _together(config: Config) -> AskedTogether | None:
+    """Return what is asked in the same call as this variable of a codebook; None if that is its question alone."""
+    name, _, label = config.part.partition("=")
+    asked = config.variables if config.ask.together else {name: config.variables[name]} if name else {}
+    if not name or (len(asked) == 1 and not label):
+        return None
+    parts = (
+        Part(
+            variable,
+            task.instruction or usual_instruction(task.labels),
+            tuple(task.labels),
+            tuple(task.meanings.items()),
+            task.kind == "many",
+        )
+        for variable, task in asked.items()
+    )
+    return AskedTogether(tuple(parts), name, label)
 
 
 def collect_settings_of(

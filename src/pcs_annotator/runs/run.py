@@ -30,7 +30,7 @@ from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.runs import ask, drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings
-from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_whole
+from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_whole, variables_in
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
@@ -65,6 +65,8 @@ class Run:
         """
         folder = RunFolder(path)
         if not folder.settings.exists():
+            if variables := variables_in(folder):
+                raise ConfigError(f"{path} has several variables: name one of them, {', '.join(map(str, variables))}")
             raise ConfigError(f"{path} is not a run folder (it has no {folder.settings.name}): pcs run creates one")
         remedy = "rename it and run again; the ledger keeps all answers"
         start = read_json(folder.settings, remedy)
@@ -115,7 +117,7 @@ class Run:
         return self._gold()
 
     def _gold(self, until: int | None = None) -> Gold:
-        return without_examples(gold_of(self.folder, self.dataset, until), self.texts, self.config.task.examples)
+        return without_examples(gold_of(self.folder, self.dataset, until), self.texts, self.config.task)
 
     @property
     def coders(self) -> Coders | None:

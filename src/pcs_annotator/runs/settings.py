@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import signature
+from os import PathLike
 from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
 
 from pcs_annotator.base.fields import TABLES, Setting, SettingsSection, setting, settings_in
@@ -37,9 +38,14 @@ class TaskSettings(SettingsSection):
         written_wording: The instruction that the relation `llm:wording` asks with; empty to have the rewriter write it.
         examples: Texts with their labels for every prompt, each in a table `[[task.examples]]` with `text`, `label` and
             perhaps `why`. Rows with the same text are not learned from: they would be too easy.
-        kind: What the labels are: names (one); steps, listed from the lowest to the highest, of which a row gets the
-            median (scale); or paths such as economy/taxes, of which a row may get the parent alone (tree). The models
-            are not told.
+        examples_from: A table of examples with the columns text, label and perhaps why; or gold, to show with each text
+            the 8 gold rows most like it, never the text itself (gold:4 for 4). In pcs.toml, a relative path starts from
+            its folder.
+        nearest: Show only so many of your examples with each text, those most like it; 0 shows all of them.
+        codebook: A table with a row per label: label, definition, and perhaps example, example 2, … and instruction.
+        kind: What a text gets: one of the labels (one); any number of them (many), which needs `[variables.NAME]`; the
+            median of labels listed from the lowest to the highest (scale); or one of the paths such as economy/taxes,
+            perhaps only its parent (tree). The models are not told of order and parents.
     """
 
     instruction: str = setting("", "--instruction TEXT")
@@ -48,7 +54,10 @@ class TaskSettings(SettingsSection):
     wordings: tuple[str, ...] = ()
     written_wording: str = ""
     examples: tuple[Mapping[str, str], ...] = ()
-    kind: Literal["one", "scale", "tree"] = setting("one", "--kind")
+    examples_from: str = setting("", "--examples FILE|gold", name="examples")
+    nearest: int = setting(0, least=0)
+    codebook: str = setting("", "--codebook FILE")
+    kind: Literal["one", "many", "scale", "tree"] = setting("one", "--kind")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +93,8 @@ class AskSettings(SettingsSection):
             only (hard); auto is graded, except that hard answers already paid for are kept.
         questions: Relations to ask a model under, in a table `[ask.questions]` with a list per `provider:model`; a
             model that is not listed is asked under all.
+        together: Ask about all variables of a codebook in one call; otherwise each in a call of its own, which costs
+            more and lets models that give log-probabilities grade their answers.
         draws: How many times each question is asked.
         concurrency: Maximum number of simultaneous calls per model; default: 64.
         executor: Where calls are made: live from this machine (local), in batches at half the price that take up to a
@@ -107,6 +118,7 @@ class AskSettings(SettingsSection):
     models: tuple[str, ...] = setting((), "--model MODEL")
     answers: Literal["auto", "graded", "hard"] = setting("auto", "--answers")
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    together: bool = setting(True, "--separately")
     draws: int = setting(1, "--draws N", least=1)
     concurrency: int | None = setting(None, "--concurrency N", least=1)
     executor: Literal["local", "batch", "ray"] = setting("local", "--executor")
@@ -199,6 +211,15 @@ class Config:
     ask: AskSettings = field(default_factory=AskSettings)
     relations: RelationSettings = field(default_factory=RelationSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
+    # a codebook: each variable in a table `[variables.NAME]` with the keys of `[task]`; empty for a single task
+    variables: Mapping[str, TaskSettings] = field(default_factory=dict)
+    part: str = ""  # which variable is this run's task, and after a `=` which of its labels; empty for all of them
+
+
+@cache
+def sections() -> Mapping[str, type]:
+    """Return the sections of a `pcs.toml`."""
+    return {name: kind for name, kind in get_type_hints(Config).items() if isinstance(kind, type) and kind is not str}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,6 +294,8 @@ class RunSettings(SpendingSettings, total=False):
     labels: Sequence[str]
     kind: str | None
     instruction: str | None
+    examples: str | PathLike[str] | None
+    codebook: str | PathLike[str] | None
     rewriter: object | None
     id_column: str | None
     gold_column: str | None
@@ -331,8 +354,8 @@ class SplittingSettings(TypedDict, total=False):
 @cache
 def all_settings() -> Mapping[str, tuple[str, Setting]]:
     """Return option by option: its name in Python → its section, empty if it is not in `pcs.toml`, and the setting."""
-    sections = [*get_type_hints(Config).items(), ("", CommandSettings), ("", Saving)]
-    return {one.name: (name, one) for name, kind in sections for one in settings_in(kind) if one.option}
+    groups = [*sections().items(), ("", CommandSettings), ("", Saving)]
+    return {one.name: (name, one) for name, kind in groups for one in settings_in(kind) if one.option}
 
 
 def take(make: Callable[..., T], given: MutableMapping[str, Any]) -> T:

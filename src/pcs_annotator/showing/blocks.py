@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.result_table import Figure, ResultTable, number_of
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.metrics import Estimate
-from pcs_annotator.showing.formats import count, percent
+from pcs_annotator.showing.formats import count, dollars, percent, total_cost
 from pcs_annotator.showing.svg_plot import Plot
 
 NUMBER = re.compile(r"(about )?[-+<≤$]? ?\d|(unknown|free|text unchanged|)$")
@@ -259,6 +260,26 @@ def _numeric(table: ResultTable, column: int) -> bool:
     return any(number_of(cell) is not None for cell in cells) or all(
         cell is None or (isinstance(cell, str) and NUMBER.match(cell)) for cell in cells
     )
+
+
+def bill_columns(limit: str = "") -> list[Column]:
+    """Return the columns of bills; `limit` precedes the headings of figures that are upper limits."""
+    figures = numbers("calls", "tokens in", f"{limit}tokens out", f"{limit}cost")
+    return [Column("Model"), Column("purpose"), *figures]
+
+
+def bill_rows(bills: Sequence[Bill]) -> list[Row]:
+    """Return a row per model and purpose."""
+    return [
+        [name(bill.model), bill.purpose, bill.calls, bill.input_tokens, bill.output_tokens, dollars(bill.usd)]
+        for bill in bills
+    ]
+
+
+def bill_total(title: str, bills: Sequence[Bill]) -> Row:
+    """Return the row that sums up bills."""
+    sums = [sum(getattr(bill, what) for bill in bills) for what in ("calls", "input_tokens", "output_tokens")]
+    return [Styled(title, "bold"), "", *sums, total_cost([bill.usd for bill in bills])]
 
 
 def simple(*shown: Block) -> Iterator[Block]:

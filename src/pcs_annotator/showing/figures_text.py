@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, VOTES_ALONE
-from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, MethodFigures
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, NO_CONFIDENCE_AUROC, MethodFigures
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 
 SHOWN = 0.05
@@ -53,13 +53,6 @@ def about_evidence(weights: Weights) -> str:
         f"{averaged} The optimiser learns a scale per model and label, and an offset per label, which corrects for "
         "favourite labels; the weights are a summary of that."
     )
-
-
-def about_ece(figures: Sequence[MethodFigures]) -> str:
-    """Return what the calibration errors among these figures are; an earlier version counted noise among them."""
-    if any(one.questions is None for one in figures):
-        return "ECE was measured by an earlier version and includes noise: pcs fit FOLDER measures it again."
-    return ABOUT_ECE
 
 
 def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "questions") -> str:

@@ -11,6 +11,7 @@ from pcs_annotator.base.text import capital, counted, series
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.judging.evaluation.agreement_tables import shown
 from pcs_annotator.runs.certificate_text import promised
+from pcs_annotator.runs.examples import about_examples
 from pcs_annotator.runs.files.runs import read_origin
 from pcs_annotator.runs.learn import counted_once
 from pcs_annotator.runs.ledgers import existing_ledger, ledger_of
@@ -41,6 +42,8 @@ def _sentences(result: RunResult) -> Iterator[str]:
     yield f"The instruction was: “{' '.join(task.instruction.split())}”"
     if task.meanings:
         yield f"Labels were explained: {'; '.join(f'{label}: {text}' for label, text in task.meanings.items())}."
+    if examples := about_examples(config):
+        yield examples
     relations = result.votes.relations
     rewriter = f"; rewrites by a model are of {config.relations.rewriter}" if config.relations.rewriter else ""
     draws = f", {config.ask.draws} times each" if config.ask.draws > 1 else ""

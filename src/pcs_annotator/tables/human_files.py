@@ -165,6 +165,13 @@ def filled_rows(path: Path, column: str) -> list[tuple[str, str]]:
     return [(one["id"], one[column]) for one in rows if one[column]]
 
 
+def numbered_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the rows of a table that are not empty, each with its file and number for messages."""
+    for number, row in enumerate(_rows(_columns(path, needed)), 1):
+        if any(row.values()):
+            yield f"{path.name}, row {number}", row
+
+
 def _write(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
     import pyarrow as pa
 

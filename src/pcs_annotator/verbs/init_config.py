@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import fill
-from typing import get_type_hints
 
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.base.fields import settings_in
 from pcs_annotator.core.task import usual_instruction
 from pcs_annotator.runs.files.config import CONFIG_NAME
 from pcs_annotator.runs.resolve_config import columns_of, labels_seen, reading_of
-from pcs_annotator.runs.settings import Config
+from pcs_annotator.runs.settings import Config, sections
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import write_page
 from pcs_annotator.tables.sources import read_source
@@ -108,7 +107,7 @@ def _explained(text: str) -> Iterator[str]:
     meanings: dict[str, str] = {}
     for line in text.splitlines():
         if line.startswith("["):
-            meanings = {one.key: one.meaning for one in settings_in(get_type_hints(Config)[line.strip("[]")])}
+            meanings = {one.key: one.meaning for one in settings_in(sections()[line.strip("[]")])}
         key = line.removeprefix("# ").partition(" = ")[0]
         if key in meanings:
             yield fill(meanings[key], 118, initial_indent="# ", subsequent_indent="# ")

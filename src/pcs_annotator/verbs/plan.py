@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
 from pcs_annotator.asking.batches.waves import ways_to_run
+from pcs_annotator.base.errors import UserError
 from pcs_annotator.core.bill import Plan, WayToAsk
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.relations.languages import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
-from pcs_annotator.runs.default_panel import DefaultPanel
+from pcs_annotator.runs.codebook import open_codebook
+from pcs_annotator.runs.default_panel import GRADED, DefaultPanel
+from pcs_annotator.runs.examples import about_examples, with_gold_examples
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.run_table import open_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
+
+LEAST_GOLD = 50
+"""With fewer gold rows, the nearest are not near enough to be worth asking with."""
 
 
 class RunPlan(NamedTuple):
@@ -31,14 +39,17 @@ class RunPlan(NamedTuple):
     alternatives: Mapping[str, Plan] = MappingProxyType({})  # option that would ask otherwise → its plan
     # the plan if models of which only an answer can tell give no log-probabilities; None if there are none of these
     without_logprobs: Plan | None = None
+    examples: str = ""  # which examples prompts show; empty if they show none
 
 
 def plan(request: RunRequest) -> RunPlan:
     """Return what a run would ask and the most that it can cost; no model is called, so no key is needed."""
     request = replace(request, environment=unasked(request.environment))
+    if request.config.variables and not request.config.part:
+        return _codebook_plan(request)
     table = open_table(request.open_data(), RunFolder(request.folder), request.config)
     dataset, rows = table.sample, table.rows
-    config = resolve_config.resolve(request.config, dataset)
+    config = with_gold_examples(request, resolve_config.resolve(request.config, dataset), dataset)
 
     def planned(config: Config) -> RunPlan:
         return _planned(request, config, dataset.items, rows)
@@ -62,7 +73,31 @@ def plan(request: RunRequest) -> RunPlan:
         others["--answers hard"] = request.support(hard, dataset.items).panel().applied_to(hard)
     chosen, plans = planned(panel.applied_to(config)), {option: planned(other) for option, other in others.items()}
     alternatives = {option: other.plan for option, other in plans.items() if not other.languages.warning}
+    if panel.relations != GRADED and not config.task.examples and sum(map(bool, dataset.gold)) >= LEAST_GOLD:
+        other = replace(config, relations=replace(config.relations, use=(ORIGINAL, "examples")))
+        with suppress(UserError), warnings.catch_warnings():  # gold of one label, or a model that gets no examples
+            warnings.simplefilter("ignore")
+            alternatives[f"--relations {ORIGINAL},examples"] = planned(with_gold_examples(request, other, dataset)).plan
     return chosen._replace(panel=panel, alternatives=alternatives, without_logprobs=without)
+
+
+def _codebook_plan(request: RunRequest) -> RunPlan:
+    """Return the plan of a codebook: its first part pays for all that are asked in the same call."""
+    first: dict[str, RunRequest] = {}
+    for name, part in open_codebook(request).requests.items():
+        first.setdefault(name.partition("=")[0], part)
+
+    def planned(together: bool) -> list[RunPlan]:
+        asked = list(first.values())[: 1 if together else None]
+        configs = [replace(one.config, ask=replace(one.config.ask, together=together)) for one in asked]
+        return [plan(replace(one, config=config)) for one, config in zip(asked, configs, strict=True)]
+
+    (joint,), each = planned(True), planned(False)
+    bills = tuple(bill for one in each for bill in one.plan.models)
+    alone = replace(joint.plan, models=bills, known={})
+    if request.config.ask.together:
+        return joint._replace(alternatives={"--separately": alone})
+    return each[0]._replace(plan=alone, ways=(), alternatives={"without --separately": joint.plan})
 
 
 def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> RunPlan:
@@ -73,4 +108,5 @@ def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: i
     known = ledger if ledgers.ledger_exists(ledger) else None
     planned = ask.plan_job(job, items, settings, known).for_rows(rows)
     languages = languages_of([item.text for item in items], job.relations)
-    return RunPlan(planned, ways_to_run(job, planned, settings.in_flight), languages)
+    ways = ways_to_run(job, planned, settings.in_flight)
+    return RunPlan(planned, ways, languages, examples=about_examples(config))

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.asking.engine.ask import Rewriter
+from pcs_annotator.asking.engine.job import QuestionForm
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
@@ -24,10 +25,10 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import resolve_model
-from pcs_annotator.relations.base import Context, QuestionRelation, Relation, asks_about_truth, rephrased
+from pcs_annotator.relations.base import Context, Original, QuestionRelation, Relation, asks_about_truth, rephrased
 from pcs_annotator.relations.choose import choose_relations, known_relations
 from pcs_annotator.relations.compose import text_parts
-from pcs_annotator.relations.parse import Parser, prepared
+from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
 from pcs_annotator.runs import resolve_config
@@ -123,11 +124,12 @@ def try_relation(name: str, text: str, config: Config) -> TriedRelation:
     async def one() -> TriedRelation:
         async with _opened([name], config) as (relations, context):
             variant = await relations[0].rewrite(text, context)
-            usual = Phrasing(task=await _task_for(relations[0], config, context))
+            task = await _task_for(relations[0], config, context)
+            usual = Phrasing(task=task, examples=int("examples" not in relations[0].needs))
             put = rephrased(relations[0], usual)
             if put == usual:
                 return TriedRelation(variant)
-            question, usual_question = _read_as(put, variant.text or text), _read_as(usual, text)
+            question, usual_question = _read_as(put, text, variant.text or text), _read_as(usual, text, text)
             return TriedRelation(variant, question, usual_question, not config.task.labels)
 
     return run_sync(one)
@@ -149,8 +151,9 @@ def _task_of(config: Config) -> Task:
     return resolve_config.task_of(config) if config.task.labels else EXAMPLE
 
 
-def _read_as(question: Phrasing, text: str) -> str:
-    messages = build_messages(question.task, text, style="plain" if question.one_message else "chat")
+def _read_as(question: Phrasing, source: str, text: str) -> str:
+    task = QuestionForm.of(question, [], Original()).about(source)
+    messages = build_messages(task, text, style="plain" if question.one_message else "chat")
     return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
 
 
@@ -193,7 +196,7 @@ async def _measured(
     made: list[tuple[Item, Variant]] = []
     started = time.process_time()
     if any("parser" in relation.needs for relation in relations):  # once for all relations
-        context.parser.parse_many(prepared(item.text).text for item in items if not why_not_parsed(item.text))
+        context.parser.parse_many(item.text for item in items if not why_not_parsed(item.text))
     parsing = time.process_time() - started
     for relation in relations:
         coverage = found[relation.name]

@@ -13,13 +13,14 @@ from typing import Any
 from pcs_annotator.asking.engine.job import job_digest
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator.base.errors import ConfigError, PcsWarning
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.relations.languages import languages_of
 from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
+from pcs_annotator.runs.examples import with_gold_examples
 from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
@@ -43,13 +44,15 @@ def run(request: RunRequest) -> RunResult:
 
     Only one run at a time changes a folder: the lock of its ledger is held until all files are written.
     """
+    if request.config.variables and not request.config.part:
+        raise ConfigError("these settings have several variables: use run_codebook instead of run")
     started = time.perf_counter()
     ledgers.check_ledger(request.config, fresh=request.fresh)
     folder = RunFolder(request.folder)
     table = open_table(request.open_data(), folder, request.config)
     config = resolve_config.resolve(request.config, table.sample)
     reading = {**asdict(request.reading()), "id_column": table.stream.columns.id_setting}
-    config = replace(config, data=replace(config.data, **reading))
+    config = with_gold_examples(request, replace(config, data=replace(config.data, **reading)), table.sample)
     # Settings and gold are checked before the first call, not after the last.
     learn.check_learning(config.learn, LabelShape.of(config.task.kind, config.task.labels))
     _check_models(request, config)
@@ -71,7 +74,7 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, sta
     kept = None if replacing else folder
     if not request.gold_wins:
         check_gold(kept, dataset)
-    gold = without_examples(gold_of(kept, dataset), [item.text for item in dataset.items], config.task.examples)
+    gold = without_examples(gold_of(kept, dataset), [item.text for item in dataset.items], config.task)
     if request.fresh and folder.ledger.exists():
         request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
     asking = time.perf_counter()

@@ -142,7 +142,7 @@ def test_too_small_context_is_a_silence_without_a_question() -> None:
 def test_reply_becomes_a_vote(text: str, finish: Finish, vote: Vote) -> None:
     annotator, model = Annotator("a"), Model()
     question = replace(asked(annotator, "A Fake text.", model), cut=3)
-    assert annotator.parse_reply(NEWS, question, [Reply(text=text, finish=finish)], model) == vote
+    assert annotator.parse_reply(question, [Reply(text=text, finish=finish)], model) == vote
 
 
 PLAIN_ONES = [
@@ -206,7 +206,7 @@ def test_style_applies_to_every_elicitation(kind: str) -> None:
 def test_both_questions_and_their_answers_fit_into_a_small_context(kind: str, first: str, most: int, text: str) -> None:
     annotator, model = Annotator("a", elicitation=kind), Model(context_tokens=900)
     question = asked(annotator, text, model)
-    following = annotator.parse_reply(NEWS, question, [Reply(text=first)], model)
+    following = annotator.parse_reply(question, [Reply(text=first)], model)
 
     assert isinstance(following, Question)
     assert (following.text, following.cut) == (question.text, question.cut)
@@ -222,7 +222,7 @@ def test_answers_to_a_second_question_keep_their_limit(most: int | None) -> None
     annotator = Annotator("a", elicitation="p-true", sampling=Sampling(max_tokens=most))
     for model in (Model(), Model(context_tokens=10_000)):
         question = asked(annotator, "A text.", model)
-        following = annotator.parse_reply(NEWS, question, [Reply(text="Fake")], model)
+        following = annotator.parse_reply(question, [Reply(text="Fake")], model)
 
         assert isinstance(following, Question)
         assert following.request.sampling.max_tokens == most
@@ -230,11 +230,11 @@ def test_answers_to_a_second_question_keep_their_limit(most: int | None) -> None
 
 def test_second_question_of_p_true_is_constrained_if_the_first_was() -> None:
     annotator, model = Annotator("a", elicitation="p-true"), Model(can_constrain=True)
-    following = annotator.parse_reply(NEWS, asked(annotator, "A text.", model), [Reply(text="Fake")], model)
+    following = annotator.parse_reply(asked(annotator, "A text.", model), [Reply(text="Fake")], model)
 
     assert isinstance(following, Question)
     assert following.request.constraint == Constraint(choices=("A", "B"))
-    vote = annotator.parse_reply(NEWS, following, [Reply(text="Fake"), Reply(text="B")], model)
+    vote = annotator.parse_reply(following, [Reply(text="Fake"), Reply(text="B")], model)
     assert isinstance(vote, Vote)
     assert vote.label == "Fake"
     assert vote.stated == pytest.approx((0.0, math.nan), nan_ok=True)
@@ -254,7 +254,7 @@ def test_reply_without_probabilities_is_a_silence_with_its_reason(text: str, fin
     annotator = Annotator("a", elicitation="1s-top-2")
     question = replace(asked(annotator, "A text.", Model()), cut=3)
 
-    heard = annotator.parse_reply(NEWS, question, [Reply(text=text, finish=finish)], Model())
+    heard = annotator.parse_reply(question, [Reply(text=text, finish=finish)], Model())
 
     assert heard == Vote(label=None, reason=reason, cut=3)
 
@@ -264,7 +264,7 @@ def test_probabilities_become_a_vote_for_the_best_guess(finish: Finish) -> None:
     annotator = Annotator("a", elicitation="1s-top-2")
     reply = Reply(text="G1: real\nP1: 70%\nG2: fake\nP2: 0.2\nSo", finish=finish)
 
-    assert annotator.parse_reply(NEWS, asked(annotator, "A text.", Model()), [reply], Model()) == Vote(
+    assert annotator.parse_reply(asked(annotator, "A text.", Model()), [reply], Model()) == Vote(
         label="Real", stated=(0.2, 0.7)
     )
 
@@ -272,7 +272,7 @@ def test_probabilities_become_a_vote_for_the_best_guess(finish: Finish) -> None:
 def test_annotator_without_elicitation_votes_after_one_reply() -> None:
     annotator = Annotator("a")
 
-    heard = annotator.parse_reply(NEWS, asked(annotator, "A text.", Model()), [Reply(text="Fake")], Model())
+    heard = annotator.parse_reply(asked(annotator, "A text.", Model()), [Reply(text="Fake")], Model())
 
     assert heard == Vote(label="Fake")
 
@@ -319,7 +319,7 @@ def test_more_labels_need_more_alternatives() -> None:
 )
 def test_a_reply_with_log_probabilities_becomes_a_graded_vote(reply: Reply, vote: Vote) -> None:
     annotator, model = Annotator("a"), Model(can_grade=True)
-    heard = annotator.parse_reply(NEWS, asked(annotator, "A text.", model), [reply], model)
+    heard = annotator.parse_reply(asked(annotator, "A text.", model), [reply], model)
     assert isinstance(heard, Vote)
     assert heard == replace(vote, grades=heard.grades)
     assert (heard.grades or ()) == pytest.approx(vote.grades or ())
@@ -328,4 +328,4 @@ def test_a_reply_with_log_probabilities_becomes_a_graded_vote(reply: Reply, vote
 def test_log_probabilities_that_were_not_requested_are_not_used() -> None:
     annotator, model = Annotator("a", answers="hard"), Model(can_grade=True)
     reply = Reply(text="Real", logprobs=position("Real", Real=0.75, Fake=0.25))
-    assert annotator.parse_reply(NEWS, asked(annotator, "A text.", model), [reply], model) == Vote(label="Real")
+    assert annotator.parse_reply(asked(annotator, "A text.", model), [reply], model) == Vote(label="Real")

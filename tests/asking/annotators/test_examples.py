@@ -92,3 +92,14 @@ def test_a_gold_row_that_is_an_example_is_not_learned_from(tmp_path: Path) -> No
     assert result.config.task.examples == ({"text": text, "label": truth_of(0)},)
     assert result.learned.model.gold_rows == 39
     assert open_run(tmp_path / "run").learned.model.gold_rows == 39
+
+
+def test_what_models_keep_ends_before_examples_that_are_chosen_for_a_text() -> None:
+    chosen = Task("What is it about?", ["sport", "money"], examples=SHOWN, nearest=2)
+    assert [one.content for one in build_messages(chosen, "A text.")] == [
+        one.content for one in build_messages(TASK, "A text.")
+    ]
+    assert build_messages(chosen, "A text.")[-1].shared == 0
+    (message,) = build_messages(chosen, "A text.", style="plain")
+    assert "A goal in the last minute." not in message.content[: message.shared]
+    assert "What is it about?" in message.content[: message.shared]

@@ -56,7 +56,7 @@ def questions(language: str, kind: str) -> Iterator[Question]:
         yield question
         if kind in REPLIES:
             said = "left" if kind == "p-true" and constrains else REPLIES[kind]
-            following = annotator.parse_reply(task, question, [Reply(text=said)], model)
+            following = annotator.parse_reply(question, [Reply(text=said)], model)
             assert isinstance(following, Question)
             yield following
 

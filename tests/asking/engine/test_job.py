@@ -82,7 +82,7 @@ def test_the_planned_tokens_are_more_than_two_questions_take(kind: str) -> None:
     annotator, (item,) = Annotator(model, elicitation=kind), items("One text.")
     question = annotator.question(TASK, item.text, model)
     assert isinstance(question, Question)
-    following = annotator.parse_reply(TASK, question, [Reply(text=replies[0])], model)
+    following = annotator.parse_reply(question, [Reply(text=replies[0])], model)
     assert isinstance(following, Question)
     (bill,) = make_plan(Job(task=TASK, annotators=[(annotator, model)]), [item], per_token).models
     sent = [expected_tokens(model, one.request) for one in (question, following)]

@@ -14,7 +14,7 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.promising import informative
-from pcs_annotator.judging.promising.informative import review_order, rows_to_label
+from pcs_annotator.judging.promising.informative import review_order, rows_to_label, unlike_gold_first
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose, score
 from pcs_annotator.tables.votes import read_vote_table
@@ -154,3 +154,13 @@ def test_grades_change_neither_the_rows_to_label_nor_the_order_of_review(mass: f
     graded = replace(votes, grades=grades)
     assert rows_to_label(graded, 20).tolist() == rows_to_label(votes, 20).tolist()
     assert review_order(graded).tolist() == review_order(votes).tolist()
+
+
+def test_rows_unlike_all_gold_come_first_among_those_as_doubtful() -> None:
+    gold = ["The striker scored a late goal.", "The keeper saved a penalty."]
+    texts = ["The striker scored a late goal again.", "The bank raised its interest.", "The keeper saved it."]
+    order, certainty = np.array([2, 0, 1, 3]), np.array([0.5, 0.5, 0.5, 0.9])
+    assert unlike_gold_first(order, certainty, texts, gold).tolist() == [0, 1, 2, 3]
+    assert unlike_gold_first(order, certainty, texts, []).tolist() == [2, 0, 1, 3]
+    silent = np.array([-1.0, 0.5, 0.5, 0.9])  # a row without a label is not more than doubtful
+    assert unlike_gold_first(order, silent, texts, gold)[0] == 0

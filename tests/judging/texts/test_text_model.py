@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import MismatchError
+from pcs_annotator.core import ngrams
 from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.ngrams import COLUMNS, count_ngrams
 from pcs_annotator.judging.evaluation.evaluate import VOTES_ALONE, cross_validate
 from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.reasons import TEXT_OR_ERRORS
 from pcs_annotator.judging.spending.frugal import exact_stop, learn_frugal, simulate
-from pcs_annotator.judging.texts import ngrams
-from pcs_annotator.judging.texts.ngrams import COLUMNS, count_ngrams
 from pcs_annotator.judging.texts.text_model import LEAST_GOLD, TextModel, fit_text_model
 from pcs_annotator.judging.weighing.crossfit import Splits
 from tests.judging.texts.written import LABELS, WORDS, known, voted, written

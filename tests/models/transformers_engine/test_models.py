@@ -78,7 +78,7 @@ def test_votes_are_graded_and_tokens_counted(model: TransformersModel) -> None:
         assert text.endswith("<|im_end|>\n<|im_start|>assistant\n")
         assert isinstance(reply.logprobs, tuple)
         assert np.exp([log for _, log in reply.logprobs[0].alternatives]).sum() == pytest.approx(1, abs=1e-3)
-        vote = Annotator(model).parse_reply(MOOD, Question(request=request, text="", cut=0), [reply], model)
+        vote = Annotator(model).parse_reply(Question(request=request, text="", cut=0, task=MOOD), [reply], model)
         assert isinstance(vote, Vote)
         assert vote.label in MOOD.labels
         assert vote.grades is not None

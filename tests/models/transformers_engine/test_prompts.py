@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pcs_annotator import Task
+from pcs_annotator import Example, Task
 from pcs_annotator.asking.annotators.prompt import PromptStyle, build_messages, task_prompt
 from pcs_annotator.models.local import chat_prompts as prompts
 from pcs_annotator.models.local.chat_prompts import PromptWriter
@@ -38,6 +39,18 @@ def test_the_head_of_a_question_ends_where_its_text_begins(language: str, style:
     one, other = writer.prompts([build_messages(task, text, style=style) for text in texts])
     assert one.head == other.head
     assert "".join(map(chr, one.head)) == f"<user>{task_prompt(task)}\n\n{phrases.fenced}"[:-1]
+
+
+@pytest.mark.parametrize("style", ["chat", "plain"])
+def test_the_head_ends_before_examples_that_are_chosen_for_a_text(style: PromptStyle) -> None:
+    fixed = Task("Good or bad?", ["good", "bad"], examples=[Example("Fine.", "good"), Example("Poor.", "bad")])
+    writer = PromptWriter(Letters())
+    for task, kept in ((fixed, True), (replace(fixed, nearest=2), False)):
+        (prompt,) = writer.prompts([build_messages(task, "What a day!", style=style)])
+        head, tail = ("".join(map(chr, part)) for part in prompt)
+        assert "Good or bad?" in head
+        assert ("Fine." in head, "Fine." in tail) == (kept, not kept)
+        assert tail.index("What a day!") > tail.find("Poor.")
 
 
 def test_control_words_are_special_tokens_and_markup() -> None:

@@ -57,13 +57,11 @@ def test_a_changed_polarity_is_detected(source: str, text: str) -> None:
     [
         "It is not untrue that the council raised taxes.",
         "The council did not fail to raise taxes.",
-        "It is not the case that, on Monday, the council did not raise taxes.",
         "No one can deny that the council raised taxes.",
         "The council has raised taxes.",
         "It is not false that the council raised taxes.",
         "It is not inaccurate to say that the council raised taxes.",
         "It is incorrect to say that the council did not raise taxes.",
-        "It is not true that Gov. Lee and the council did not raise taxes.",
         "The council never failed to raise taxes.",
     ],
 )

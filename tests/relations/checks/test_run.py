@@ -12,15 +12,12 @@ from pcs_annotator import Expectation
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import CHECKS, check_rewrite, run_checks
-from pcs_annotator.relations.parse import Parser
 
-PARSER = Parser()
 EXPECTS = {
     "voice": Expectation(reorders=True),
     "double-negation": Expectation(negations="doubled", longest=2.5),
     "synonym": Expectation(),
 }
-needs_parser = pytest.mark.skipif(not PARSER.available, reason="needs the extra [rules]")
 
 
 def shares_rejected(path: Path) -> tuple[float, float]:
@@ -29,20 +26,18 @@ def shares_rejected(path: Path) -> tuple[float, float]:
     with path.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             rewrite = row["original"], row["rewrite"], EXPECTS[row["relation"]]
-            found = asyncio.run(check_rewrite(*rewrite, PARSER))
+            found = asyncio.run(check_rewrite(*rewrite))
             failed = [verdict.check for verdict in found if not verdict.passed]
             rejected[row["keeps_meaning"]].append(bool(failed) and failed[0] != "unchanged")
     return sum(rejected["0"]) / len(rejected["0"]), sum(rejected["1"]) / len(rejected["1"])
 
 
-@needs_parser
 def test_good_and_bad_rewrites_by_a_weak_model_are_told_apart(shared_data: Path) -> None:
     bad, good = shares_rejected(shared_data / "recorded" / "rewrites_judged.csv")
     assert bad >= 0.85
     assert good <= 0.15
 
 
-@needs_parser
 def test_invented_rewrites_of_that_kind_are_told_apart() -> None:
     bad, good = shares_rejected(Path(__file__).with_name("weak_rewrites.csv"))
     assert bad >= 0.85
@@ -87,7 +82,7 @@ SPOILT = [
 
 @pytest.mark.parametrize(("source", "text"), GOOD)
 def test_good_rewrites_pass(source: str, text: str) -> None:
-    found = asyncio.run(check_rewrite(source, text, Expectation(), PARSER))
+    found = asyncio.run(check_rewrite(source, text, Expectation()))
     assert [verdict.detail for verdict in found if not verdict.passed] == []
 
 
@@ -134,29 +129,9 @@ def test_typos_may_be_allowed() -> None:
     )
 
 
-class NoParser(Parser):
-    """A parser that must not be asked."""
-
-    async def parse(self, text: str) -> object:  # type: ignore[override]  # it returns nothing at all
-        raise AssertionError(text)
-
-
 @pytest.mark.asyncio
-async def test_a_rewrite_that_already_failed_is_not_parsed() -> None:
-    found = await check_rewrite("He has 40 dogs.", "He has dogs.", Expectation(), NoParser())
-    assert not all(verdict.passed for verdict in found)
-
-
-@pytest.mark.asyncio
-async def test_a_long_text_is_not_parsed() -> None:
-    text = "The dog sleeps in the garden. " * 1000
-    assert all(verdict.passed for verdict in await check_rewrite(text, f"{text} Yes.", Expectation(), NoParser()))
-
-
-@needs_parser
-@pytest.mark.asyncio
-async def test_roles_are_checked_with_a_parse() -> None:
-    found = await check_rewrite("I deleted the app.", "The app deleted me.", EXPECTS["voice"], PARSER)
+async def test_roles_are_checked() -> None:
+    found = await check_rewrite("I deleted the app.", "The app deleted me.", EXPECTS["voice"])
     assert [verdict.check for verdict in found if not verdict.passed] == ["roles"]
 
 
@@ -169,7 +144,7 @@ async def test_the_judge_is_asked_only_about_what_passed() -> None:
         return Reply(text="DIFFERENT: no" if "is asleep" in asked[-1] else "It depends.")
 
     async def last(text: str) -> str:
-        return (await check_rewrite("The dog sleeps.", text, Expectation(), None, ask))[-1].check
+        return (await check_rewrite("The dog sleeps.", text, Expectation(), ask))[-1].check
 
     assert await last("The dog is asleep.") == "judge"
     assert await last("The dog slept.") == "roles"  # a reply that cannot be read is no verdict

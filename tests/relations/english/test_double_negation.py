@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Variant
 from pcs_annotator.relations.base import Context, relations
-from pcs_annotator.relations.english.double_negation import FRAMES, PARTNERS
+from pcs_annotator.relations.english.double_negation import FRAMES
 from pcs_annotator.relations.facts import word_set
 
 CONTEXT = Context()
@@ -160,33 +160,11 @@ def test_no_frame_dominates_and_the_same_sentence_always_gets_the_same_one() -> 
     assert rewrite(texts[0]).text == "It is not untrue that many farmers in the valley sold 10 of their cattle."
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The council approved the budget.", None),
-        ("The tomb was visible from the road.", "The tomb was not invisible from the road."),
-        ("The plan is legal under federal law.", "The plan is not illegal under federal law."),
-        ("Many voters support the new law.", None),
-        ("The court will hear the appeal in October.", None),
-        ("All members signed the letter.", None),
-        ('The mayor praised "the best town of all".', None),
-        ("The mayor never praised the town.", None),
-    ],
-)
-def test_a_task_about_truth_gets_no_frame_that_speaks_of_truth(text: str, expected: str | None) -> None:
+@pytest.mark.parametrize("text", ["The council approved the budget.", "The plan is legal under federal law."])
+def test_a_task_about_truth_gets_no_frame_that_speaks_of_truth(text: str) -> None:
     rule = relations.create("rule:double-negation")
-    assert asyncio.run(rule.rewrite(text, replace(CONTEXT, about_truth=True))).text == expected
-
-
-def test_contraries_are_no_partners() -> None:
-    assert PARTNERS.keys().isdisjoint({"happy", "likely", "fair", "popular", "good", "safe", "clear"})
-
-
-@pytest.mark.parametrize(
-    "text", ["The deal may be legal under the new law of the state.", "No deal is legal under the new law."]
-)
-def test_partner_is_not_used_where_not_would_reach_further_than_the_adjective(text: str) -> None:
-    assert "illegal" not in (rewrite(text).text or "")
+    variant = asyncio.run(rule.rewrite(text, replace(CONTEXT, about_truth=True)))
+    assert (variant.text, variant.reason) == (None, "the task asks if texts are true")
 
 
 def test_a_quotation_stays_verbatim() -> None:

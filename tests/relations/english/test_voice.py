@@ -107,7 +107,7 @@ def test_a_trap_is_left_alone(text: str) -> None:
         ("Oil prices rose on Friday.", "no simple clause with a subject, a verb and an object"),
         ("The Mayor Saves an Old School.", "a title or capitals"),
         ("The firm raised its forecast.", "a phrase is tied to the other, or counts"),
-        ("The tower was built by the river.", "no agent"),
+        ("The tower was built by the army.", "no simple clause with a subject, a verb and an object"),
     ],
 )
 def test_the_reason_says_why_a_sentence_is_left_alone(text: str, reason: str) -> None:
@@ -120,8 +120,8 @@ def test_the_rest_of_the_sentence_keeps_every_character() -> None:
 
 
 def test_every_sentence_of_a_text_is_tried() -> None:
-    text = "The court rejected the appeal. It rained. The plan was praised by unions."
-    assert rewritten(text).text == "The appeal was rejected by the court. It rained. Unions praised the plan."
+    text = "The court rejected the appeal. It rained. Unions praised the plan."
+    assert rewritten(text).text == "The appeal was rejected by the court. It rained. The plan was praised by unions."
 
 
 def test_names_may_change_places() -> None:

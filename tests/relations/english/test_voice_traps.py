@@ -127,9 +127,6 @@ TURNED = {
     "Boeing and Honda have developed a van.": "A van has been developed by Boeing and Honda.",
     "Danish officials questioned the clerk.": "The clerk was questioned by Danish officials.",
     "The mayor is reviewing the plan.": "The plan is being reviewed by the mayor.",
-    "The plans had been rejected by voters.": "Voters had rejected the plans.",
-    "It was written by two journalists.": "Two journalists wrote it.",
-    "The bridges will be repaired by the company next year.": "The company will repair the bridges next year.",
 }
 ROWS = {family: [line.strip() for line in lines.split("\n") if line.strip()] for family, lines in LEFT_ALONE.items()}
 

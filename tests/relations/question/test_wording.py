@@ -72,7 +72,7 @@ def test_a_bad_one_is_tried_again_with_the_reason() -> None:
     ("replies", "complaint"),
     [
         (("", ""), "the model wrote nothing"),
-        ((FEELING.instruction, "how does the writer feel"), "same as the instruction"),
+        ((FEELING.instruction, "how does the writer feel?!"), "same as the instruction"),
         (("NOT APPLICABLE", "Is the writer positive?"), "not all labels"),
     ],
 )

@@ -130,7 +130,6 @@ def test_figures_of_an_earlier_version_have_a_dash_for_questions(tmp_path: Path)
     quality = section(render(replace(result, learned=replace(result.learned, figures=old))), "quality")
     assert "ECE of confidence questions n PCS, lr" in quality
     assert "– 30 PCS, equal weights" in quality
-    assert "includes noise" in quality
 
 
 def test_an_average_below_a_whole_number_has_a_decimal(tmp_path: Path) -> None:

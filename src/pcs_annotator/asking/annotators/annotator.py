@@ -20,6 +20,7 @@ from pcs_annotator.asking.annotators.prompt import (
     task_prompt,
 )
 from pcs_annotator.asking.annotators.reply import read_label
+from pcs_annotator.asking.annotators.together import TOKENS_PER_PART, read_part
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.chat import (
@@ -29,6 +30,7 @@ from pcs_annotator.core.chat import (
     Reply,
     Request,
     Sampling,
+    gets_no_examples,
     identity_of,
     sendable,
 )
@@ -54,11 +56,12 @@ _SIGNS_OF_NUMBERS = "0123456789.,"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The request for one text, the text as sent, and how many of its characters did not fit and were left out."""
+    """The request for one text, the text as sent, how many of its characters did not fit, and the task as asked."""
 
     request: Request
     text: str
     cut: int
+    task: Task
 
 
 @dataclass(frozen=True)
@@ -127,9 +130,14 @@ class Annotator:
         if is_empty(text):
             return Vote(label=None, reason="empty text", asked=False)
         plain = self.elicitation in (None, P_TRUE)
-        constrained = plain and self.constrain and model.can_constrain
+        if task.together is not None:
+            joint = self.elicitation is None and not gets_no_examples(model)
+            task = replace(task, examples=(), nearest=0) if joint else replace(task, together=None)
+        constrained = plain and self.constrain and model.can_constrain and task.together is None
         answer: AnswerFormat = "bare" if constrained else "tag"
         cut = 0
+        if task.examples and gets_no_examples(model):
+            task = replace(task, examples=(), nearest=0)
         if model.context_tokens is not None:
             if task.examples:
                 task = self._with_room(task, text, answer, model.context_tokens)
@@ -139,23 +147,21 @@ class Annotator:
                 return Vote(label=None, reason="no room for the text in the model's context", asked=False, cut=cut)
         request = Request(
             messages=self._messages(task, text, answer),
-            sampling=self.sampling,
+            sampling=_sampling(self.sampling, len(task.together.parts) if task.together else 1),
             constraint=_choices(task.labels) if constrained else None,
-            logprobs=_alternatives(len(task.labels)) if plain and self.answers != "hard" and model.can_grade else 0,
-            parts=question_parts(task, text, answer) if plain else None,
+            logprobs=0 if task.together else self._logprobs(task, model),
+            parts=question_parts(task, text, answer) if plain and task.together is None else None,
         )
-        return Question(request=request, text=text, cut=cut)
+        return Question(request=request, text=text, cut=cut, task=task)
 
-    def parse_reply(
-        self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel
-    ) -> Question | Vote:
+    def parse_reply(self, question: Question, replies: Sequence[Reply], model: ChatModel) -> Question | Vote:
         """Return the vote in the replies to all questions about a text so far, or the next question."""
-        last, cut = replies[-1], question.cut
+        last, cut, task = replies[-1], question.cut, question.task
         if last.too_long:
             return Vote(label=None, reason="reply too long to read", cut=cut)
         constrained = question.request.constraint is not None
         if self.elicitation is None:
-            return _vote(last, task, question)
+            return _vote(last, question)
         if last.finish == "filter":
             return Vote(label=None, reason="filtered by the provider", cut=cut)
         talk = _conversation(self.elicitation, self.style, "bare" if constrained else "tag")
@@ -170,6 +176,10 @@ class Annotator:
             constraint=Constraint(choices=_VERDICTS) if constrained else None,
         )
         return replace(question, request=request)
+
+    def _logprobs(self, task: Task, model: ChatModel) -> int:
+        graded = self.elicitation in (None, P_TRUE) and self.answers != "hard" and model.can_grade
+        return _alternatives(len(task.labels)) if graded else 0
 
     def _messages(self, task: Task, text: str, answer: AnswerFormat) -> Messages:
         if self.elicitation is None:
@@ -213,12 +223,13 @@ def _warn_of_fewer_examples(model: str) -> None:
     warnings.warn(message, PcsWarning, stacklevel=2)
 
 
-def _vote(reply: Reply, task: Task, question: Question) -> Vote:
+def _vote(reply: Reply, question: Question) -> Vote:
     """Return the vote in a reply: a label, with grades if they were requested, or a silence with its reason."""
-    cut = question.cut
+    cut, task = question.cut, question.task
     if reply.finish == "filter":
         return Vote(label=None, reason="filtered by the provider", cut=cut)
-    said = read_label(reply.text, task.labels, question.text, question.request.messages)
+    seen = question.text, question.request.messages
+    said = read_part(reply.text, task.together, *seen) if task.together else read_label(reply.text, task.labels, *seen)
     if said.label is None:
         return Vote(label=None, reason="answer cut off" if reply.finish == "length" else said.reason, cut=cut)
     if not question.request.logprobs:
@@ -227,6 +238,13 @@ def _vote(reply: Reply, task: Task, question: Question) -> Vote:
     if said.how in ("bare", "tag", "json"):
         graded = grade(reply.logprobs, tuple(task.labels), said.label)
     return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
+
+
+@lru_cache(maxsize=256)
+def _sampling(usual: Sampling, parts: int) -> Sampling:
+    if parts == 1 or usual.max_tokens is None:
+        return usual
+    return replace(usual, max_tokens=usual.max_tokens + TOKENS_PER_PART * (parts - 1))
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Literal, NamedTuple
 
 from pcs_annotator.core.chat import Message, QuestionParts, sendable
-from pcs_annotator.core.task import Example, Task
+from pcs_annotator.core.task import Example, Part, Task
 from pcs_annotator.relations.phrases import Phrases, all_phrases, phrases_around
 
 PromptStyle = Literal["chat", "plain"]
@@ -28,6 +28,8 @@ _LONGEST_MENU = 10
 _LABEL_TAG = re.compile(r"<\s*+/?\s*+label\s*+>", re.IGNORECASE)
 
 _FULL_STOPS = ".。।"
+NOTHING = "none"
+_ALL_THAT_APPLY = f"Name every label that applies, with semicolons between them, or {NOTHING}."
 
 
 class OtherAnswer(NamedTuple):
@@ -79,14 +81,15 @@ def build_messages(
     fixed = _fixed_part(task, answer).content
     text = sendable(text)
     marker = _marker(text, key)
-    phrases = phrases_around(task.instruction, task.labels)
-    last_word = _last_word(phrases, answer)
+    phrases = _phrases(task)
+    last_word = _answer_of(task.together.parts)[1] if task.together else _last_word(phrases, answer)
     shown = _examples(tuple(task.examples), phrases.fenced, last_word, answer, key) if task.examples else ()
     start = f"{phrases.fenced} "
     if style == "plain":
         start = "\n\n".join([fixed, *(message.content for message in shown), start])
     asked = f"{start}{marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"
-    last = Message("user", asked, shared=len(start))
+    shared = len(start) if not task.nearest else len(fixed) if style == "plain" else 0
+    last = Message("user", asked, shared=shared)
     return (last,) if style == "plain" else (_system_message(fixed), *shown, last)
 
 
@@ -116,7 +119,7 @@ def _system_message(content: str) -> Message:
 
 
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
-    """Return the part of the prompt that is the same for every text of the task."""
+    """Return the part of the prompt before the text: the same for every text, unless examples are chosen for it."""
     fixed = _fixed_part(task, answer).content
     if not task.examples:
         return fixed
@@ -125,8 +128,43 @@ def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
     return "\n\n".join([fixed, *(message.content for message in shown)])
 
 
+def _phrases(task: Task) -> Phrases:
+    first = task if task.together is None else task.together.parts[0]
+    return phrases_around(first.instruction, first.labels)
+
+
 def _fixed_part(task: Task, answer: AnswerFormat | OtherAnswer) -> _FixedPart:
+    if task.together is not None:
+        return _joint_part(task.together.parts, _phrases(task))
     return _make_fixed_part(task.instruction, tuple(task.labels), tuple(task.meanings.items()), answer)
+
+
+@lru_cache(maxsize=64)
+def _answer_of(parts: tuple[Part, ...]) -> tuple[str, str]:
+    """Return what to answer, for the part that is the same for every text, and in a few words after the text."""
+    lines = [f"<{part.name}>{'…; …' if part.many else '…'}</{part.name}>" for part in parts]
+    wanted = "Answer with one line for each question, and nothing else:\n" + "\n".join(lines)
+    return wanted, f"Answer with {' '.join(lines)}"
+
+
+@lru_cache(maxsize=64)
+def _questions_of(parts: tuple[Part, ...]) -> str:
+    """Return the questions as they are listed in a prompt."""
+    listed = []
+    for part in parts:
+        meanings = dict(part.meanings)
+        menu = "\n".join(
+            f"- {label}: {meanings[label]}" if label in meanings else f"- {label}" for label in part.labels
+        )
+        asked = f"{part.instruction.strip()} {_ALL_THAT_APPLY}" if part.many else part.instruction.strip()
+        listed.append(f"<{part.name}>: {asked}\n{menu}")
+    return sendable("\n\n".join(listed))
+
+
+@lru_cache(maxsize=64)
+def _joint_part(parts: tuple[Part, ...], phrases: Phrases) -> _FixedPart:
+    questions = _questions_of(parts)
+    return _FixedPart("\n\n".join((phrases.role, questions, _answer_of(parts)[0], phrases.data)), questions, "")
 
 
 @lru_cache(maxsize=256)

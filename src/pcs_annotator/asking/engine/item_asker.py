@@ -93,6 +93,10 @@ class VoteBuffer:
         """Return the codes of one item so far, `[annotator, relation, draw]`; a view, which changes with new votes."""
         return self._codes[row]
 
+    def text(self, row: int) -> str:
+        """Return the text of an item, as it came."""
+        return self._texts[row]
+
     def votes(self) -> Votes:
         """Return all votes stored so far."""
         return Votes(
@@ -139,7 +143,7 @@ class PreparedJob:
         return cls(
             job,
             [annotator.identity(model) for annotator, model in job.annotators],
-            [QuestionForm.of(job.task, annotators, relation) for relation in job.relations],
+            [job.form(relation, annotators) for relation in job.relations],
             [job.asked_under(relation) for relation in range(len(job.relations))],
         )
 
@@ -238,9 +242,10 @@ class ItemAsker:
         """Return what to ask about a text; where there is nothing to ask, the vote is stored."""
         asked: list[_PendingQuestion] = []
         asking = self._asking[relation]
+        task = asking.about(self.buffer.text(row))
         for index, draws in wanted:
             model = self.job.annotators[index][1]
-            question = asking.annotators[index].question(asking.task, text, model)
+            question = asking.annotators[index].question(task, text, model)
             for draw in draws:
                 if isinstance(question, Vote):
                     self._store(row, relation, index, draw, question)
@@ -313,7 +318,7 @@ class ItemAsker:
         model = self.job.annotators[asked.annotator][1]
         asking = self._asking[relation]
         replies = (*asked.replies, reply)
-        found = asking.annotators[asked.annotator].parse_reply(asking.task, asked.question, replies, model)
+        found = asking.annotators[asked.annotator].parse_reply(asked.question, replies, model)
         if isinstance(found, Vote):
             self._store(row, relation, asked.annotator, asked.draw, found)
             return None

@@ -19,8 +19,9 @@ from pcs_annotator.asking.ledger.ledger import call_key
 from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
-from pcs_annotator.core.chat import ChatModel, identity_of
+from pcs_annotator.core.chat import ChatModel, gets_no_examples, identity_of
 from pcs_annotator.core.elicitations import calls_of, kind_of
+from pcs_annotator.core.examples import NearestExamples, nearest_among
 from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import Strategy, Vote
@@ -37,6 +38,8 @@ OnWording = Callable[[str], None]
 REWRITE_OVERHEAD_TOKENS = 120
 WORDING_OVERHEAD_TOKENS = 400
 FOLLOW_UP_TOKENS = 120
+CHOSEN_FOR = 500
+"""Texts for which a plan chooses examples; others are planned with theirs, which are about as long."""
 _OUR_CODE = __name__.partition(".")[0] + "."
 
 
@@ -72,6 +75,7 @@ class Job:
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
         self._check_questions()
         self._refuse_same_questions()
+        self._refuse_examples()
 
     def _lacks_wording(self, relation: Relation) -> bool:
         return "wording" in relation.needs and not self.task.written_wording
@@ -81,11 +85,20 @@ class Job:
         """Whether the rewriter has yet to write another wording of the instruction."""
         return any(map(self._lacks_wording, self.relations))
 
+    def form(self, relation: Relation, annotators: Sequence[Annotator] | None = None) -> QuestionForm:
+        """Return how a relation puts the question; where some relation asks with examples, others ask without.
+
+        A wording that is not written yet is expected to be as long as the instruction.
+        """
+        task = replace(self.task, written_wording=self.task.written_wording or self.task.instruction)
+        plain = not any("examples" in one.needs for one in self.relations)
+        asking = [annotator for annotator, _ in self.annotators] if annotators is None else annotators
+        return QuestionForm.of(Phrasing(task=task, examples=int(plain)), asking, relation)
+
     def _refuse_same_questions(self) -> None:
         """Raise if two relations ask the same question about the same text: it would count twice."""
-        annotators = [annotator for annotator, _ in self.annotators]
         asked = [
-            (relation, text_parts(relation), QuestionForm.of(self.task, annotators, relation))
+            (relation, text_parts(relation), self.form(relation))
             for relation in self.relations
             if not self._lacks_wording(relation)
         ]
@@ -110,11 +123,23 @@ class Job:
                 what = f"the relation {unknown[0]!r} is not used here" if unknown else "the list is empty"
                 raise ConfigError(f"questions for {annotator!r}: {what}; choose from {', '.join(relations)}")
 
+    def _refuse_examples(self) -> None:
+        """Raise if models that get no examples would be left without a question, or a relation without a model."""
+        blind = [annotator.name for annotator, model in self.annotators if gets_no_examples(model)]
+        shown = [relation.name for relation in self.relations if "examples" in relation.needs]
+        if blind and shown and (len(blind) == len(self.annotators) or len(shown) == len(self.relations)):
+            remedy = f"leave {shown[0]!r} out, or ask another model and 'original' too"
+            raise ConfigError(f"relation {shown[0]!r}: {blind[0]} gets no examples, it repeats their labels: {remedy}")
+
     def asked_under(self, relation: int) -> list[int]:
-        """Return the annotators that are asked under a relation."""
-        name = self.relations[relation].name
-        names = [annotator.name for annotator, _ in self.annotators]
-        return [place for place, own in enumerate(names) if own not in self.questions or name in self.questions[own]]
+        """Return the annotators that are asked under a relation; with examples, not those that get none."""
+        one = self.relations[relation]
+        return [
+            place
+            for place, (annotator, model) in enumerate(self.annotators)
+            if one.name in self.questions.get(annotator.name, (one.name,))
+            and not ("examples" in one.needs and gets_no_examples(model))
+        ]
 
     def check_strategy(self, strategy: Strategy) -> None:
         """Raise unless every cell that a strategy asks exists in this job."""
@@ -150,20 +175,33 @@ class QuestionForm(NamedTuple):
         task: The task as it is asked.
         annotators: The job's annotators, as they ask it.
         order: For each label of the job's task, its position in the task as asked; empty if the order is the same.
+        bank: What finds the examples for a text; None if they are the same for all.
+        skipped: How many examples are nearer to a text than those that are shown.
     """
 
     task: Task
     annotators: Sequence[Annotator]
     order: tuple[int, ...]
+    bank: NearestExamples | None = None
+    skipped: int = 0
 
     @classmethod
-    def of(cls, task: Task, annotators: Sequence[Annotator], relation: Relation) -> QuestionForm:
+    def of(cls, question: Phrasing, annotators: Sequence[Annotator], relation: Relation) -> QuestionForm:
         """Return how a relation puts the question."""
-        put = rephrased(relation, Phrasing(task=task))
-        order = tuple(positions_of(task.labels, put.task.labels, "label"))
+        put = rephrased(relation, question)
+        order = tuple(positions_of(question.task.labels, put.task.labels, "label"))
         if put.one_message:
             annotators = [replace(annotator, style="plain") for annotator in annotators]
-        return cls(put.task, annotators, () if order == tuple(range(len(order))) else order)
+        task = put.task if put.examples else replace(put.task, examples=(), nearest=0)
+        bank = nearest_among(tuple(task.examples)) if task.nearest and task.examples else None
+        skipped = task.nearest * (put.examples - 1) if bank else 0
+        return cls(task, annotators, () if order == tuple(range(len(order))) else order, bank, skipped)
+
+    def about(self, text: str) -> Task:
+        """Return the task with the examples for a text as the user gave it, so that its rewrites get the same ones."""
+        if self.bank is None:
+            return self.task
+        return replace(self.task, examples=self.bank.of(text, self.task.nearest, self.skipped))
 
     def in_task_order(self, vote: Vote) -> Vote:
         """Return the vote with its probabilities in the order of the job's labels."""
@@ -190,9 +228,8 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
     """
     # Two questions differ if the ledger's keys for them differ, so keys of questions about one text stand for prompt,
     # model and sampling.
-    text, annotators = "The same text for all questions.", [annotator for annotator, _ in job.annotators]
-    task = replace(job.task, written_wording=job.task.written_wording or job.task.instruction)
-    asked: list[object] = [code_stamp(), Parser().version, job.draws]
+    text = "The same text for all questions."
+    asked: list[object] = [code_stamp(), Parser().version, job.draws, job.task.nearest and job.task.examples]
     asked += [
         job.rewriter and identity_of(job.rewriter),
         {name: list(own) for name, own in sorted(job.questions.items())},
@@ -201,10 +238,10 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
         parts = list(_parts(relation))
         if any(callable(part) and not _is_ours(part) for part in parts):
             return uuid4().hex
-        asking = QuestionForm.of(task, annotators, relation)
+        asking = job.form(relation)
         asked += [relation.name, relation.version, asking.order, *map(_described, parts)]
         for annotator, (_, model) in zip(asking.annotators, job.annotators, strict=True):
-            question = annotator.question(asking.task, text, model)
+            question = annotator.question(asking.about(text), text, model)
             key = question if isinstance(question, Vote) else call_key(annotator.identity(model), question.request, 0)
             asked += [
                 annotator.name,
@@ -260,11 +297,13 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
     if job.rewriter is not None and job.lacks_wording:
         length = estimate_tokens(job.task.instruction)
         count(job.rewriter, "rewrite", 1, Tokens(length + WORDING_OVERHEAD_TOKENS, 3 * length))
-    rows, ways = 0, _ways_of_asking(job)
+    rows, ways, first = 0, _ways_of_asking(job), list[str]()
     for item in items:
         rows += 1
-        for annotator, model, task, relations in ways:
-            question = annotator.question(task, item.text, model)
+        if len(first) < CHOSEN_FOR:
+            first.append(item.text)
+        for annotator, model, way, relations in ways:
+            question = annotator.question(way.about(first[(rows - 1) % len(first)]), item.text, model)
             if isinstance(question, Vote):
                 continue
             answers, tokens = relations * job.draws, expected_tokens(model, question.request)
@@ -292,20 +331,17 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
     )
 
 
-def _ways_of_asking(job: Job) -> list[tuple[Annotator, ChatModel, Task, int]]:
-    """Return every annotator as often as it puts the question differently, with the task and the relations for it."""
-    # A wording that is not written yet is expected to be as long as the instruction.
-    task = replace(job.task, written_wording=job.task.written_wording or job.task.instruction)
-    annotators = [annotator for annotator, _ in job.annotators]
+def _ways_of_asking(job: Job) -> list[tuple[Annotator, ChatModel, QuestionForm, int]]:
+    """Return every annotator as often as it asks differently, with how it asks and the number of relations for it."""
     ways: list[tuple[QuestionForm, Counter[int]]] = []
     for place, relation in enumerate(job.relations):
-        asking = QuestionForm.of(task, annotators, relation)
+        asking = job.form(relation)
         known = next((asked for way, asked in ways if way == asking), None)
         if known is None:
             ways.append((asking, known := Counter()))
         known.update(job.asked_under(place))
     return [
-        (way.annotators[place], job.annotators[place][1], way.task, times)
+        (way.annotators[place], job.annotators[place][1], way, times)
         for way, asked in ways
         for place, times in sorted(asked.items())
     ]

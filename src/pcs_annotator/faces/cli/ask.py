@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pcs_annotator.faces.cli import exit_codes, models, options, run_view
+from pcs_annotator.faces.cli import codebook_view, exit_codes, models, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.resolve_config import settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder
@@ -41,9 +41,9 @@ def run_command(*, data: Path | str, config: Path | None, out: Path | None, **gi
     DATA is a file, a folder, a pattern in quotes such as 'parts/*.parquet', an address such as s3://bucket/news.csv,
     or - for standard input.
 
-    Every text gets one label out of 2 to 127. Not supported: several labels per text, scales and numbers (except as
-    labels), several questions in one run, trees of labels, pairs of texts. The page docs/limits.md says what to do
-    instead.
+    Every text gets one label out of 2 to 127; with [variables.NAME] in pcs.toml, one for each of several variables, or
+    any number of labels. Not supported: numbers (except as labels) and pairs of texts. The page docs/limits.md says
+    what to do instead.
 
     After an interruption, the same command resumes and asks only what is missing. Weights are learned from the rows
     with a gold label; all rows get a label.
@@ -61,6 +61,8 @@ def run_command(*, data: Path | str, config: Path | None, out: Path | None, **gi
         **given,
     )
     models.pull_missing(settings.ask.models, shown=request.progress)
+    if settings.variables:
+        return codebook_view.run_and_show(request)
     with options.gathered_warnings() as notes:
         result = run.run(request)
     run_view.show_run(result, notes)

@@ -13,7 +13,6 @@ from pcs_annotator.faces.cli import options
 from pcs_annotator.runs import ledgers
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import total_cost
-from pcs_annotator.showing.report.sections.method import bill_columns, bill_rows
 
 LEDGER = click.argument("ledger", callback=options.ledger_address)
 
@@ -35,7 +34,7 @@ def size(ledger: LedgerAddress) -> None:
     options.show(
         lambda: {"bytes": file_size, "models": [*map(asdict, bills)], "paid": [*map(asdict, paid)]},
         lambda: [
-            b.Table(columns=bill_columns(), rows=bill_rows(bills)),
+            b.Table(columns=b.bill_columns(), rows=b.bill_rows(bills)),
             f"{without_password(ledger)}: {file_size / 1000:,.0f} kB",
             f"paid for, with {gone:,} calls whose answers are not in it: {total}" if gone else None,
         ],

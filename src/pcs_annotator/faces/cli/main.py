@@ -11,13 +11,13 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from threading import Event, current_thread, main_thread
+from threading import Event
 
 import click
 
 from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning
 from pcs_annotator.base.removed import removed
-from pcs_annotator.base.stopping import stoppable
+from pcs_annotator.base.stopping import handling_stops, stoppable
 from pcs_annotator.faces.cli.exit_codes import ExitCode
 from pcs_annotator.version import __version__
 
@@ -194,15 +194,5 @@ def _stopped_like_ctrl_c(stopped: Event) -> Iterator[None]:
         stopped.set()
         raise KeyboardInterrupt
 
-    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    if current_thread() is not main_thread():
-        known = []  # only the main thread may set handlers
-    usual = {number: signal.getsignal(number) for number in known}
-    ours = {number: was for number, was in usual.items() if was in (signal.SIG_DFL, signal.default_int_handler)}
-    for number in ours:
-        signal.signal(number, stop)
-    try:
+    with handling_stops(stop, lambda was: was in (signal.SIG_DFL, signal.default_int_handler)):
         yield
-    finally:
-        for number, was in ours.items():
-            signal.signal(number, was)

@@ -18,7 +18,6 @@ from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import count, dollars, percent
-from pcs_annotator.showing.report.sections.method import bill_columns, bill_rows
 from pcs_annotator.verbs import plan as planning
 from pcs_annotator.verbs.plan import RunPlan
 
@@ -67,6 +66,7 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
         "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
         "ways": [way._asdict() for way in planned.ways],
         "languages": languages_json(planned),
+        "examples": planned.examples or None,
         "without_logprobs": planned.without_logprobs and calls_json(planned.without_logprobs),
     }
 
@@ -98,6 +98,7 @@ def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
     """Yield the questions of a run, the calls that it would make and their cost, and what else could be asked."""
     languages = planned.languages
     yield from planned.panel.reasons if planned.panel is not None else ()
+    yield planned.examples or None
     if languages is not None and not languages.english:
         yield f"languages of {len(languages.sample):,} texts: {languages.shares}"
         yield b.text(languages.warning, kind="warning") if languages.warning else None
@@ -115,7 +116,7 @@ def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
 def calls_shown(plan: Plan) -> Iterator[b.Block]:
     """Yield the calls of a plan per model and in total."""
     yield b.text(b.strong(f"{count(plan.rows)} rows, {_calls_and_cost(plan)}"))
-    yield b.Table(columns=bill_columns("max. "), rows=bill_rows(plan.models))
+    yield b.Table(columns=b.bill_columns("max. "), rows=b.bill_rows(plan.models))
     if known := plan.calls - plan.left.calls:
         left = f"{counted(plan.left.calls, 'call is', 'calls are')} left, {_usd(plan.left.usd)}"
         yield f"the ledger already has the answers to {count(known)} of them: {left}"

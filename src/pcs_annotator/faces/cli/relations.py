@@ -143,11 +143,16 @@ def values_shown(found: evaluate.RelationValues, notes: Sequence[str]) -> Iterat
 
 
 RELATIONS_SHOWN, LONGEST_CONCLUSION = 5, 140
-NEEDS = {"rewriter": "--rewriter MODEL", "parser": "the extra [rules]", "wording": "--rewriter, once"}
+NEEDS = {
+    "rewriter": "--rewriter MODEL",
+    "parser": "the extra [rules]",
+    "wording": "--rewriter, once",
+    "examples": "--examples, or gold rows",
+}
 CAUSES_SHOWN = 3
 NAMES = (
     "A bare name such as voice means llm:voice with a rewriter, else rule:voice.",
-    "More orders and wordings have numbers: order:2, order:3, …, wording:2, ….",
+    "More orders, wordings and sets of examples have numbers: order:2, order:3, …, wording:2, …, examples:2.",
     "Combine them: voice+synonym (one after the other), rule:voice|llm:voice (the first that applies).",
 )
 

@@ -7,15 +7,15 @@ import errno
 import ipaddress
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from threading import current_thread, main_thread
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.stopping import handling_stops
 from pcs_annotator.faces.web.guard import Guard, Rules, host_name
 
 SECONDS_TO_FINISH = 30
@@ -106,18 +106,8 @@ class _Server(uvicorn.Server):
         self._on_stop()
         await super().shutdown(sockets)
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        stops = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-        if current_thread() is not main_thread():
-            stops = []  # only the main thread may set handlers
-        ours = [number for number in stops if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self.handle_exit) for number in ours}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]  # theirs is a generator
+        return handling_stops(self.handle_exit, lambda was: was is not signal.SIG_IGN)
 
 
 async def serve(

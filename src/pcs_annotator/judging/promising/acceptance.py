@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.base.errors import ConfigError, UndefinedMetric
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.metrics.metrics import ends_of_runs
@@ -203,13 +203,6 @@ def _last_before_failure(passes: Mask) -> Integers:
     return np.asarray(np.argmin(np.concatenate([passes, failure], axis=-1), axis=-1) - 1)
 
 
-def tested_threshold(judged: Judged, alpha: float, delta: float) -> float | None:
-    """Return the loosest threshold above which at most α is wrong, tested at level δ; None when none passes."""
-    steps = steps_of(judged)
-    last = int(_learn_then_test(steps, alpha, delta))
-    return float(steps.threshold[last]) if last >= 0 else None
-
-
 def _learn_then_test(steps: Steps, alpha: float, delta: float) -> Integers:
     """Return the last step of the sequence that passes; −1 when the first fails."""
     # the most errors with which a step passes; −1 where there are too few rows even with no error
@@ -235,57 +228,3 @@ def _least_rows(most: int, alpha: float, delta: float) -> Integers:
     for _ in range(2):  # the inverse is approximate, so the test itself decides between neighbours
         rows += bdtr(errors, rows, alpha) > delta
     return rows
-
-
-class Target(NamedTuple):
-    """What is promised about the rows that are taken for a label, with a certainty of 1 − δ."""
-
-    share: float
-    delta: float
-
-
-class Threshold(NamedTuple):
-    """The least probability with which a row is taken, and the gold rows that it was tested on."""
-
-    least: float  # rows at least this probable are taken
-    rows: int  # for recall, gold rows with the label; for precision, gold rows that would be taken
-    failures: int  # how many of them are missed, or wrong
-
-
-def recall_threshold(probability: Floats, positive: Mask, target: Target) -> Threshold:
-    """Return the highest threshold with the promised recall, from the label's probability for random gold rows.
-
-    Raises:
-        UndefinedMetric: There are too few gold rows with the label.
-    """
-    found = np.sort(probability[positive])
-    misses = np.arange(len(found))
-    passes = bdtr(misses, len(found), 1 - target.share) <= target.delta
-    if not passes.any():
-        needed = int(np.ceil(np.log(target.delta) / np.log(target.share)))
-        share = max(float(positive.mean()), 1 / (len(positive) + 1))
-        raise UndefinedMetric(
-            f"{len(found)} gold rows have the label, and a recall of {target.share:g} needs {needed}, none of them "
-            f"missed: draw about {int(np.ceil(needed / share)):,} gold rows at random in all, or promise less"
-        )
-    missed = int(misses[passes].max())
-    return Threshold(float(found[missed]), len(found), missed)
-
-
-def precision_threshold(probability: Floats, positive: Mask, target: Target) -> Threshold:
-    """Return the lowest threshold with the promised precision; see `recall_threshold`.
-
-    Raises:
-        UndefinedMetric: No threshold passes.
-    """
-    judged = Judged(probability, np.zeros(len(positive), dtype=np.int8), positive)
-    least = tested_threshold(judged, 1 - target.share, target.delta)
-    if least is None:
-        needed = int(np.ceil(np.log(target.delta) / np.log(target.share)))
-        raise UndefinedMetric(
-            f"no threshold has a precision of {target.share:g} with that certainty: it takes at least {needed} gold "
-            "rows that are sure to have the label, none of them wrong; draw more rows, or promise less"
-        )
-    steps = steps_of(judged)
-    place = int(np.searchsorted(-steps.threshold, -least))
-    return Threshold(least, int(steps.rows[place]), int(steps.wrong[place]))

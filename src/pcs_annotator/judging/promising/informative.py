@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.ngrams import count_ngrams, rarity_of, weigh
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.weighing.optimisers.confusion import DawidSkene
@@ -14,6 +17,8 @@ from pcs_annotator.judging.weighing.scoring import choose, score
 
 # More rows than this only cost time: they change neither the confusion tables nor the choice.
 CANDIDATES = 10_000
+COMPARED = 1_000
+CHARACTERS_READ = 1_000
 PRIOR_INFORMATION = 0.1
 
 
@@ -61,6 +66,23 @@ def review_order(votes: Votes, confidence: Floats | None = None) -> Integers:
         agreement = score(votes, Weights.uniform(votes))[np.arange(len(votes)), best]
         return np.lexsort((agreement, posterior.max(axis=1), ~votes.silent))
     return np.lexsort((confidence, ~votes.silent))
+
+
+def unlike_gold_first(order: Integers, certainty: Floats, texts: Sequence[str], gold: Sequence[str]) -> Integers:
+    """Return rows, least certain first, in an order in which the first are also unlike all texts with gold.
+
+    `texts` are those of the first rows. From 100 gold rows to 200, this gained 1.2 points over the least certain first
+    with 21 labels, and nothing with two.
+    """
+    if not gold:
+        return order
+    counts = count_ngrams([text[:CHARACTERS_READ] for text in (*gold[-COMPARED:], *texts)])
+    vectors = weigh(counts, rarity_of(counts))
+    known = min(len(gold), COMPARED)
+    alike = (vectors[known:] @ vectors[:known].T).max(axis=1).toarray().ravel()
+    first, rest = order[: len(texts)], order[len(texts) :]
+    worth = (1 - np.maximum(certainty[first], 0.0)) * (1 - alike)
+    return np.concatenate([first[np.argsort(-worth, kind="stable")], rest])
 
 
 def _dawid_skene(votes: Votes) -> Weights:

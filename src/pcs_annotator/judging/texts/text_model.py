@@ -12,18 +12,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Array, Codes, Floats
+from pcs_annotator.core.ngrams import COLUMNS, count_ngrams, normalised, rarity_of, text_key, weigh
 from pcs_annotator.core.votes import positions_of
-from pcs_annotator.judging.texts.ngrams import COLUMNS, count_ngrams, normalised, rarity_of, weigh
 from pcs_annotator.judging.weighing.scoring import log_softmax
-
-if TYPE_CHECKING:
-    pass
 
 LEAST_GOLD = 50
 """With fewer gold rows, what it says is noise more often than not."""
@@ -99,11 +95,6 @@ def _read(model: TextModel, texts: tuple[str, ...]) -> Floats:
         if known is not None:
             found[row] = known
     return found
-
-
-def text_key(text: str) -> str:
-    """Return by what a gold text is known; copies that differ in capitals and spaces have the same."""
-    return blake2b(normalised(text).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def fit_text_model(texts: Sequence[str], gold: Codes, labels: Sequence[str], seed: int = 0) -> TextModel | None:

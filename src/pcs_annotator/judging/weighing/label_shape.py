@@ -14,7 +14,7 @@ from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.weighing.scoring import choose, score
 
-Kind = Literal["one", "scale", "tree"]
+Kind = Literal["one", "many", "scale", "tree"]
 STEP = "/"
 LEAST_STEPS = 3
 # In steps. With 1, the prior of the calibrator let the mean place say too little; see benchmarks/results/scales.md.
@@ -32,7 +32,7 @@ class LabelShape(NamedTuple):
     @classmethod
     def of(cls, kind: Kind, labels: Sequence[str]) -> LabelShape:
         """Return the shape of some labels; that of plain ones does not name them."""
-        return ONE if kind == "one" else cls(kind, tuple(labels))
+        return cls(kind, tuple(labels)) if kind in ("scale", "tree") else ONE
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any] | None) -> LabelShape:

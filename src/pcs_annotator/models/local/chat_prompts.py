@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from pcs_annotator.core.chat import Message, Role
+from pcs_annotator.core.chat import Message, Role, sendable
 from pcs_annotator.models.local.label_tree import Prompt
-from pcs_annotator.models.wire import as_dicts, replace_surrogates
+from pcs_annotator.models.wire import as_dicts
 
 # Stands for a message's text while a template is rendered; templates trim, compare and cut texts, but not this one.
 _HERE = "PCS9f0c41d7HERE"
@@ -49,7 +49,10 @@ class PromptWriter:
             *earlier, last = self._cleaned(conversation)
             frame = self._frame(tuple(earlier), last.role)
             texts.append(f"{frame.before}{last.content}{frame.after}")
-            starts.append(frame.before + last.content[: last.shared])
+            # if nothing of the last turn is shared, then examples were chosen for its text, or it follows an answer
+            other = last if last.shared else next((one for one in earlier if one.role == "user"), last)
+            before = frame.before if other is last else frame.before.partition(other.content)[0]
+            starts.append(before + other.content[: other.shared])
         tokens = self._encode_all(texts)
         return [_split(whole, self._start(start)) for whole, start in zip(tokens, starts, strict=True)]
 
@@ -65,7 +68,7 @@ class PromptWriter:
         space = "" if self.chat else " "
         found = []
         for label in labels:
-            answer = f"{space}{replace_surrogates(label)}"
+            answer = f"{space}{sendable(label)}"
             whole = self._encode(after + answer)
             # a label is tokenised where it will be: a tokenizer may put a space before the start of a text
             own = whole[len(before) :] if whole[: len(before)] == before else self._encode(answer)
@@ -96,7 +99,7 @@ class PromptWriter:
         return Message(message.role, self._harmless(message.content), shared=shared)
 
     def _harmless(self, text: str) -> str:
-        text = replace_surrogates(text).strip()
+        text = sendable(text).strip()
         while self._control.search(text):
             text = self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
         return text

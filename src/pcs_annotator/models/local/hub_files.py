@@ -201,11 +201,6 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _add_content(digest: Any, path: Path) -> None:
     size = path.stat().st_size
     with path.open("rb") as file:
-        if size <= WHOLE:
-            digest.update(file.read())
-            return
-        for start in range(0, size, STEP):
+        for start in [0] if size <= WHOLE else [*range(0, size, STEP), size - SAMPLE]:
             file.seek(start)
-            digest.update(file.read(SAMPLE))
-        file.seek(-SAMPLE, 2)
-        digest.update(file.read())
+            digest.update(file.read(WHOLE if size <= WHOLE else SAMPLE))

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.chat import ChatModel, Request, TokenPosition
+from pcs_annotator.core.chat import ChatModel, Request, TokenPosition, sendable
 from pcs_annotator.models.failures import CallSite, Complaint, failure
 from pcs_annotator.models.local.batching import Runner, WaitingQuestion
 from pcs_annotator.models.local.models import LocalModel, require
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.thinking import usual_room
-from pcs_annotator.models.wire import as_dicts, read_completion, replace_surrogates, sampling_fields
+from pcs_annotator.models.wire import as_dicts, read_completion, sampling_fields
 
 MAGIC = b"GGUF"
 ONLY_ERRORS = -1
@@ -117,14 +117,14 @@ def choices_grammar(choices: Sequence[str]) -> str:
 
 
 def _payload(request: Request) -> dict[str, Any]:
-    messages = [replace(message, content=replace_surrogates(message.content)) for message in request.messages]
+    messages = [replace(message, content=sendable(message.content)) for message in request.messages]
     payload: dict[str, Any] = {"messages": as_dicts(messages), **sampling_fields(request.sampling)}
     if request.logprobs:
         # they are those before the grammar, among which a label may be far down
         payload |= {"logprobs": True, "top_logprobs": MANY_LOGPROBS if request.constraint else request.logprobs}
     constraint = request.constraint
     if constraint is not None and constraint.choices:
-        payload["grammar"] = choices_grammar([replace_surrogates(choice) for choice in constraint.choices])
+        payload["grammar"] = choices_grammar([sendable(choice) for choice in constraint.choices])
     elif constraint is not None and constraint.json_schema is not None:
         schema = {"name": "answer", "schema": dict(constraint.json_schema)}
         payload["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -137,18 +137,18 @@ def _useful_logprobs(
     """Return of the many log-probabilities the first few and those that start a choice."""
     if request.constraint is None or not isinstance(found, tuple):
         return found
-    choices = [choice.casefold() for choice in request.constraint.choices]
-    return tuple(position._replace(alternatives=_useful(position, choices, request.logprobs)) for position in found)
+    choices = "\n".join(request.constraint.choices).casefold()
+
+    def useful(position: TokenPosition) -> tuple[tuple[str, float], ...]:
+        last = len(position.alternatives) - 2  # the least likely tell how unlikely those are that are not listed
+        return tuple(
+            (token, log)
+            for place, (token, log) in enumerate(position.alternatives)
+            if not request.logprobs <= place < last or token == position.token or _in_some(token, choices)
+        )
+
+    return tuple(position._replace(alternatives=useful(position)) for position in found)
 
 
-def _useful(position: TokenPosition, choices: Sequence[str], first: int) -> tuple[tuple[str, float], ...]:
-    last = len(position.alternatives) - 2  # the least likely tell how unlikely those are that are not listed
-    return tuple(
-        (token, log)
-        for place, (token, log) in enumerate(position.alternatives)
-        if place < first or place >= last or token == position.token or _in_some(token.strip().casefold(), choices)
-    )
-
-
-def _in_some(token: str, choices: Sequence[str]) -> bool:
-    return len(token) > 0 and any(token in choice for choice in choices)
+def _in_some(token: str, choices: str) -> bool:
+    return bool(token.strip()) and token.strip().casefold() in choices

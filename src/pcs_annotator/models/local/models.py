@@ -15,6 +15,7 @@ answers were not tried.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -89,6 +90,7 @@ class EmbeddedModel(LocalModel):
 
     context_tokens = CONTEXT_TOKENS
     may_think = False
+    without_examples = True  # it repeats their labels
 
     def __init__(
         self,
@@ -171,18 +173,16 @@ class EmbeddedProvider:
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
         """Return the model; raises if a package is missing. Weights are downloaded and loaded at the first question."""
-        name, *options = model.split("/")
+        name, _, options = model.partition("/")
         weights_of(name)
-        given = set(options)
-        contradictory = {"chat", "plain"} <= given or {"prior", "no-prior"} <= given or len(given) < len(options)
-        if contradictory or not given <= {"chat", "plain", "prior", "no-prior"}:
+        if not re.fullmatch("(?:chat|plain)?/?(?:prior|no-prior)?", options):
             raise ConfigError(
                 f"embedded:{model} is not a valid name: write embedded:{name}, then optionally /chat or /plain, "
                 "then optionally /prior or /no-prior"
             )
         require(f"embedded:{model}", ("tokenizers",), "local")
-        style: Style = "plain" if "plain" in given else "chat"
-        return EmbeddedModel(name, style=style, prior="no-prior" not in given, environment=environment)
+        style: Style = "plain" if "plain" in options else "chat"
+        return EmbeddedModel(name, style=style, prior="no-prior" not in options, environment=environment)
 
 
 @provider("transformers")

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.chat import Message, QuestionParts, Request
+from pcs_annotator.core.chat import Message, QuestionParts, Request, sendable
 from pcs_annotator.core.task import enumerated
 from pcs_annotator.models.local.batching import Manner, Style
 from pcs_annotator.models.local.gguf import GgufFile
 from pcs_annotator.models.local.label_tree import Prompt
 from pcs_annotator.models.local.runner import Encoded
-from pcs_annotator.models.wire import replace_surrogates
 
 # Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
 EMPTY_TEXTS = ("N/A", "", "[MASK]", "...")
@@ -48,8 +47,8 @@ class TokenVocabulary:
         )
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text; lone surrogates, which have no token, become question marks."""
-        ids: list[int] = self._texts.encode(replace_surrogates(text), add_special_tokens=False).ids
+        """Return the tokens of a text; lone surrogates, which have no token, become U+FFFD."""
+        ids: list[int] = self._texts.encode(sendable(text), add_special_tokens=False).ids
         return ids
 
     def decode(self, tokens: Sequence[int]) -> str:

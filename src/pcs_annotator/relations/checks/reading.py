@@ -6,12 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from pcs_annotator.core.variant import Expectation
-
-if TYPE_CHECKING:
-    from spacy.tokens import Doc
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +18,11 @@ class Rewrite:
         source: The text that was rewritten.
         text: The rewrite.
         expects: What the relation may do to a text.
-        source_doc: Parse of the source; None if not parsed.
-        text_doc: Parse of the rewrite; None if not parsed.
     """
 
     source: str
     text: str
     expects: Expectation = field(default_factory=Expectation)
-    source_doc: Doc | None = None
-    text_doc: Doc | None = None
 
 
 Check = Callable[[Rewrite], str]
@@ -49,8 +41,6 @@ def quoted(words: Iterable[str], most: int = 4) -> str:
 
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
 _WORD = re.compile(r"[^\W_]+(?:'[^\W\d_]+)*")
-# The same for plain English, in half the time.
-_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)*", re.ASCII)
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\b[\w-]+\.(?:com|org|net|ly|co|tv|me|it|be)/\S*", re.IGNORECASE)
 _MENTION = re.compile(r"(?<!\w)[@#]\w*[^\W\d]\w*")
 _ENTITY = re.compile(r"&(?:#\d+|[a-z]+);")
@@ -84,8 +74,7 @@ def words(text: str) -> tuple[str, ...]:
     >>> words("Don’t look: http://a.b/c it's 5!")
     ("don't", 'look', "it's", '5')
     """
-    low = prose(text).lower()
-    return tuple((_ASCII_WORD if low.isascii() else _WORD).findall(low))
+    return tuple(_WORD.findall(prose(text).lower()))
 
 
 def addresses(text: str) -> list[str]:

@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.chat import Message, Request, Sampling
 from pcs_annotator.core.variant import CheckResult, Expectation, Variant
 from pcs_annotator.relations.base import AskRewriter, Context, MadeOf, Relation
 from pcs_annotator.relations.checks.names import names
 from pcs_annotator.relations.checks.negation import listed_language, negation
 from pcs_annotator.relations.checks.reading import Check, Rewrite, without_typos
-from pcs_annotator.relations.checks.roles import in_order, roles
+from pcs_annotator.relations.checks.roles import roles
 from pcs_annotator.relations.checks.surface import certainty, language, length, numbers, unchanged
 from pcs_annotator.relations.language import may_be_english
-from pcs_annotator.relations.parse import Parser, prepared
 from pcs_annotator.relations.rule import NotApplicable, SentenceRule, TextRule, as_variant, splice
 
 JUDGE_PROMPT = """You compare two texts. Do they mean the same: the same facts, the same people doing the same things, \
@@ -66,10 +64,7 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
         "roles": roles,
     }
 )
-"""The checks made on every rewrite, by name; `roles` also uses parses where there are any."""
-
-# Parsing longer texts costs more than it gains.
-LONGEST_PARSED = 20_000
+"""The checks made on every rewrite, by name."""
 
 
 def left_out(source: str) -> dict[str, str]:
@@ -105,40 +100,22 @@ def passes(rewrite: Rewrite) -> bool:
 
 
 async def check_rewrite(
-    source: str, text: str, expects: Expectation, parser: Parser | None, ask_judge: AskRewriter | None = None
+    source: str, text: str, expects: Expectation, ask_judge: AskRewriter | None = None
 ) -> tuple[CheckResult, ...]:
-    """Return a verdict from every check.
-
-    Only a rewrite that passed the cheap checks is parsed, and only one that passed all others goes to the judge.
-    """
+    """Return a verdict from every check; only a rewrite that passed all others goes to the judge."""
     rewrite = Rewrite(source, text, expects)
-    verdicts = run_checks(rewrite)
-    if not _all_passed(verdicts):
-        return verdicts
-    if parser is not None and _worth_parsing(rewrite, parser):
-        source_doc, text_doc = [await parser.parse(prepared(each).text) for each in (source, text)]
-        verdicts = _with_roles(verdicts, replace(rewrite, source_doc=source_doc, text_doc=text_doc))
-    if ask_judge is None or not _all_passed(verdicts):
-        return verdicts
-    verdict = await judge(rewrite, ask_judge)
+    return await _with_judge(run_checks(rewrite), rewrite, ask_judge)
+
+
+async def _with_judge(
+    verdicts: tuple[CheckResult, ...], rewrite: Rewrite, ask: AskRewriter | None
+) -> tuple[CheckResult, ...]:
+    verdict = await judge(rewrite, ask) if ask is not None and _all_passed(verdicts) else None
     return verdicts if verdict is None else (*verdicts, verdict)
 
 
 def _all_passed(found: Sequence[CheckResult]) -> bool:
     return all(verdict.passed for verdict in found)
-
-
-def _worth_parsing(rewrite: Rewrite, parser: Parser) -> bool:
-    if not may_be_english(rewrite.source) or in_order(rewrite.source, rewrite.text):
-        return False
-    short = max(len(rewrite.source), len(rewrite.text)) <= LONGEST_PARSED
-    # A text with typos does not parse as meant.
-    return short and not rewrite.expects.misspells and parser.available
-
-
-def _with_roles(found: tuple[CheckResult, ...], rewrite: Rewrite) -> tuple[CheckResult, ...]:
-    complaint = roles(rewrite)
-    return tuple(CheckResult(old.check, not complaint, complaint) if old.check == "roles" else old for old in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +156,7 @@ class CheckedRelation(MadeOf):
         variant = replace(await self.inner.rewrite(text, context), relation=self.name)
         if variant.status != "changed" or variant.text is None:
             return variant
-        verdicts = await check_rewrite(text, variant.text, self.expects, context.parser, self._judge(context))
+        verdicts = await check_rewrite(text, variant.text, self.expects, self._judge(context))
         return _judged(variant, verdicts)
 
     async def _by_sentence(self, rule: SentenceRule | TextRule, text: str, context: Context) -> Variant:
@@ -187,16 +164,11 @@ class CheckedRelation(MadeOf):
         found = await rule.sentences(text, context)
         if isinstance(found, NotApplicable):
             return as_variant(self.name, text, found)
-        checked = await gather_all(
-            check_rewrite(text[each.start : each.end], each.text, rule.expects, context.parser) for each in found
-        )
+        checked = [run_checks(Rewrite(text[each.start : each.end], each.text, rule.expects)) for each in found]
         kept = [each for each, verdicts in zip(found, checked, strict=True) if _all_passed(verdicts)]
         new = splice(text, kept or found)
-        verdicts = _taken_together(checked, Rewrite(text, new, rule.expects), undone=bool(kept))
-        ask = self._judge(context)
-        if ask is not None and _all_passed(verdicts):
-            verdict = await judge(Rewrite(text, new, rule.expects), ask)
-            verdicts = verdicts if verdict is None else (*verdicts, verdict)
+        whole = Rewrite(text, new, rule.expects)
+        verdicts = await _with_judge(_taken_together(checked, whole, undone=bool(kept)), whole, self._judge(context))
         return _judged(Variant(relation=self.name, status="changed", text=new, source=text), verdicts)
 
     def _judge(self, context: Context) -> AskRewriter | None:

@@ -6,15 +6,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.english.sentence import (
-    FINITE,
-    agrees,
-    finite_of,
-    subject_of,
-    why_not_plain,
-)
+from pcs_annotator.relations.english.sentence import FINITE, agrees, finite_of, subject_of, why_not_plain
 from pcs_annotator.relations.facts import inflect, lemma, within_sentence, word_set
-from pcs_annotator.relations.rule import NotApplicable, Replacement, sentence_rule, splice
+from pcs_annotator.relations.rule import NotApplicable, sentence_rule
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -28,20 +22,6 @@ FRAMES = (
 LONGEST = 2.5
 _FEWEST_WORDS, _MOST_WORDS = 4, 40
 
-_BY_PREFIX = {
-    "un": "able available aware constitutional lawful necessary",
-    "in": "eligible valid visible",
-    "il": "legal",
-    "im": "possible",
-    "ir": "relevant",
-}
-PARTNERS = {word: prefix + word for prefix, words in _BY_PREFIX.items() for word in words.split()}
-"""Contradictories only: what is not one is the other. "Unhappy" is left out, because many people are neither."""
-# Beside these it is not clear what "not" would deny.
-_UNCLEAR_BESIDE_NOT = word_set(
-    "some any all most many much few several every each both either neither no none nobody nothing never everyone "
-    "everybody everything someone somebody something anyone anything only another half"
-)
 # Saying these is doing them; nobody says that it is not false that they thank.
 _DONE_BY_SAYING = word_set(
     "thank apologize apologise congratulate promise dare bet swear beg wish welcome pray suggest"
@@ -51,37 +31,11 @@ _NO_PART_OF_A_STATEMENT = frozenset({"intj", "parataxis", "dep", "meta", "precon
 _NAMING = word_set("name elect appoint call crown vote award give send charge sentence declare dub")
 
 
-def in_predicate(sentence: Span) -> str | NotApplicable:
-    """Return the sentence with "is not illegal" for "is legal", without a word on whether the statement is true."""
-    reason = why_not_plain(sentence)
-    if reason:
-        return NotApplicable(reason)
-    for token in sentence:
-        partner = PARTNERS.get(token.text) if token.dep_ == "acomp" and token.tag_ == "JJ" else None
-        if partner and _is_plain_predicate(token):
-            end = token.head.idx + len(token.head)
-            changes = [Replacement(end, end, " not"), Replacement(token.idx, token.idx + len(token), partner)]
-            return splice(sentence.text, changes, sentence.start_char)
-    return NotApplicable("no suitable predicate")
-
-
-def _is_plain_predicate(adjective: Token) -> bool:
-    """Return whether "not" in front of an adjective denies it and nothing else."""
-    verb, subject = adjective.head, subject_of(adjective.head)
-    if subject is None or verb.lower_ not in ("is", "are", "was", "were") or verb.i + 1 != adjective.i:
-        return False
-    if any(child.dep_ in ("aux", "neg", "advmod", "conj", "cc") for child in (*verb.children, *adjective.lefts)):
-        return False
-    if any(child.dep_ in ("conj", "cc", "advmod", "npadvmod") for child in adjective.children):
-        return False
-    return _UNCLEAR_BESIDE_NOT.isdisjoint(token.lower_ for token in adjective.sent)
-
-
 @sentence_rule(
     "rule:double-negation",
-    version="3",
+    version="4",
     expects=Expectation(negations="doubled", longest=LONGEST),
-    on_truth=in_predicate,
+    vouches=True,
 )
 def double_negation(sentence: Span) -> str | NotApplicable:
     """Return the sentence behind a frame that denies twice, or why it cannot stand there."""

@@ -70,7 +70,7 @@ class Form(NamedTuple):
     to: str
 
 
-@sentence_rule("rule:synonym", version="3", expects=Expectation())
+@sentence_rule("rule:synonym", version="4", expects=Expectation())
 def synonym(sentence: Span) -> str | NotApplicable:
     """Return the sentence with up to three words replaced by synonyms."""
     reason = why_not_whole(sentence)

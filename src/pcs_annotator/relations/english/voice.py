@@ -1,10 +1,9 @@
-"""Active to passive and back, in sentences that are a subject, a transitive verb and an object, and nothing else."""
+"""Active to passive, in sentences that are a subject, a transitive verb and an object, and nothing else."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.english.sentence import NOUNS, agrees, finite_of, is_plural, subject_of, why_not_plain
@@ -17,14 +16,12 @@ if TYPE_CHECKING:
 _VERBS = listed("voice", "verbs")
 _TIED = listed("voice", "tied")
 _MEASURES = listed("voice", "measures")
-_AGENTS = listed("voice", "agents")
-_HELPERS = word_set("will can could may might must should is are was were be been has have had being")
+_HELPERS = word_set("will can could may might must should is are was were has have had")
 _ARTICLES = word_set("the a an this that these those")
 _IN_PHRASES = frozenset({"det", "amod", "compound", "nummod", "poss", "case", "nmod"})
 _NOT_IN_PHRASES = frozenset({"VBG", "VBD", "VBZ", "VBP", "VB", "RB", "RBR", "PRP", "WDT", "WP", "EX", "TO", "PDT"})
 _MOST_WORDS = 9
 _AS_OBJECT = {"i": "me", "it": "it", "he": "him", "she": "her", "we": "us", "they": "them"}
-_AS_SUBJECT = {"me": "I", "it": "it", "him": "he", "her": "she", "us": "we", "them": "they"}
 # A date may follow the clause; anything else may belong to the object or to the verb.
 _REST = re.compile(
     r"(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:last|this|next) (?:week|month|year|weekend|summer|spring|"
@@ -33,20 +30,18 @@ _REST = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Clause:
-    """A clause as its parts: subject, helpers, verb, and the object or, after "by", the agent."""
+class _Clause(NamedTuple):
+    """A clause as its parts."""
 
-    first: Span
-    helpers: tuple[Token, ...]
+    subject: Span
+    helpers: Span
     verb: Token
-    second: Span
-    passive: bool
+    done_to: Span
 
 
-@sentence_rule("rule:voice", version="4", expects=Expectation(reorders=True))
+@sentence_rule("rule:voice", version="5", expects=Expectation(reorders=True))
 def voice(sentence: Span) -> str | NotApplicable:
-    """Return a sentence that is one simple clause in the other voice."""
+    """Return a sentence that is one simple clause in the passive."""
     reason = why_not_plain(sentence)
     clause = None if reason else _clause(sentence)
     if clause is None:
@@ -54,34 +49,29 @@ def voice(sentence: Span) -> str | NotApplicable:
     reason = _why_not(clause)
     if reason:
         return NotApplicable(reason)
-    verbs, before = _turned(clause), _moved(clause.first)
-    if verbs is None or before is None:
+    verbs, agent, new = _passive(clause), _moved(clause.subject), clause.done_to.text
+    if verbs is None or agent is None:
         return NotApplicable("no sure form of the verb or of the first word")
-    after = _AS_SUBJECT.get(clause.second.text, clause.second.text)
-    rest = sentence.text[clause.second.end_char - sentence.start_char :]
-    return f"{after[0].upper()}{after[1:]} {verbs} {'' if clause.passive else 'by '}{before}{rest}"
+    rest = sentence.text[clause.done_to.end_char - sentence.start_char :]
+    return f"{new[0].upper()}{new[1:]} {verbs} by {agent}{rest}"
 
 
 def _clause(sentence: Span) -> _Clause | None:
     """Return the parts of the only clause of a sentence; None if there is anything beside them."""
     verb, doc = sentence.root, sentence.doc
-    subject = subject_of(verb) if verb.tag_.startswith("VB") and lemma(verb) in _VERBS else None
-    if subject is None or _leads_on(sentence):
+    head = subject_of(verb) if verb.tag_.startswith("VB") and lemma(verb) in _VERBS else None
+    if head is None or head.dep_ == "nsubjpass" or _leads_on(sentence):
         return None
-    passive = subject.dep_ == "nsubjpass"
-    agents = [child for child in verb.rights if child.dep_ == "agent"]
-    heads = [word for agent in agents for word in agent.children] if passive else list(verb.rights)
-    nouns = [word for word in heads if word.dep_ == ("pobj" if passive else "dobj")]
-    first = _phrase(subject, subject=not passive)
-    second = _phrase(nouns[0], subject=False) if len(nouns) == 1 else None
-    if first is None or second is None or first.start != sentence.start:
+    objects = [word for word in verb.rights if word.dep_ == "dobj"]
+    subject = _phrase(head, subject=True)
+    done_to = _phrase(objects[0], subject=False) if len(objects) == 1 else None
+    if subject is None or done_to is None or subject.start != sentence.start or done_to.start != verb.i + 1:
         return None
-    helpers, gap = doc[first.end : verb.i], doc[verb.i + 1 : second.start].text
-    if gap != ("by" if passive else "") or not all(token.lower_ in _HELPERS for token in helpers):
-        return None
+    helpers = doc[subject.end : verb.i]
     # Without a full stop, it may be a headline or cut off.
-    whole = _REST.fullmatch(doc[second.end : sentence.end].text.lower()) is not None
-    return _Clause(first, tuple(helpers), verb, second, passive) if whole else None
+    whole = _REST.fullmatch(doc[done_to.end : sentence.end].text.lower()) is not None
+    known = all(token.lower_ in _HELPERS for token in helpers)
+    return _Clause(subject, helpers, verb, done_to) if whole and known else None
 
 
 def _leads_on(sentence: Span) -> bool:
@@ -97,7 +87,7 @@ def _phrase(head: Token, *, subject: bool) -> Span | None:
     """
     words = head.doc[head.left_edge.i : head.right_edge.i + 1]
     if head.tag_ == "PRP":
-        return words if len(words) == 1 and head.lower_ in _AS_OBJECT.keys() | _AS_SUBJECT.keys() else None
+        return words if subject and len(words) == 1 and head.lower_ in _AS_OBJECT else None
     if head.tag_ not in NOUNS or len(words) > _MOST_WORDS or words[-1].tag_ not in NOUNS:
         return None
     links = [token for token in words if token.dep_ == "prep" and (subject or token.lower_ == "of")]
@@ -112,43 +102,33 @@ def _phrase(head: Token, *, subject: bool) -> Span | None:
 
 
 def _why_not(clause: _Clause) -> str:
-    subject, other = clause.first.root, clause.second.root
+    phrases, subject, done = (clause.subject, clause.done_to), clause.subject.root, clause.done_to.root
     if not _is_parsed_surely(clause):
         return "the parse is in doubt"
-    words = {token.lower_ for phrase in (clause.first, clause.second) for token in phrase}
-    if words & _TIED or (not clause.passive and (other.tag_ == "PRP" or subject.lower_ == "it")):
+    words = {token.lower_ for phrase in phrases for token in phrase}
+    if words & _TIED or subject.lower_ == "it":
         return "a phrase is tied to the other, or counts"
-    done = subject if clause.passive else other
-    counts = [any(token.tag_ in ("CD", "$") for token in phrase) for phrase in (clause.first, clause.second)]
-    if all(counts) or {subject.lower_, other.lower_} & _MEASURES or done.tag_ == "CD":
+    counts = [any(token.tag_ in ("CD", "$") for token in phrase) for phrase in phrases]
+    if all(counts) or {subject.lower_, done.lower_} & _MEASURES or done.tag_ == "CD":
         return "a measure"
-    if not clause.passive and not _has_article(done):
-        return "an idiom or a headline"
-    return "no agent" if clause.passive and not _is_agent(other) else ""
+    # A noun that is no name and no plural, and has no article, is part of an idiom or a headline, or stuff.
+    bare = done.tag_ == "NN" and not any(child.dep_ in ("det", "poss") for child in done.lefts)
+    return "an idiom or a headline" if bare else ""
 
 
 def _is_parsed_surely(clause: _Clause) -> bool:
     """Return whether the verb fits its subject, and common nouns are nouns to a dictionary as well."""
-    finite, phrases = finite_of(clause.verb), (clause.first, clause.second)
-    if finite is None or not agrees(clause.first.root, finite):
+    finite, phrases = finite_of(clause.verb), (clause.subject, clause.done_to)
+    if finite is None or not agrees(clause.subject.root, finite):
         return False
     # "Rivals cut routes" may be in either tense.
     if finite == clause.verb and finite.tag_ != "VBZ" and inflect(lemma(finite), "VBD") == lemma(finite):
         return False
     # "Bought Ann flowers": two objects that the parser takes for one.
-    if any(token.tag_ in ("NNP", "NNPS") and token.nbor().tag_ in ("NN", "NNS") for token in clause.second[:-1]):
+    if any(token.tag_ in ("NNP", "NNPS") and token.nbor().tag_ in ("NN", "NNS") for token in clause.done_to[:-1]):
         return False
     common = [word for phrase in phrases for word in phrase if word.tag_ in ("NN", "NNS") and word.is_alpha]
     return all("NOUN" in readings(token.lower_) for token in common)
-
-
-def _has_article(noun: Token) -> bool:
-    """Return whether a noun is a name, a plural, or has an article; others are idioms, headlines or stuff."""
-    return noun.tag_ != "NN" or any(child.dep_ in ("det", "poss") for child in noun.lefts)
-
-
-def _is_agent(noun: Token) -> bool:
-    return noun.tag_ in ("NNP", "PRP") or (_has_article(noun) and not _AGENTS.isdisjoint((noun.lower_, lemma(noun))))
 
 
 def _moved(subject: Span) -> str | None:
@@ -160,29 +140,18 @@ def _moved(subject: Span) -> str | None:
     return None if word is None or subject.text.endswith(".") else word + subject.text[len(subject[0]) :]
 
 
-def _turned(clause: _Clause) -> str | None:
-    """Return the verb with its helpers in the other voice, in the number of its new subject."""
-    plural = is_plural(clause.second.root)
-    if clause.second.root.tag_ == "PRP":
-        plural = clause.second.text in ("us", "them", "me")
-    if plural is None:
-        return None
-    verb, base, helpers = clause.verb, lemma(clause.verb), [token.lower_ for token in clause.helpers]
+def _passive(clause: _Clause) -> str | None:
+    """Return the verb with its helpers in the passive, in the number of its new subject."""
+    plural, verb = is_plural(clause.done_to.root), clause.verb
     kinds = " ".join("M" if token.tag_ == "MD" else lemma(token) for token in clause.helpers)
-    first = helpers[0] if helpers else ""
+    first = clause.helpers[0].lower_ if len(clause.helpers) else ""
     has = first if first == "had" else "have" if plural else "has"
     past = first in ("was", "were") or verb.tag_ == "VBD"
-    if clause.passive:
-        simple = _past_form(verb, base, "VBD") if past else inflect(base, "VBP" if plural else "VBZ")
-        return {"be": simple, "M be": f"{first} {base}", "have be": f"{has} {verb.lower_}"}.get(kinds)
     be = ("were" if plural else "was") if past else ("are" if plural else "is")
     shapes = {"": be, "M": f"{first} be", "have": f"{has} been", "be": f"{be} being"}
     fits = verb.tag_ in {"M": ("VB",), "have": ("VBN",), "be": ("VBG",)}.get(kinds, ("VBD", "VBP", "VBZ"))
-    participle = _past_form(verb, base, "VBN")
-    return f"{shapes[kinds]} {participle}" if kinds in shapes and fits and participle else None
-
-
-def _past_form(verb: Token, base: str, tag: str) -> str | None:
-    """Return a past form as the text spells it, if the text has one."""
-    regular = verb.tag_ in ("VBD", "VBN") and verb.lower_.endswith("ed") and (inflect(base, "VBN") or "").endswith("ed")
-    return verb.lower_ if regular or tag == verb.tag_ else inflect(base, tag)
+    # A regular past form is taken as the text spells it.
+    known = inflect(lemma(verb), "VBN") or ""
+    kept = verb.tag_ == "VBN" or (verb.tag_ == "VBD" and verb.lower_.endswith("ed") and known.endswith("ed"))
+    participle = verb.lower_ if kept else known
+    return f"{shapes[kinds]} {participle}" if plural is not None and kinds in shapes and fits and participle else None

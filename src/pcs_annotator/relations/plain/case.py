@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.facts import LOUD, SMALL, kept_as_they_are
 from pcs_annotator.relations.language import NO_CASE, known_language
 from pcs_annotator.relations.rule import NotApplicable, Replacement, splice, text_rule
@@ -27,7 +26,7 @@ _TURKISH = re.compile("[ıİğ]")
 Word = re.Match[str]
 
 
-@text_rule("rule:case", version="2", expects=Expectation(recases=True), english=False)
+@text_rule("rule:case", version="2", english=False)
 def case(text: str) -> str | NotApplicable:
     """Return the text in small letters, except for names.
 

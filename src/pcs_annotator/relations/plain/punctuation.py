@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from pcs_annotator.relations.facts import is_address, word_set
+from pcs_annotator.relations.facts import kept_as_they_are, word_set
 from pcs_annotator.relations.language import known_language
 from pcs_annotator.relations.rule import NotApplicable, text_rule
 
@@ -20,10 +20,8 @@ _QUOTES = {
 }  # fmt: skip
 """Opening and closing quotation marks of languages in which they are certain."""
 # The same marks in another width or script. Spaces follow, because ours are narrower.
-_OTHER_MARKS = (
-    (re.compile("[，！？；：](?=(.?))"), {"，": ",", "！": "!", "？": "?", "；": ";", "：": ":"}),
-    (re.compile("[،؟؛](?=(.?))"), {"،": ",", "؟": "?", "؛": ";"}),
-)
+_OTHER_MARKS = dict(zip("，！？；：،؟؛", ",!?;:,?;", strict=True))
+_OTHER_MARK = re.compile(f"[{''.join(_OTHER_MARKS)}](?=(.?))")
 _SPANISH_OPENING = re.compile(r"[¿¡](?=\w)")
 # Scripts whose full stop is another one; where there is none of these letters, it is ours.
 _STOPS = (("。", re.compile(r"[\u3040-\u30ff\u3400-\u9fff]\Z")), ("।", re.compile(r"[\u0900-\u0963]\Z")))
@@ -63,18 +61,13 @@ def punctuation(text: str) -> str | NotApplicable:
     """
     changed = _dots(_dashes(_quotes(text)))
     if not text.isascii():
-        changed = _SPANISH_OPENING.sub("", _marks(changed))
+        changed = _OTHER_MARK.sub(lambda at: _OTHER_MARKS[at[0]] + (" " if at[1].isalnum() else ""), changed)
+        changed = _SPANISH_OPENING.sub("", changed)
     if changed == text:
         changed = _last_stop(text)
     if changed == text:
         return NotApplicable("no punctuation that may change")
     return _SPACES.sub(" ", changed) if "  " in changed else changed
-
-
-def _marks(text: str) -> str:
-    for pattern, others in _OTHER_MARKS:
-        text = pattern.sub(lambda found: others[found[0]] + (" " if found[1].isalnum() else ""), text)  # noqa: B023
-    return text
 
 
 def _quotes(text: str) -> str:
@@ -109,9 +102,9 @@ def _dashes(text: str) -> str:
 
 
 def _dots(text: str) -> str:
-    if "..." in text:
-        return _THREE_DOTS.sub(lambda match: match[0] if is_address(match) else "…", text)
-    return _ELLIPSIS.sub(lambda match: match[0] if is_address(match) else "...", text) if "…" in text else text
+    pattern, other = (_THREE_DOTS, "…") if "..." in text else (_ELLIPSIS, "...")
+    kept = kept_as_they_are(text) if pattern.search(text) else b""
+    return pattern.sub(lambda found: found[0] if kept[found.start()] else other, text)
 
 
 def _last_stop(text: str) -> str:

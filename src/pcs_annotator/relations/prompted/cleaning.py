@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pcs_annotator.base.thinking import thinking_spans, without_thinking
@@ -143,7 +143,7 @@ def _versions(text: str, about: SourceText) -> list[str]:
     groups: list[list[str]] = []
     for unit in units:
         sentences = sum(len(SENTENCE.split(part)) for part in groups[-1]) if groups else about.sentences
-        if sentences < about.sentences and not _overlap(unit, groups[-1], about):
+        if sentences < about.sentences:
             groups[-1].append(unit)
         else:
             groups.append([unit])
@@ -151,48 +151,32 @@ def _versions(text: str, about: SourceText) -> list[str]:
     return [version for group in groups for version in _split(joint.join(group), about)]
 
 
-def _overlap(unit: str, group: Sequence[str], about: SourceText) -> bool:
-    new, old = about.grams(unit), about.grams(" ".join(group))
-    return 2 * len(new & old) >= min(len(new), len(old))
-
-
 def _pieces(text: str, about: SourceText) -> Iterator[str]:
     """Yield the texts inside the structure of a reply."""
     pending = [text]
     while pending:
         text = pending.pop(0)
-        inside = _inside(text, about)
+        found = (read(text, about.text) for read in (structure.in_json, structure.in_fences, structure.in_tags))
+        inside = next((texts for texts in found if texts is not None), None)
         if inside is not None:
             pending[:0] = inside
         elif about.lines > 1:
             yield text
         else:
             for line in structure.without_markup(text, about.text).splitlines():
-                yield from _quoted(line, about) or [line]
+                for cell in _cells(line, about):
+                    yield from _quoted(cell, about) or [cell]
 
 
-def _inside(text: str, about: SourceText) -> list[str] | None:
-    """Return what the outermost structure of a text holds; None if it has none."""
-    inside = structure.in_json(text, about.text)
-    if inside is None:
-        inside = structure.in_fences(text, about.text)
-    if inside is None:
-        inside = _in_table(text, about)
-    return structure.in_tags(text, about.text) if inside is None else inside
+_CELL = re.compile(r"\||→|->|=>|⇒|➡️?|➜|—>")
 
 
-def _in_table(text: str, about: SourceText) -> list[str] | None:
-    """Return the cells of a table, or whole columns if none of its cells is a rewrite, and the lines beside it."""
-    table = structure.in_table(text, about.text)
-    if table is None:
-        return None
-    beside, rows = table
-    cells = [cell for row in rows for cell in row]
-    whole = (cell for cell in cells if len(SENTENCE.split(cell)) >= about.sentences and not about.is_same(cell))
-    if not any(about.covers(cell) > 0.5 for cell in whole):
-        columns = zip(*(row for row in rows[1:] if len(row) == len(rows[0])), strict=True)
-        cells = [" ".join(column) for column in columns]
-    return [*beside, *cells]
+def _cells(line: str, about: SourceText) -> list[str]:
+    """Return the cells of a line of a table, or what is around an arrow, but for those that repeat the source."""
+    cells = [line] if _CELL.search(about.text) else _CELL.split(line)
+    if len(cells) < 2:
+        return cells
+    return [cell for cell in cells if _without_bullet(cell.strip(), about).strip(AROUND) not in about.text]
 
 
 _QUOTED = re.compile("|".join(f"{a}[^{a}{b}]*{b}" for a, b in DOUBLE_QUOTES.items()))
@@ -209,7 +193,7 @@ def _quoted(line: str, about: SourceText) -> list[str]:
 
 
 _OTHER = r"(?:or|alternatively|oder|alternativ|ou|alternativement|o|alternativamente|或者?|または|или)"
-_BETWEEN = re.compile(rf"\s+[/|]\s+|[,;]?\s+\(?{_OTHER}\)?[,:]?\s+|\s+→\s+", re.I)
+_BETWEEN = re.compile(rf"\s+[/|]\s+|[,;]?\s+\(?{_OTHER}\)?[,:]?\s+", re.I)
 
 
 def _split(text: str, about: SourceText) -> list[str]:
@@ -250,13 +234,9 @@ def _trimmed(text: str, between: str, most: int, about: SourceText) -> str:
     return text[text.find(first[0]) : text.rfind(last[0]) + len(last[0])] if parts else ""
 
 
-_ARROW = re.compile(r"->|=>|⇒|➡️?|➜|—>")
 _BULLET = re.compile(r"\s*(?:[-*•–—→>#]+\s|[\[(]?(?:\d{1,2}|[A-Za-z])[\])]+\s|\d{1,2}\.\s)\s*")
 _LABEL = re.compile(rf"[^:：\n]{{1,200}}(?:{COLON.pattern})[*_]*")
 _OR = re.compile(rf"\W*{_OTHER}\b[,:]\s*", re.I)
-_ASIDE = r"[(\[（【][^()\[\]（）]*[)\]）】]"
-_ASIDES = (re.compile(rf"\s*{_ASIDE}[.:]?\Z"), re.compile(rf"\A{_ASIDE}:?\s*"))
-_BRACKETS = "([（【"
 
 
 def _bare(text: str, about: SourceText) -> str:
@@ -264,7 +244,6 @@ def _bare(text: str, about: SourceText) -> str:
     for _ in range(3):
         before = text
         text = structure.without_markup(text.strip(), about.text)
-        text = text if "→" in about.text else _ARROW.sub("→", text)
         for step in _STEPS:
             text = step(text, about).strip()
         if text == before:
@@ -302,70 +281,34 @@ def _without_label(text: str, about: SourceText) -> str:
     return rest if long_enough and about.lost_without(text, rest) < 0.1 else text
 
 
-def _without_asides(text: str, about: SourceText) -> str:
-    for pattern in _ASIDES:
-        if sum(map(text.count, _BRACKETS)) > sum(map(about.text.count, _BRACKETS)):
-            rest = pattern.sub("", text)
-            text = rest if about.lost_without(text, rest) < 0.1 else text
-    return text
-
-
-_OTHER_QUOTES = {"'": "'", "‘": "’", "`": "`"}
-_SINGLE_INSIDE = re.compile(r"(?<!\w)['‘’`]|['‘’`](?!\w)")
+_QUOTES = {**DOUBLE_QUOTES, "'": "'", "‘": "’", "`": "`"}
 
 
 def _without_quotes(text: str, about: SourceText) -> str:
     """Return a text without quotation marks around the whole, unless the source has them too."""
-    source = about.text
-    close = DOUBLE_QUOTES.get(text[:1])
-    extra = _double_quotes(text) - _double_quotes(source)
+    mark, close = text[:1], _QUOTES.get(text[:1], "")
     # A rewrite of `He said "yes" and then "no"` may begin and end with a quotation.
-    if close is not None and text.endswith(close) and extra >= 2:
+    extra = sum(text.count(one) - about.text.count(one) for one in {mark, close})
+    if not close or extra < 1:
+        return text
+    if text.endswith(close) and extra > 1:
         return text[1:-1]
-    if extra == 1 and text[:1] in DOUBLE_QUOTES:
-        return text[1:]
-    if extra == 1 and text[-1:] in DOUBLE_QUOTES.values():
-        return text[:-1]
-    for mark, close in _OTHER_QUOTES.items():
-        inner = text[1:-1]
-        if text.startswith(mark) and text.endswith(close) and inner and source[:1] != mark and source[-1:] != close:
-            return text if _SINGLE_INSIDE.search(inner) else inner
-    return text
-
-
-def _double_quotes(text: str) -> int:
-    return sum(map(text.count, '"“”„«»「」『』'))
-
-
-def _without_signs(text: str, about: SourceText) -> str:
-    """Return a text without signs at its ends that rewrites do not add."""
-    start, end = 0, len(text)
-    while start < end and _is_strange(text[start], _OPENING + about.text):
-        start += 1
-    while end > start and _is_strange(text[end - 1], _CLOSING + about.text):
-        end -= 1
-    return text[start:end]
+    return text[1:] if extra == 1 and mark in DOUBLE_QUOTES else text
 
 
 _OPENING = "\"'“‘«„「『([{¿¡$€£#@&-…"
 _CLOSING = ".!?…,;:\"'”’»」』)]}%°€$£。！？।؟"
 
 
-def _is_strange(sign: str, usual: str) -> bool:
-    return sign not in usual and unicodedata.category(sign)[0] not in "LMN"
-
-
-def _after_arrow(text: str, about: SourceText) -> str:
-    """Return what follows an arrow, if part of the source is before it."""
-    before, arrow, after = text.partition("→")
-    return after if arrow and "→" not in about.text and before.strip(f" {AROUND}") in about.text else text
+def _without_signs(text: str, about: SourceText) -> str:
+    """Return a text without signs at its ends that rewrites do not add."""
+    strange = {sign for sign in text if unicodedata.category(sign)[0] not in "LMN"} - {*about.text}
+    return text.lstrip("".join(strange - {*_OPENING})).rstrip("".join(strange - {*_CLOSING}))
 
 
 _STEPS: tuple[Callable[[str, SourceText], str], ...] = (
     _without_bullet,
     _without_quotes,
     _without_label,
-    _without_asides,
-    _after_arrow,
     _without_signs,
 )

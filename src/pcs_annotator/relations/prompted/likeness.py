@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 DOUBLE_QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
 WORD = re.compile(r"\w+")
@@ -58,19 +57,10 @@ class SourceText:
 
     def is_cut(self, text: str) -> bool:
         """Return whether a text breaks off in the middle of a sentence."""
-        words = WORD.findall(text.casefold())
-        if not words or not self._words or _ENDS.search(text):
-            return False
-        last, known = words[-1], set(words)
-        if not _ENDS.search(self.text):
-            return last in _GOES_ON and last != self._words[-1]
-        # A full stop may be left out, but then the end of the source is there, and no word of it that must follow.
-        # A new last word is most likely not the last.
-        following = {new for old, new in pairwise(self._words) if old == last}
-        begun = any(word.startswith(last) for word in self._words if word not in known)
-        ends = {word[:2] for word in known}
-        hangs = last not in self._words or (last in _GOES_ON and last != self._words[-1])
-        return self._words[-1] not in known or hangs or begun or not {word[:2] for word in following} <= ends
+        if _ENDS.search(self.text) or _ENDS.search(text):
+            return not _ENDS.search(text)
+        last = WORD.findall(text.casefold())[-1:]
+        return last != self._words[-1:] and not _GOES_ON.isdisjoint(last)
 
     def lost_without(self, whole: str, part: str) -> float:
         """Return how much of the source is in a text and no longer in a part of it."""

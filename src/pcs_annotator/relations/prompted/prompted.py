@@ -173,28 +173,17 @@ _BUILT_IN = {
     "register": Expectation(reorders=True, shortest=0.5, longest=2.0),
     "noise": Expectation(shortest=0.85, longest=1.15, misspells=True),
 }
-
-
-_KEEP_WORDS = ("voice", "double-negation", "synonym", "expansion", "noise")
+_FREE = ("paraphrase", "register")
 
 
 @cache
 def built_in(name: str) -> PromptedRelation:
     """Return a built-in relation; `voice` means `llm:voice`."""
     (version, prompt), rules = prompt_file(name), prompt_file("_answer")
-    return PromptedRelation(
-        f"llm:{name}",
-        prompt,
-        f"{version}.{rules.version}",
-        _BUILT_IN[name],
-        keeps_language=True,
-        keeps_words=name in _KEEP_WORDS,
-    )
-
-
-def _register(name: str) -> None:
-    relations.register(f"llm:{name}")(lambda: built_in(name))
+    version = f"{version}.{rules.version}"
+    kept = {"keeps_language": True, "keeps_words": name not in _FREE}
+    return PromptedRelation(f"llm:{name}", prompt, version, _BUILT_IN[name], **kept)
 
 
 for _name in _BUILT_IN:
-    _register(_name)
+    relations.register(f"llm:{_name}")(partial(built_in, _name))

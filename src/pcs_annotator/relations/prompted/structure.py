@@ -1,11 +1,10 @@
-"""Reads the structure of a reply: turns of a conversation, JSON, tables, fences and tags.
+"""Reads the structure of a reply: turns of a conversation, JSON, fences and tags.
 
 Structure that the text also has is left alone: a rewrite of JSON is JSON.
 """
 
 from __future__ import annotations
 
-import ast
 import html
 import json
 import re
@@ -19,11 +18,6 @@ _OPENS_PROMPT, _ENDS_PROMPT = ("[INST]", "<<SYS>>"), ("[/INST]", "<</SYS>>")
 _OWN = "assistant|ai|model|bot|chatgpt|response|answer|output|final"
 _OTHERS = "user|human|system|prompt|instruction|input|question"
 _NAME = re.compile(rf"\W*(?:(?P<own>{_OWN})|{_OTHERS})\W*", re.I)
-_NAMED_LINE = re.compile(
-    rf"^[ \t]*+(?:[#*\[(<]{{1,4}}[ \t]*+)?(?:(?P<own>{_OWN})|(?:{_OTHERS}))[ \t]*+"
-    r"(?:[\])>*]{0,4}:\*{0,2}|[\]>*#]{1,4}|(?=\n))",
-    re.I | re.M,
-)
 _GLUED_NAME = re.compile(r"(?<=[.!?\"”。])(?:assistant|user|model)\s*\n")
 
 
@@ -36,7 +30,7 @@ def own_turns(reply: str, source: str) -> list[str]:
     ['Good.']
     """
     turns = [reply] if _MARK.search(source) else list(_between_marks(reply))
-    return [said for turn in turns if (said := _between_names(turn, source).strip())]
+    return [said for turn in turns if (said := _GLUED_NAME.split(turn, 1)[0].strip())]
 
 
 def _between_marks(reply: str) -> Iterator[str]:
@@ -57,25 +51,6 @@ def _between_marks(reply: str) -> Iterator[str]:
         if own and piece.strip():
             spoken = True
             yield piece
-
-
-def _between_names(turn: str, source: str) -> str:
-    """Return a turn without the model's name, and without the turns of others."""
-    if _NAMED_LINE.search(source):
-        return turn
-    glued = _GLUED_NAME.search(turn)
-    turn = turn if glued is None else turn[: glued.start()]
-    said: list[str] = []
-    own, start = True, 0
-    for name in [*_NAMED_LINE.finditer(turn), None]:
-        piece = turn[start : name.start() if name else None].strip()
-        if own and piece:
-            said.append(piece)
-        if name is not None:
-            own, start = name["own"] is not None, name.end()
-        if said and not own:
-            break
-    return "\n".join(said)
 
 
 _FENCE = re.compile(r"(```|~~~)(?:[\w+-]*[ \t]*\n)?(.*?)(?:\1|\Z)", re.S)
@@ -122,24 +97,6 @@ def without_markup(text: str, source: str) -> str:
     return _MARKUP.sub("", text) if not _MARKUP.search(source) else text
 
 
-_ROW = re.compile(r"^[^\n|]*\|.*$", re.M)
-_RULE = re.compile(r"^[ \t|:+=]*-[ \t|:+=-]*-[ \t|:+=]*$", re.M)
-_CELL_END, _ROW_END = re.compile(r"</t[dh]>\s*", re.I), re.compile(r"</tr>", re.I)
-_TABLE_TAG = re.compile(r"</?(?:table|thead|tbody|tr|t[dh])[^>]*>", re.I)
-
-
-def in_table(text: str, source: str) -> tuple[list[str], list[list[str]]] | None:
-    """Return the lines beside a table and its rows of cells; None if there is none."""
-    given = text
-    if "<td" in text and "<td" not in source:
-        text = _TABLE_TAG.sub("", _ROW_END.sub("\n", _CELL_END.sub("|", text)))
-    if "|" in source or not _ROW.search(text) or not (_RULE.search(text) or "</td>" in given):
-        return None
-    rows = [row for row in _ROW.findall(text) if not _RULE.fullmatch(row)]
-    cells = [[cell.strip() for cell in row.strip().strip("|").split("|")] for row in rows]
-    return _ROW.sub("", text).splitlines(), cells
-
-
 NOTHING = "NOT APPLICABLE"
 _BEGINS_JSON = re.compile(r"[{\[]\s*[\"'{\[]")
 _BESIDE = re.compile(
@@ -147,7 +104,6 @@ _BESIDE = re.compile(
     r"|confid|score|label|task|relation|warning|error|meta",
     re.I,
 )
-_PAIR = re.compile(r"[\"']([\w -]{1,40})[\"']\s*:\s*[\"'](.*?)[\"']\s*(?=,\s*[\"'][\w -]{1,40}[\"']\s*:|[}\]])", re.S)
 _DECODER = json.JSONDecoder(strict=False)  # allows line breaks inside a text
 
 
@@ -166,18 +122,9 @@ def in_json(text: str, source: str) -> list[str] | None:
     try:
         found, _ = _DECODER.raw_decode(body)
     except (ValueError, RecursionError):
-        found = _loosely(body)
+        found = None
     texts = list(_texts(found))
     return texts if texts or body[0] == "{" else None
-
-
-def _loosely(body: str) -> object:
-    """Return what a Python literal says, or JSON with commas too many and quotation marks that are not escaped."""
-    body = body[: max(body.rfind("}"), body.rfind("]")) + 1]
-    try:
-        return ast.literal_eval(body)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return {key: value.replace('\\"', '"').replace("\\n", "\n") for key, value in _PAIR.findall(body)}
 
 
 def _texts(found: object) -> Iterator[str]:

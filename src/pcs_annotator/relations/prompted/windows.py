@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.relations.facts import listed
+from pcs_annotator.relations.checks.reading import prose
 from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, NO_REWRITE, Refused
+from pcs_annotator.relations.prompted.likeness import SENTENCE
 
 LONGEST_WINDOW = 1500
 
 RewriteWindow = Callable[[str], Awaitable["str | Refused"]]
 """Returns the rewrite of a window, or why there is none."""
 
-# A stop with closing marks and whitespace after it; a stop in scripts without spaces; or the end of a line.
-_BOUNDARY = re.compile(
-    r"""[.!?…]{1,8}["'”’»)\]]{0,4}(?P<blank>\s+)  |  [。！？]{1,8}[」』”’]{0,4}(?P<none>)
-    |  (?P<line>(?<!\s)[^\S\n]*+\n\s*+)""",
-    re.VERBOSE,
-)
-_LAST_WORD = re.compile(r"[\w.'’-]{1,24}$")
-_LOWER = re.compile(r"[\"'“‘«(\[]{0,3}[a-zà-öø-ÿ]")
-_INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]$")
-_ABBREVIATIONS = listed("marks", "abbreviations")
-_URL = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+")
+# The end of a sentence or of a line, with the whitespace that follows.
+_STOP = re.compile(rf"{SENTENCE.pattern}|(?<!\s)[^\S\n]*+\n\s*+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -70,7 +62,7 @@ def cut_windows(text: str, longest: int = LONGEST_WINDOW) -> Windows:
         return Windows(texts=(text[start:end],), gaps=(text[:start], text[end:]))
     texts: list[str] = []
     gaps = [text[:start]]
-    stops = [*_stops(text, start, end), end]
+    stops = [*(stop.end() for stop in _STOP.finditer(text, start, end)), end]
     while start < end:
         piece = text[start : _furthest(text, stops, start, longest)].rstrip()
         done = start + len(piece)
@@ -84,14 +76,12 @@ def cut_windows(text: str, longest: int = LONGEST_WINDOW) -> Windows:
 
 def count_windows(text: str, longest: int = LONGEST_WINDOW) -> int:
     """Return how many pieces of a text need a model call."""
-    if len(text) <= longest:
-        return int(has_words(text))
     return sum(map(has_words, cut_windows(text, longest).texts))
 
 
 def has_words(text: str) -> bool:
     """Return whether a text has more than links, user names, numbers and symbols."""
-    return _LETTER.search(_URL.sub("", text)) is not None
+    return _LETTER.search(prose(text)) is not None
 
 
 async def rewrite_in_windows(relation: str, text: str, longest: int, rewrite: RewriteWindow) -> Variant:
@@ -128,41 +118,14 @@ def unless_unchanged(new: str, text: str) -> str | Refused:
     return Refused(CHANGED_NOTHING, fails=False) if new.split() == text.split() else new
 
 
-def _stops(text: str, start: int, end: int) -> Iterator[int]:
-    """Yield where sentences end."""
-    for found in _BOUNDARY.finditer(text, start, end):
-        kind = found.lastgroup or "none"
-        if kind != "blank" or "\n" in found["blank"] or not _goes_on(text, found):
-            yield found.start(kind)
-
-
-def _goes_on(text: str, found: re.Match[str]) -> bool:
-    """Return whether a stop belongs to an abbreviation or is within a sentence."""
-    if _LOWER.match(text, found.end()):
-        return found[0][0] in ".…"
-    if found[0][:2].strip() != ".":
-        return False
-    word = _LAST_WORD.search(text, max(0, found.start() - 24), found.start())
-    if word is None:
-        return False
-    return word[0].lower() in _ABBREVIATIONS or _INITIALS.fullmatch(word[0]) is not None
-
-
 def _furthest(text: str, stops: Sequence[int], start: int, longest: int) -> int:
     """Return where a piece that begins at `start` ends."""
     limit = start + longest
     if stops[-1] <= limit:
         return stops[-1]
     fitting = stops[bisect_right(stops, start) : bisect_right(stops, limit)]
-    if not fitting:
-        return _at_blank(text, start, limit)
-    paragraphs = (stop for stop in reversed(fitting) if "\n" in text[stop : stop + 2])
+    if not fitting:  # at a blank, or anywhere
+        blank = text.rfind(" ", start + 1, limit + 1)
+        return limit if blank < 0 else blank
+    paragraphs = (stop for stop in reversed(fitting) if "\n" in text[stop - 2 : stop])
     return next((stop for stop in paragraphs if stop - start >= longest / 2), fitting[-1])
-
-
-def _at_blank(text: str, start: int, limit: int) -> int:
-    """Return the last whitespace up to the limit, or the limit."""
-    for place in range(limit, start, -1):
-        if text[place].isspace():
-            return place
-    return limit

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import factorial
 from typing import Literal
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.task import Phrasing, enumerated
+from pcs_annotator.core.task import Part, Phrasing, enumerated
 from pcs_annotator.relations.base import Unchanged, relations
 
 Which = Literal["reversed", "rotated"] | int
 """Which order: reversed, rotated by one, or the permutation of a number from 2 on."""
+LABELS_WITH_MANY_ORDERS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,17 @@ class LabelOrder(Unchanged):
         labels = [task.labels[place] for place in self.permutation(len(task.labels))]
         listed = rf"(?<!\w){re.escape(enumerated(task.labels))}(?!\w)"
         instruction = re.sub(listed, lambda _: enumerated(labels), task.instruction)
-        return replace(question, task=replace(task, labels=labels, instruction=instruction))
+        together = task.together and task.together._replace(parts=self._reordered(task.together.parts))
+        return replace(question, task=replace(task, labels=labels, instruction=instruction, together=together))
+
+    def _reordered(self, parts: Sequence[Part]) -> tuple[Part, ...]:
+        """Return questions that are asked in one call in another order, each with its labels in another order."""
+        found = []
+        for part in parts[::-1]:
+            few = isinstance(self.which, int) and len(part.labels) < LABELS_WITH_MANY_ORDERS
+            order = LabelOrder() if few else self
+            found.append(part._replace(labels=tuple(part.labels[one] for one in order.permutation(len(part.labels)))))
+        return tuple(found)
 
     def permutation(self, size: int) -> tuple[int, ...]:
         """Return the place of each listed label in the task's list.

@@ -1,4 +1,4 @@
-"""The question put otherwise: in the user's words, a template's or a model's, or in one message instead of two."""
+"""The question put otherwise: in the user's words, a template's or a model's, in one message, or with examples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.task import Part, Phrasing, Task
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.base import AskRewriter, Need, Unchanged, relations
 from pcs_annotator.relations.checks.negation import negation
@@ -57,7 +57,13 @@ class Wording(Unchanged):
                 f"relation {self.name!r}: there are only {len(wordings)} wordings, {len(task.wordings)} of your own "
                 f"and {built_in} built in: leave it out, or add your own to `wordings` of the task"
             )
-        return replace(question, task=replace(task, instruction=wordings[self.number - 1]))
+        together = task.together and task.together._replace(parts=tuple(map(self._reworded, task.together.parts)))
+        return replace(question, task=replace(task, instruction=wordings[self.number - 1], together=together))
+
+    def _reworded(self, part: Part) -> Part:
+        """Return one of several questions with another instruction, the same whichever of them is answered."""
+        wordings = wordings_of(Task(part.instruction, part.labels))
+        return part._replace(instruction=wordings[min(self.number, len(wordings)) - 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,38 @@ class Layout(Unchanged):
     def rephrase(self, question: Phrasing) -> Phrasing:
         """Return the question as one message."""
         return replace(question, one_message=True)
+
+
+@dataclass(frozen=True, slots=True)
+class WithExamples(Unchanged):
+    """The question with the task's examples.
+
+    Attributes:
+        number: Which set of them, from 1 on: those nearest to the text, the next ones, and so on.
+    """
+
+    name: str = "examples"
+    number: int = 1
+    needs: ClassVar[frozenset[Need]] = frozenset({"examples"})
+
+    def rephrase(self, question: Phrasing) -> Phrasing:
+        """Return the question with these examples.
+
+        Raises:
+            ConfigError: There are none, or not that many.
+        """
+        task = question.task
+        there = len(task.examples)
+        if not there:
+            raise ConfigError(
+                f"relation {self.name!r}: there are no examples: label rows in a column gold, give a table with "
+                "--examples FILE, or write [[task.examples]] into pcs.toml"
+            )
+        if self.number > 1 and not 0 < task.nearest * (self.number - 1) < there - 1:
+            sets = "all of them are in every prompt" if not task.nearest else f"that is one set of {task.nearest}"
+            remedy = "--examples gold takes the nearest of all gold rows"
+            raise ConfigError(f"relation {self.name!r}: of {there} examples, {sets}: leave it out; {remedy}")
+        return replace(question, examples=self.number)
 
 
 async def write_wording(task: Task, ask: AskRewriter) -> str:
@@ -143,3 +181,4 @@ def _named(labels: Sequence[str], text: str) -> list[str]:
 relations.register("wording")(Wording)
 relations.register("llm:wording")(WrittenWording)
 relations.register("layout")(Layout)
+relations.register("examples")(WithExamples)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.fields import settings_in
@@ -18,9 +18,19 @@ from pcs_annotator.runs.settings import (
     Config,
     LearnSettings,
     OwnRelation,
+    TaskSettings,
+    sections,
 )
 
 CONFIG_NAME = "pcs.toml"
+TAKEN = ("label", "id", "text", "gold")
+
+
+def variable_problem(name: str, labels: Sequence[str]) -> str:
+    """Return what is wrong with a variable; empty if nothing is."""
+    if not re.fullmatch(r"[^\W\d]\w*", name) or name.casefold() in TAKEN:
+        return "is not a name for a variable: use letters, digits and _, and not label, gold, text or id"
+    return "" if len(labels) > 1 else 'needs at least two labels: labels = ["…", "…"]'
 
 
 def read_config(path: Path | None, folder: Path, learn: LearnSettings | None = None) -> Config:
@@ -53,15 +63,18 @@ def config_to_dict(config: Config) -> dict[str, Any]:
     """Return plain values for JSON, without a password in the address of the ledger."""
     values = asdict(config)
     values["ask"]["ledger"] = without_password(config.ask.ledger)
-    return values
+    codebook = {name: values.pop(name) for name in ("part", "variables")}
+    return {**values, "codebook": codebook} if config.variables else values
 
 
 def config_from_dict(values: Mapping[str, Any]) -> Config:
     """Return the settings that `config_to_dict` wrote; unknown ones from another version are ignored."""
-    sections = get_type_hints(Config)
     if values.get("task", {}).get("ordered"):  # what an earlier version wrote
         values = {**values, "task": {**values["task"], "kind": "scale"}}
-    config = Config(**{name: kind(**_known(kind, values.get(name, {}))) for name, kind in sections.items()})
+    config = Config(**{name: kind(**_known(kind, values.get(name, {}))) for name, kind in sections().items()})
+    if book := values.get("codebook"):
+        variables = {name: TaskSettings(**_known(TaskSettings, one)) for name, one in book["variables"].items()}
+        config = replace(config, variables=variables, part=book["part"])
     own = values.get("relations", {}).get("own", {})
     relations = {name: OwnRelation(**{**one, "expects": Expectation(**one["expects"])}) for name, one in own.items()}
     return replace(config, relations=replace(config.relations, own=relations))
@@ -89,18 +102,29 @@ class _Reader:
 
     def config(self, data: Mapping[str, Any], learn: LearnSettings) -> Config:
         """Return all sections; those of `learn` that are not given stay."""
-        config, sections = Config(learn=learn), get_type_hints(Config)
-        self._refuse_unknown((), data, sections)
+        config = Config(learn=learn)
+        self._refuse_unknown((), data, {**sections(), "variables": None})
         for name in data:
             given = dict(self._table((name,), data[name]))
+            if name == "variables":
+                config = replace(
+                    config, variables={key: self._variable((name, key), one) for key, one in given.items()}
+                )
+                continue
             own = {}
             if name == "relations":
                 own = {key: given.pop(key) for key, entry in list(given.items()) if isinstance(entry, dict)}
-            values = self._checked((name,), given, sections[name])
+            values = self._checked((name,), given, sections()[name])
             if own:
                 values["own"] = {key: self._own_relation((name, key), entry) for key, entry in own.items()}
             config = replace(config, **{name: replace(getattr(config, name), **values)})
         return config
+
+    def _variable(self, where: tuple[str, ...], data: Mapping[str, Any]) -> TaskSettings:
+        task = TaskSettings(**self._checked(where, self._table(where, data), TaskSettings))
+        if problem := variable_problem(where[-1], task.labels):
+            raise self._error(where, problem)
+        return task
 
     def _own_relation(self, where: tuple[str, ...], data: Mapping[str, Any]) -> OwnRelation:
         if not str(data.get("prompt", "")).strip():

@@ -36,6 +36,7 @@ class RunFolder:
 
     path: Path
 
+    codebook = _File("codebook.json")  # of a run with several variables: in which folder each of them is
     settings = _File("run.json")  # settings, annotators and version of the run
     items = _File("items.parquet")  # texts and gold labels
     gold = _File("gold.csv")  # gold labels that people added after the run
@@ -81,6 +82,14 @@ class RunFolder:
             if path.exists():
                 path.rename(place / path.name)
         return set_aside(place)
+
+
+def variables_in(folder: RunFolder) -> list[Path]:
+    """Return the folders of a run with several variables; none for any other run."""
+    if not folder.codebook.exists():
+        return []
+    with expecting(folder.codebook, REMEDY):
+        return [folder.path / place for place in read_json(folder.codebook, REMEDY)["folders"].values()]
 
 
 class Origin(NamedTuple):

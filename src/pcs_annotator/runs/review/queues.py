@@ -20,6 +20,7 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
+from pcs_annotator.judging.promising.informative import COMPARED, unlike_gold_first
 from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
 from pcs_annotator.runs.review.rows import Rows
 from pcs_annotator.runs.review.values import QueueProgress, ReviewOptions
@@ -105,7 +106,7 @@ class _Sequence:
         return self.order[: self.reached]
 
     def draw(self, queue: Queue, doubt: Integers, rng: np.random.Generator) -> Drawn | None:
-        """Draw a row, given all rows by how doubtful they are; None if none is left."""
+        """Draw a row, given all rows by how much they would teach; None if none is left."""
         if not self.left:
             return None
         if queue == "random":
@@ -134,7 +135,12 @@ class Queues:
         self.rows = rows
         self._no_gold = rows.gold == UNLABELLED
         self._audit_frame = ""
-        self._doubtful = np.argsort(rows.judgement.certainty, kind="stable")
+        certainty = rows.judgement.certainty
+        self._doubtful = self._teaching = np.argsort(certainty, kind="stable")
+        if rows.judgement.model.text is not None:
+            gold = [rows.texts[place].as_py() or "" for place in np.flatnonzero(rows.gold != UNLABELLED).tolist()]
+            texts = [rows.texts[place].as_py() or "" for place in self._doubtful[:COMPARED].tolist()]
+            self._teaching = unlike_gold_first(self._doubtful, certainty, texts, gold)
         self._by_queue: dict[Queue, dict[int, Draw]] = {queue: {} for queue in QUEUES}
         for draw in self.state.draws:
             if draw.queue in ("audit", "doubtful") or draw.frame == self._sequence.frame:
@@ -270,7 +276,7 @@ class Queues:
     def _next_draw(self, queue: Queue, number: int) -> Draw | None:
         """Return a new draw of a queue; None if it has no rows left."""
         if queue in SEQUENCE:
-            drawn = self._sequence.draw(queue, self._doubtful, self._rng)
+            drawn = self._sequence.draw(queue, self._teaching, self._rng)
             return drawn and self._noted(drawn, queue, number, self._sequence.frame)
         among = self.auditable if queue == "audit" else self._no_gold & (self.state.coders == 0)
         among[self._places(queue)] = False

@@ -25,6 +25,7 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.runs.examples import uses_examples
 from pcs_annotator.runs.gold import labels_by_people
 from pcs_annotator.runs.resolve_config import relation_options_of, task_of
 from pcs_annotator.runs.review.values import Query, ShownVote
@@ -228,7 +229,7 @@ class Rows:
     @property
     def question(self) -> str:
         """What was asked about the original texts."""
-        return asked(Phrasing(task=self.task))
+        return asked(Phrasing(task=self.task, examples=int(not uses_examples(self.run.config.relations.use))))
 
     def columns(self, place: int) -> dict[str, str]:
         """Return the user's other columns of a row; empty cells are left out."""
@@ -243,7 +244,7 @@ def asked_questions(config: Config) -> dict[str, str]:
     for name in config.relations.use:
         try:
             [relation] = choose_relations([name], relation_options_of(config.relations, rewriter=rewriter))
-            plain = Phrasing(task=task_of(config))
+            plain = Phrasing(task=task_of(config), examples=int(not uses_examples(config.relations.use)))
             phrasing = rephrased(relation, plain)
         except PcsError as error:
             warnings.warn(f"what {name} asked is not shown: {error}", PcsWarning, stacklevel=3)
@@ -256,7 +257,13 @@ def asked_questions(config: Config) -> dict[str, str]:
 def asked(phrasing: Phrasing) -> str:
     """Return what is asked, without the text: who gets to read it, then the words."""
     where = "One message, with the text at its end" if phrasing.one_message else "System message; the text comes alone"
-    return f"{where}\n\n{task_prompt(phrasing.task)}"
+    task = phrasing.task
+    if not phrasing.examples:
+        task = replace(task, examples=(), nearest=0)
+    elif task.nearest:
+        where += f", after {task.nearest} of {len(task.examples)} examples, chosen for it (set {phrasing.examples})"
+        task = replace(task, examples=(), nearest=0)
+    return f"{where}\n\n{task_prompt(task)}"
 
 
 FILTERS: Mapping[str, Callable[[Rows, ReviewState, Any], Mask]] = {

@@ -17,7 +17,6 @@ from pcs_annotator.showing.formats import DASH, count, dollars, interval, number
 from pcs_annotator.showing.markup import Markup, tag, user_text
 from pcs_annotator.showing.report.document import STYLES, document, header
 from pcs_annotator.showing.report.sections import rows as lists
-from pcs_annotator.showing.report.sections.method import bill_columns, bill_rows, bill_total
 from pcs_annotator.showing.report.sections.questions import matrix, top_changes
 from pcs_annotator.showing.report.view import MOST_CELLS, Selection, rows_at, view_of
 from pcs_annotator.studies.compare.comparison import (
@@ -242,14 +241,14 @@ def cost(found: Comparison) -> b.Section:
     """Return what each side costs per model."""
     rows: list[b.Row] = []
     for name, one in zip(NAMES, found.costs, strict=True):
-        for bill, (_, *cells) in zip(one.bills, bill_rows(one.bills), strict=True):
+        for bill, (_, *cells) in zip(one.bills, b.bill_rows(one.bills), strict=True):
             rows.append([(f"{name} · ", b.name(bill.model)), *cells])
-        rows.append(bill_total(f"{name}, total", one.bills))
+        rows.append(b.bill_total(f"{name}, total", one.bills))
     about = (
         f"Per {count(PER_ROWS)} rows, if every question were asked and paid for: also what a ledger already had, "
         "and whoever paid for it. Tokens are those of the calls of each run, on average."
     )
-    return b.section("cost", "Cost", b.text(about), b.Table(columns=bill_columns(), rows=rows))
+    return b.section("cost", "Cost", b.text(about), b.Table(columns=b.bill_columns(), rows=rows))
 
 
 def settings(found: Comparison) -> b.Section:

@@ -7,43 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.bill import Bill
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.formats import DASH, count, dollars, total_cost
+from pcs_annotator.showing.formats import DASH, count, total_cost
 from pcs_annotator.showing.report.view import View
 
 if TYPE_CHECKING:  # it imports the code that learns, and `pcs plan` shows bills too
     from pcs_annotator.runs.run_result import RunResult
 LONGEST = 400
+MOST_TABLES = 8
 _PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
-
-
-def bill_columns(limit: str = "") -> list[b.Column]:
-    """Return the columns of bills; `limit` precedes the headings of figures that are upper limits."""
-    figures = b.numbers("calls", "tokens in", f"{limit}tokens out", f"{limit}cost")
-    return [b.Column("Model"), b.Column("purpose"), *figures]
-
-
-def bill_rows(bills: Sequence[Bill]) -> list[b.Row]:
-    """Return a row per model and purpose."""
-    return [
-        [b.name(bill.model), bill.purpose, bill.calls, bill.input_tokens, bill.output_tokens, dollars(bill.usd)]
-        for bill in bills
-    ]
-
-
-def bill_total(title: str, bills: Sequence[Bill]) -> b.Row:
-    """Return the row that sums up bills."""
-    sums = [sum(getattr(bill, what) for bill in bills) for what in ("calls", "input_tokens", "output_tokens")]
-    return [b.Styled(title, "bold"), "", *sums, total_cost([bill.usd for bill in bills])]
 
 
 def cost(result: RunResult) -> b.Folded | None:
     """Return calls, tokens and cost per model; None if no call is known."""
     bills = result.bills
-    rows = [*bill_rows(bills), *([bill_total("total", bills)] if len(bills) > 1 else [])]
-    table = b.Table(columns=bill_columns(), rows=rows) if bills else None
+    rows = [*b.bill_rows(bills), *([b.bill_total("total", bills)] if len(bills) > 1 else [])]
+    table = b.Table(columns=b.bill_columns(), rows=rows) if bills else None
     shown = [table, _elsewhere(result), _last_run(result)]
     return b.Folded("Cost, by model", shown) if any(shown) else None
 
@@ -110,6 +90,8 @@ def setting_text(value: Any) -> str:
         return DASH
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list | tuple) and len(value) > MOST_TABLES and isinstance(value[0], Mapping):
+        return f"{count(len(value))}, such as {setting_text(value[0])}"
     if isinstance(value, list | tuple):
         return ", ".join(map(setting_text, value))
     text = _PASSWORD.sub("", str(value))

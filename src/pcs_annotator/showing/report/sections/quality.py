@@ -18,6 +18,7 @@ from pcs_annotator.judging.evaluation.agreement_tables import (
     about_replacing,
 )
 from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB, VOTES_ALONE
+from pcs_annotator.judging.evaluation.figures import ABOUT_ECE
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
 from pcs_annotator.runs.learn import Learned
@@ -25,7 +26,6 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.figures_text import (
     SHOWN,
     about_auroc,
-    about_ece,
     what_more_questions_bought,
     what_texts_add,
 )
@@ -223,7 +223,7 @@ def quality(learned: Learned, folds: int, unit: str = "questions") -> b.Section:
         b.note(
             about_auroc(figures),
             GLOSSARY,
-            about_ece(figures),
+            ABOUT_ECE,
             f" {ABOUT_P}",
             ABOUT_ZERO_SHOT if any(one.method.startswith(ZERO_SHOT) for one in figures[1:]) else "",
             ABOUT_LOG_PROBS if any(one.graded for one in figures) else "",

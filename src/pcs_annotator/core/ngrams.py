@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,11 @@ MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 def normalised(text: str) -> str:
     """Return a text as it is read: without capitals, with single spaces."""
     return " ".join(text.casefold().split())
+
+
+def text_key(text: str) -> str:
+    """Return by what a text is known; copies that differ in capitals and spaces have the same."""
+    return blake2b(normalised(text).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def count_ngrams(texts: Sequence[str]) -> csr_matrix:

@@ -1,0 +1,117 @@
+"""Any number of labels per text, simulated; and what several variables cost in one call.
+
+Eight labels that 5 to 50 % of the texts have, three models that find and invent them at rates of their own, 300 gold
+rows, 2,000 other texts. Every label is a task of its own, as in a codebook. Printed are: mean confidence less accuracy
+per label, macro-F1 of our labels, of the majority and of the best single model, and how often a promise of at most 10 %
+errors among the accepted was shown and broken. Run it with `python -m benchmarks.codebooks [REPETITIONS]`.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator.asking.annotators.length import estimate_tokens
+from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.task import AskedTogether, Part, Task
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.evaluation.scored import one_thread
+from pcs_annotator.judging.fit_model import Learning, fit_model
+from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.models.scripted import ScriptedModel
+
+LABELS, MODELS, GOLD, NEW, MAX_ERROR = 8, 3, 300, 2_000, 0.1
+
+
+class Measured(NamedTuple):
+    """Figures of one label on new texts."""
+
+    too_sure: float
+    ours: float  # F1
+    majority: float
+    best_single: float
+    accepted: float
+    broken: float
+
+
+def f1(found: Codes, truth: Codes) -> float:
+    """Return the F1 of label 0, which applies."""
+    both = ((found == 0) & (truth == 0)).sum()
+    return float(2 * both / max((found == 0).sum() + (truth == 0).sum(), 1))
+
+
+def simulated(label: int, rng: np.random.Generator) -> tuple[Codes, Codes]:
+    """Return the truth of all texts for one label, 0 where it applies, and what each model says."""
+    truth = (rng.random(GOLD + NEW) > np.linspace(0.05, 0.5, LABELS)[label]).astype(np.int8)
+    found, invented = rng.uniform(0.6, 0.95, MODELS), rng.uniform(0.02, 0.15, MODELS)
+    says = rng.random((GOLD + NEW, MODELS)) < np.where(truth[:, np.newaxis] == 0, found, invented)
+    return truth, np.where(says, 0, 1).astype(np.int8)
+
+
+def measure(label: int, seed: int) -> Measured:
+    rng = np.random.default_rng(1_000 * seed + label)
+    truth, said = simulated(label, rng)
+    votes = Votes(
+        codes=said[:, :, np.newaxis],
+        ids=[str(row) for row in range(len(truth))],
+        annotators=[f"model{one}" for one in range(MODELS)],
+        relations=["original"],
+        labels=["yes", "no"],
+    )
+    gold = np.where(np.arange(len(truth)) < GOLD, truth, UNLABELLED).astype(np.int8)
+    with one_thread():
+        model = fit_model(votes, gold, Learning(optimiser="auto", promise=Promise(max_error=MAX_ERROR))).model
+    new, right_label = votes.take(slice(GOLD, None)), truth[GOLD:]
+    judged = model.judged(new)
+    assert judged.probabilities is not None
+    assert judged.accepted is not None
+    right = judged.best == right_label
+    sure = judged.probabilities.max(axis=1)
+    wrong = 1 - right[judged.accepted].mean() if judged.accepted.any() else 0.0
+    best = int(np.argmax([f1(said[:GOLD, one], truth[:GOLD]) for one in range(MODELS)]))
+    majority = (said[GOLD:].sum(axis=1) > MODELS / 2).astype(np.int8)
+    return Measured(
+        float(sure.mean() - right.mean()),
+        f1(judged.best, right_label),
+        f1(majority, right_label),
+        f1(said[GOLD:, best], right_label),
+        float(judged.accepted.mean()),
+        float(wrong > MAX_ERROR),
+    )
+
+
+def tokens(parts: tuple[Part, ...]) -> int:
+    """Return the tokens of the prompts that ask about a text of 60 words: in one call, or in one per variable."""
+    model, text = ScriptedModel(lambda request: "", name="scripted:one"), "some words of a text " * 12
+    together = AskedTogether(parts, parts[0].name)
+    task = Task(parts[0].instruction, parts[0].labels, together=together if len(parts) > 1 else None)
+    asked = Annotator(model).question(task, text, model)
+    assert isinstance(asked, Question)
+    return sum(estimate_tokens(message.content) for message in asked.request.messages)
+
+
+def main(repetitions: int = 50) -> None:
+    found: Floats = np.array(
+        [[measure(label, seed) for label in range(LABELS)] for seed in range(repetitions)], dtype=np.float64
+    )
+    means = Measured(*found.mean(axis=(0, 1)).tolist())
+    print(f"{repetitions} repetitions, {LABELS} labels, {MODELS} models, {GOLD} gold rows")
+    print("confidence less accuracy, per label, points:", np.round(100 * found[..., 0].mean(axis=0), 1).tolist())
+    print(f"macro-F1: ours {means.ours:.3f}, majority {means.majority:.3f}, best single {means.best_single:.3f}")
+    print(f"accepted: {means.accepted:.0%}; promises broken: {means.broken:.1%} of {repetitions * LABELS}")
+    parts = tuple(
+        Part(f"v{one}", "Which of these does the text talk about?", ("one", "two", "three")) for one in range(5)
+    )
+    alone = sum(tokens((part,)) for part in parts)
+    print(f"tokens of five variables: {tokens(parts)} in one call, {alone} in five ({tokens(parts) / alone:.0%})")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", PcsWarning)
+    main(*map(int, sys.argv[1:]))

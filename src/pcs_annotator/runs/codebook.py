@@ -1,0 +1,227 @@
+"""A codebook: several variables of the same texts, each a run of its own in a folder of its own.
+
+A variable with one label per text is one run. One with any number of labels is a run for every label, which asks
+whether it applies. All of them share a ledger, and models answer them in one call: the first run pays, the others read
+the same replies. So everything that works for a run works for each variable: promises, review, estimates, the report.
+"""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from typing import NamedTuple
+
+from pcs_annotator.asking.annotators.together import NO, YES
+from pcs_annotator.base.errors import ConfigError, LabelError, TableError
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.task import label_code, usual_instruction
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.labelling.run_table import is_large
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import Config, TaskSettings
+from pcs_annotator.tables.arrow import pa
+from pcs_annotator.tables.tabular import text_column
+
+TRUE = ("1", "1.0", "true", "yes", "y", "x", "wahr", "ja", "vrai", "oui")
+FALSE = ("0", "0.0", "false", "no", "n", "-", "falsch", "nein", "faux", "non")
+_BETWEEN = re.compile(r"\s*[;|]\s*")
+
+
+class CodebookPart(NamedTuple):
+    """One run of a codebook."""
+
+    name: str  # the variable; of one with any number of labels, also the label, as in `frames=economy`
+    place: str  # its folder within that of the codebook
+    config: Config  # its settings
+
+
+class OpenedCodebook(NamedTuple):
+    """The data of a codebook, and what to run."""
+
+    table: pa.Table  # the user's table
+    parts: Sequence[CodebookPart]
+    requests: Mapping[str, RunRequest]  # name of a part → its run, whose data have its gold labels alone
+
+
+def open_codebook(request: RunRequest) -> OpenedCodebook:
+    """Read the data of a codebook; a table that is too large for memory is an error."""
+    config, stream = request.config, request.open_data()
+    if is_large(stream):
+        remedy = "run a sample of it, and label the rest with pcs label"
+        raise TableError(f"{stream.name} is too large for a run with several variables: {remedy}")
+    table, parts = stream.read().table, parts_of(config, request.folder)
+    columns = replace(config.data, text_column=stream.columns.text or "", id_column=stream.columns.id_setting)
+    tables, requests = dict(_split_gold(table, config, stream.name)), {}
+    for part in parts:
+        data = tables[part.name]
+        named = replace(columns, gold_column="gold" if "gold" in data.column_names else "", coders=())
+        own, place = replace(part.config, data=named), request.folder / part.place
+        requests[part.name] = replace(request, data=data, folder=place, config=own)
+    return OpenedCodebook(table, parts, requests)
+
+
+def parts_of(config: Config, folder: Path) -> list[CodebookPart]:
+    """Return the runs of a codebook; they share a ledger."""
+    ledger = config.ask.ledger or str(RunFolder(folder).ledger.absolute())
+    shared = replace(config, ask=replace(config.ask, ledger=ledger))
+    found = []
+    for name, task in config.variables.items():
+        if task.kind != "many":
+            found.append(CodebookPart(name, name, replace(shared, task=task, part=name)))
+            continue
+        for label in task.labels:
+            part = f"{name}={label}"
+            found.append(
+                CodebookPart(part, f"{name}/{_slug(label)}", replace(shared, task=_applies(task, label), part=part))
+            )
+    places = [part.place.casefold() for part in found]
+    if twin := next((part for part in found if places.count(part.place.casefold()) > 1), None):
+        raise ConfigError(f"{twin.name}: another label has the same letters and digits: rename one of them")
+    return found
+
+
+def _applies(task: TaskSettings, label: str) -> TaskSettings:
+    """Return the question whether one of several labels applies."""
+    asked = task.instruction or usual_instruction(task.labels)
+    means = f" ({task.meanings[label]})" if label in task.meanings else ""
+    question = f"{asked} Does the label “{label}”{means} apply to the text?"
+    return replace(task, instruction=question, labels=(YES, NO), meanings={}, wordings=(), examples=(), kind="one")
+
+
+def _slug(label: str) -> str:
+    return re.sub(r"\W+", "-", label).strip("-") or "label"
+
+
+def _split_gold(table: pa.Table, config: Config, name: str) -> Iterator[tuple[str, pa.Table]]:
+    """Yield for every part of a codebook its name and the table with its gold labels in a column `gold`.
+
+    The gold column of a variable is called like the variable, or has `gold_` in front. Of a variable with any number of
+    labels, they are in one cell (`a;b` or a JSON list), or each has a column of its own (`variable_label`: 1, 0, x).
+    """
+    gold = {name: _gold_columns(table, name, task) for name, task in config.variables.items()}
+    own = table.drop_columns([column for columns in gold.values() for column in columns.values()])
+    if "gold" in own.column_names:
+        raise TableError(
+            f"{name} has a column 'gold', but there are several variables: call it like the variable it is about"
+        )
+    for variable, task in config.variables.items():
+        cells: dict[str, list[str | None]]
+        if not gold[variable]:
+            cells = {part: [None] * len(table) for part in _parts(variable, task)}
+        elif task.kind == "many":
+            cells = _many(table, gold[variable], variable, task, name)
+        else:
+            cells = {variable: _texts(table, gold[variable][""])}
+        for part, values in cells.items():
+            yield part, own.append_column("gold", pa.array(values, pa.string())) if any(values) else own
+
+
+def _parts(variable: str, task: TaskSettings) -> list[str]:
+    return [f"{variable}={label}" for label in task.labels] if task.kind == "many" else [variable]
+
+
+def _gold_columns(table: pa.Table, variable: str, task: TaskSettings) -> dict[str, str]:
+    """Return the columns with the gold of a variable: one, with the key "", or one per label; or none."""
+    names = {column.strip().casefold(): column for column in table.column_names}
+    for name in (variable.casefold(), f"gold_{variable.casefold()}"):
+        if name in names:
+            return {"": names[name]}
+    ways = {label: [f"{variable}{sign}{label}".casefold() for sign in ("_", "=", ": ")] for label in task.labels}
+    found = {label: names[way] for label, some in ways.items() for way in some if way in names}
+    if found and task.kind == "many" and len(found) < len(task.labels):
+        missing = next(label for label in task.labels if label not in found)
+        raise TableError(
+            f"there are columns for labels of {variable}, but none for {missing!r}: add {variable}_{missing}"
+        )
+    return found if task.kind == "many" else {}
+
+
+def _texts(table: pa.Table, column: str) -> list[str | None]:
+    return [(value or "").strip() or None for value in text_column(column, table[column]).to_pylist()]
+
+
+def _many(
+    table: pa.Table, columns: Mapping[str, str], variable: str, task: TaskSettings, name: str
+) -> dict[str, list[str | None]]:
+    """Return for every label of a variable whether it applies to each row; None where that is not known."""
+    if "" not in columns:
+        return {
+            f"{variable}={label}": [
+                _truth(cell, f"{name}, row {row}, column {column}") for row, cell in enumerate(_texts(table, column), 1)
+            ]
+            for label, column in columns.items()
+        }
+    where = f"column {columns['']}"
+    cells = enumerate(_texts(table, columns[""]), 1)
+    given = [_listed(cell, task.labels, f"{name}, row {row}, {where}") for row, cell in cells]
+    answers = {label: [None if one is None else YES if label in one else NO for one in given] for label in task.labels}
+    return {f"{variable}={label}": said for label, said in answers.items()}
+
+
+def _listed(cell: str | None, labels: Sequence[str], where: str) -> set[str] | None:
+    """Return the labels in a cell; None for an empty cell, which says nothing."""
+    if cell is None:
+        return None
+    parts: object = _BETWEEN.split(cell)
+    if cell.startswith("["):
+        try:
+            parts = literal_eval(cell)  # reads lists of JSON, and those that Python prints
+        except (ValueError, SyntaxError):
+            raise LabelError(f"{where}: {cell!r} is not a list of labels: write them as a;b") from None
+    elif cell.casefold() in ("none", "-"):
+        return set()
+    assert isinstance(parts, list)
+    return {labels[label_code(str(part).strip(), labels, where)] for part in parts if str(part).strip()}
+
+
+def _truth(cell: str | None, where: str) -> str | None:
+    if cell is None:
+        return None
+    if (folded := cell.casefold()) not in (*TRUE, *FALSE):
+        raise LabelError(f"{where}: {cell!r} says neither yes nor no: write 1 or 0")
+    return YES if folded in TRUE else NO
+
+
+def labels_of(variables: Mapping[str, TaskSettings], found: Mapping[str, Sequence[Outcome]]) -> dict[str, pa.Array]:
+    """Return the columns of results for all variables; `found` has the outcomes of every part.
+
+    Of a variable with any number of labels there are those that apply, how probable it is that all of them are right
+    (as if labels were independent), `accept` where every one is accepted, and the probability of each label.
+    """
+    columns: dict[str, list[object]] = {}
+    for name, task in variables.items():
+        if task.kind != "many":
+            outcomes = found[name]
+            columns[f"pcs_{name}"] = [one.label for one in outcomes]
+            columns[f"pcs_{name}_confidence"] = [one.confidence for one in outcomes]
+            columns[f"pcs_{name}_decision"] = [one.decision for one in outcomes]
+            for more in dict.fromkeys(more for one in outcomes for more in one.details):
+                columns[f"pcs_{name}_{more.removeprefix('pcs_')}"] = [one.details.get(more) for one in outcomes]
+            continue
+        rows = list(zip(*(found[f"{name}={label}"] for label in task.labels), strict=True))
+        columns[f"pcs_{name}"] = [_set_of(row, task.labels) for row in rows]
+        columns[f"pcs_{name}_confidence"] = [_all_right(row) for row in rows]
+        columns[f"pcs_{name}_decision"] = [_decided(row) for row in rows]
+        for place, label in enumerate(task.labels):
+            columns[f"pcs_{name}={label}"] = [row[place].probabilities.get(YES) for row in rows]
+    return {name: pa.array(values) for name, values in columns.items()}
+
+
+def _set_of(row: Sequence[Outcome], labels: Sequence[str]) -> str | None:
+    if any(one.label is None for one in row):
+        return None
+    return ";".join(label for label, one in zip(labels, row, strict=True) if one.label == YES) or "none"
+
+
+def _all_right(row: Sequence[Outcome]) -> float | None:
+    sure = [one.confidence for one in row]
+    return None if None in sure else prod(one for one in sure if one is not None)
+
+
+def _decided(row: Sequence[Outcome]) -> str | None:
+    decisions = {one.decision for one in row}
+    return next((one for one in ("review", None) if one in decisions), next(iter(decisions)))

@@ -1,0 +1,84 @@
+"""Examples from the gold rows: the bank is taken when a run starts, and its folder keeps it.
+
+Each prompt shows those most like its text, and never the text itself. So what a model says about a gold row does not
+depend on that row's label, and gold rows are asked about as new ones are.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pcs_annotator.base.errors import GoldError
+from pcs_annotator.core.ngrams import text_key
+from pcs_annotator.core.task import is_empty
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.gold import gold_of
+from pcs_annotator.runs.resolve_config import nearest_of_gold
+from pcs_annotator.runs.run_request import RunRequest, earlier_run
+from pcs_annotator.runs.settings import Config
+from pcs_annotator.tables.tables import Dataset
+
+MOST_ROWS = 1_000
+"""More gold rows are sampled: they cost time with every text, and the nearest are hardly nearer."""
+USUAL = 8
+_RELATION = re.compile(r"(?:^|[+|])\s*examples\b")
+
+
+def uses_examples(relations: Iterable[str]) -> bool:
+    """Return whether a relation asks with examples, by its name."""
+    return any(map(_RELATION.search, relations))
+
+
+def about_examples(config: Config) -> str:
+    """Return which examples prompts show, in a sentence; empty if they show none."""
+    task = config.task
+    if not task.examples:
+        return ""
+    nearest = f"the {task.nearest} of {len(task.examples)} that are most like its text, never the text itself"
+    where = "under the relation examples" if uses_examples(config.relations.use) else "in each prompt"
+    return f"Examples {where}: {nearest if task.nearest else len(task.examples)}."
+
+
+def with_gold_examples(request: RunRequest, config: Config, dataset: Dataset) -> Config:
+    """Return settings with gold rows as examples, if they want them; those of the run in the folder stay.
+
+    A relation that asks with examples takes gold rows where no others are given.
+    """
+    task = config.task
+    by_relation = uses_examples(config.relations.use) and not task.examples
+    wanted = task.examples_from or ("gold" if by_relation else "")
+    if not wanted:
+        return config
+    nearest, own = nearest_of_gold(wanted) or task.nearest or USUAL, task.examples
+    before = None if request.fresh else earlier_run(RunFolder(request.folder))
+    rows = () if before is None else before.config.task.examples
+    texts = {item.text for item in dataset.items}
+    if (
+        before is None
+        or (before.config.task.examples_from, before.config.task.labels) != (wanted, task.labels)
+        or rows[: len(own)] != own
+        or any(row["text"] not in texts for row in rows[len(own) :])  # of data that are to be replaced
+    ):
+        rows = (*own, *_gold_rows(request, dataset, "relation 'examples'" if by_relation else f"--examples {wanted}"))
+    return replace(config, task=replace(task, examples=rows, nearest=nearest, examples_from=wanted))
+
+
+def _gold_rows(request: RunRequest, dataset: Dataset, wanted: str) -> list[dict[str, str]]:
+    """Return the gold rows as examples, each text once."""
+    folder = RunFolder(request.folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # learning reads gold again, and warns then
+        gold = gold_of(folder if folder.settings.exists() else None, dataset).labels
+    rows = [(item.text, label) for item, label in zip(dataset.items, gold, strict=True) if label]
+    found = {text_key(text): {"text": text, "label": label} for text, label in rows if not is_empty(text)}
+    if not found:
+        remedy = "label some in a column gold, or give a table of texts and labels with --examples FILE"
+        raise GoldError(f"{wanted}: {dataset.name} has no gold rows: {remedy}")
+    first, *others = {row["label"].casefold(): row["label"] for row in found.values()}.values()
+    if not others:
+        remedy = "label rows with other labels too, or leave it out"
+        raise GoldError(f"{wanted}: all {len(found)} gold rows are {first!r}, which models would repeat: {remedy}")
+    return [found[key] for key in sorted(found)[:MOST_ROWS]]  # by hash, so as good as random

@@ -1,0 +1,323 @@
+"""Gold rows as examples: chosen for each text, never the text itself, kept in the run folder; the promise holds."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pcs_annotator import Annotator, Example, Item, Task, collect, load_run, run
+from pcs_annotator.asking.engine.job import Job, make_plan
+from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, UserError
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.chat import Request
+from pcs_annotator.core.examples import NearestExamples
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.ngrams import text_key
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.fit_model import Learning, learn_model
+from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.relations.base import Original
+from pcs_annotator.relations.question.wording import WithExamples
+from pcs_annotator.runs import ask
+from pcs_annotator.runs.ask import CollectSettings, open_job
+from pcs_annotator.runs.fitting import open_run
+from pcs_annotator.runs.resolve_config import settings_of
+from pcs_annotator.runs.review.rows import asked_questions
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.studies.methods_text import methods_of
+from pcs_annotator.verbs.plan import plan
+from tests.judging.texts.written import LABELS, written
+
+SPORT = "<label>sport</label>"
+
+
+def write_data(path: Path, gold_rows: int, rows: int = 60) -> Path:
+    texts, gold = written(rows)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "gold"])
+        writer.writerows(
+            [row, text, LABELS[code] if row < gold_rows else ""]
+            for row, (text, code) in enumerate(zip(texts, gold.tolist(), strict=True))
+        )
+    return path
+
+
+class CopyingServer:
+    """Speaks the OpenAI protocol, answers with the label of the first example, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[dict[str, str]]] = []
+        kept = self.asked
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                kept.append(body["messages"])
+                said = [one["content"] for one in body["messages"] if one["role"] == "assistant"]
+                answer = {
+                    "choices": [
+                        {"message": {"role": "assistant", "content": (said or [SPORT])[0]}, "finish_reason": "stop"}
+                    ]
+                }
+                data = json.dumps(answer).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        Thread(target=self.server.serve_forever, daemon=True).start()
+        self.model = f"http://127.0.0.1:{self.server.server_port}/v1#copying"
+
+    def shown(self, text: str) -> list[str]:
+        """Return the texts of the examples that came with a text."""
+        asked = next(one for one in self.asked if f"\n{text}\n" in one[-1]["content"])
+        return [turn["content"].split("\n")[2] for turn in asked[1:-1] if turn["role"] == "user"]
+
+
+@pytest.fixture
+def server() -> Iterator[CopyingServer]:
+    made = CopyingServer()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def settings(server: CopyingServer, **more: Any) -> dict[str, Any]:
+    return {"models": [server.model], "relations": ["original"], "answers": "hard", "optimiser": "majority", **more}
+
+
+def test_each_text_is_asked_about_with_the_nearest_gold_rows_and_never_with_itself(
+    server: CopyingServer, tmp_path: Path
+) -> None:
+    data, texts = write_data(tmp_path / "data.csv", 40), written(60)[0]
+    result = run(data, tmp_path / "run", examples="gold:3", **settings(server))
+    assert len(server.asked) == 60
+    assert len({turns[0]["content"] for turns in server.asked}) == 1  # what comes first is the same for all texts
+    for row, text in enumerate(texts):
+        shown = server.shown(text)
+        assert len(shown) == 3
+        assert text not in shown
+        assert {*shown} <= {*texts[:40]}, row
+    assert result.learned.model.gold_rows == 40
+    bank = NearestExamples([Example(text, "sport") for text in sorted(texts[:40], key=text_key)])
+    assert server.shown(texts[50]) == [one.text for one in bank.of(texts[50], 3)]
+
+    # gold grows: the examples stay, so nothing is asked again
+    run(write_data(data, 50), tmp_path / "run", examples="gold:3", **settings(server))
+    assert len(server.asked) == 60
+    assert open_run(tmp_path / "run").learned.model.gold_rows == 50
+    new = "the keeper and the coach of the cup"
+    with load_run(tmp_path / "run") as loaded:
+        assert loaded.label([texts[3], new])[0].label in LABELS  # a gold text is asked about as it was
+    assert len(server.asked) == 61
+    assert {*server.shown(new)} <= {*texts[:40]}
+
+    # the same questions for other data
+    other = write_data(tmp_path / "other.csv", 0)
+    run(other, tmp_path / "other", config=tmp_path / "run", ledger=tmp_path / "run" / "ledger.db", optimiser="majority")
+    assert len(server.asked) == 61
+    # everything anew
+    with pytest.warns(PcsWarning, match="the answers so far are kept"):
+        result = run(data, tmp_path / "run", examples="gold:3", fresh=True, **settings(server))
+    assert len(server.asked) == 121
+    assert len(result.config.task.examples) == 50
+    # other data in the same folder have other examples
+    with data.open("w", encoding="utf-8") as file:
+        file.write("id,text,gold\n0,a cup,sport\n1,a loan,money\n2,a match,\n")
+    with pytest.warns(PcsWarning, match="the old results are kept"):
+        result = run(data, tmp_path / "run", examples="gold:3", replace=True, **settings(server))
+    assert sorted(server.shown("a match")) == ["a cup", "a loan"]
+
+
+def test_a_rewrite_is_asked_about_with_the_examples_of_its_text(server: CopyingServer, tmp_path: Path) -> None:
+    data, texts = write_data(tmp_path / "data.csv", 60), written(60)[0]
+    relations = ["original", "typo"]
+    run(data, tmp_path / "run", examples="gold", **settings(server, relations=relations))
+    for turns in server.asked:
+        text = turns[-1]["content"].split("\n")[2]
+        number = re.findall(r"\d+", text)[-1]
+        shown = [turn["content"].split("\n")[2] for turn in turns[1:-1] if turn["role"] == "user"]
+        assert len(shown) == 8
+        assert f"item{number}" not in " ".join(shown).split()  # a text with a typo is most like itself
+    assert len(server.asked) > len(texts)
+
+
+def test_the_relation_asks_with_examples_and_the_others_without(server: CopyingServer, tmp_path: Path) -> None:
+    data, texts = write_data(tmp_path / "data.csv", 40), written(60)[0]
+    relations = ["original", "order", "examples", "examples:2"]
+    result = run(data, tmp_path / "run", **settings(server, relations=relations))
+    turns = sorted(len(one) for one in server.asked)
+    assert turns == [2] * 120 + [18] * 120
+    with_examples = [one for one in server.asked if len(one) == 18 and f"\n{texts[0]}\n" in one[-1]["content"]]
+    first, second = ({turn["content"] for turn in one[1:-1] if turn["role"] == "user"} for one in with_examples)
+    assert not first & second
+    assert result.config.task.nearest == 8
+    questions = asked_questions(result.config)
+    assert "8 of 40 examples, chosen for it (set 2)" in questions["examples:2"]
+    assert "examples" not in questions["order"]
+    assert "Examples under the relation examples: the 8 of 40 that are most like its text" in methods_of(result)
+
+
+def test_gold_that_cannot_be_examples_is_refused_before_any_call(server: CopyingServer, tmp_path: Path) -> None:
+    none, one = write_data(tmp_path / "none.csv", 0), write_data(tmp_path / "one.csv", 1)
+    for data, given, message in [
+        (none, {"examples": "gold", "labels": LABELS}, "--examples gold: none.csv has no gold rows: label some"),
+        (
+            one,
+            {"examples": "gold", "labels": LABELS},
+            "--examples gold: all 1 gold rows are 'money', which models would repeat: label rows",
+        ),
+        (none, {"relations": ["original", "examples"], "labels": LABELS}, "relation 'examples': none.csv has no gold"),
+        (one, {"examples": "gold:0"}, "write gold, or gold:4"),
+    ]:
+        with pytest.raises((GoldError, ConfigError), match=message):
+            run(data, tmp_path / "run", **settings(server, **given))  # type: ignore[arg-type]
+    assert not server.asked
+
+
+def test_a_plan_counts_the_examples_and_offers_the_relation(tmp_path: Path) -> None:
+    data = write_data(tmp_path / "data.csv", 50)
+
+    def planned(**given: Any) -> Any:
+        config = settings_of({"models": ["scripted:hash"], **given})
+        return plan(RunRequest(data=data, folder=tmp_path / "run", config=config))
+
+    plain, shown = (planned(relations=["original"], **more) for more in ({}, {"examples": "gold"}))
+    assert shown.plan.models[0].input_tokens > 3 * plain.plan.models[0].input_tokens
+    assert (plain.examples, shown.examples) == (
+        "",
+        "Examples in each prompt: the 8 of 50 that are most like its text, never the text itself.",
+    )
+    offered = planned().alternatives["--relations original,examples"]
+    assert offered.calls == 120
+    assert plain.plan.models[0].input_tokens < offered.models[0].input_tokens
+    assert "--relations original,examples" not in planned(examples="gold").alternatives
+    assert "--relations original,examples" not in planned(models=["embedded:smollm2"], answers="hard").alternatives
+    write_data(data, 49)
+    assert "--relations original,examples" not in planned().alternatives
+    text = "id,text,gold\n" + "".join(f"{row},Goal {row},sport\n" for row in range(60))
+    data.write_text(text, encoding="utf-8")
+    assert "--relations original,examples" not in planned(labels=LABELS).alternatives
+
+
+class Blind(ScriptedModel):
+    """A model that gets no examples."""
+
+    without_examples = True
+
+
+def test_a_model_that_gets_no_examples_is_not_asked_under_the_relation() -> None:
+    ask._say_without_examples.cache_clear()
+    task = Task("About?", LABELS, examples=[Example("A goal.", "sport"), Example("A loan.", "money")])
+    blind, other = Blind(lambda _: "sport", name="blind"), ScriptedModel(lambda _: "sport", name="other")
+    with pytest.warns(PcsWarning, match="blind is asked without examples"):
+        job = open_job(task, [blind, other], ["original", "examples"], CollectSettings())
+    assert [job.asked_under(0), job.asked_under(1)] == [[0, 1], [1]]
+    asked = Annotator(blind).question(task, "A text.", blind)
+    assert len(asked.request.messages) == 2  # type: ignore[union-attr]
+    for models, relations in (([blind], ["original", "examples"]), ([blind, other], ["examples"])):
+        with pytest.raises(ConfigError, match="relation 'examples': blind gets no examples"):
+            open_job(task, models, relations, CollectSettings())
+
+
+@pytest.mark.parametrize(
+    ("nearest", "number", "message"),
+    [
+        (0, 2, "relation 'examples:2': of 4 examples, all of them are in every prompt"),
+        (2, 3, "relation 'examples:3': of 4 examples, that is one set of 2"),
+    ],
+)
+def test_there_are_only_as_many_sets_as_there_are_examples(nearest: int, number: int, message: str) -> None:
+    examples = [Example(f"Text {at}.", LABELS[at % 2]) for at in range(4)]
+    task = Task("About?", LABELS, examples=examples, nearest=nearest)
+    model = ScriptedModel(lambda _: "sport")
+    with pytest.raises(ConfigError, match=message):
+        open_job(task, [model], ["original", f"examples:{number}"], CollectSettings())
+    with pytest.raises(ConfigError, match="there are no examples: label rows"):
+        open_job(Task("About?", LABELS), [model], ["original", "examples"], CollectSettings())
+    with pytest.raises(UserError, match="numbers start at 2"):
+        open_job(task, [model], ["examples:1"], CollectSettings())
+
+
+def test_a_plan_for_many_texts_chooses_examples_for_the_first_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pcs_annotator.asking.engine.job.CHOSEN_FOR", 2)
+    examples = [Example(f"Text number {at}.", LABELS[at % 2]) for at in range(6)]
+    model = ScriptedModel(lambda _: "sport")
+    task = Task("About?", LABELS, examples=examples, nearest=2)
+    job = Job(task=task, annotators=[(Annotator(model), model)], relations=[Original(), WithExamples()])
+    planned = make_plan(job, [Item(id=str(at), text=f"Text {at} is new.") for at in range(9)], lambda *_: 0.0)
+    assert (planned.rows, planned.calls) == (9, 18)
+
+
+def test_a_follow_up_question_shows_the_same_examples(tmp_path: Path) -> None:
+    examples = [Example(f"Text number {at}.", LABELS[at % 2]) for at in range(6)]
+    task = Task("About?", LABELS, examples=examples, nearest=2)
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        last = request.messages[-1].content
+        return "P1: 0.7\nP2: 0.2" if "What is the probability" in last else "G1: sport\nG2: money"
+
+    annotators = [Annotator(ScriptedModel(answer), elicitation="2s-top-2")]
+    votes = asyncio.run(collect(task, ["Text number 3."], annotators, ledger=tmp_path / "ledger.db"))
+    assert (votes.codes == 0).all()
+    first, second = (one.messages for one in asked)
+    assert len(first) == 6
+    assert first == second[:6]
+    assert "Text number 3." not in "".join(turn.content for turn in first[:5])
+
+
+def copied(texts: Sequence[str], gold: Codes, bank: int, votes: int = 5) -> Votes:
+    """Return the votes of models that copy the label of the nearest example, of the second, and so on."""
+    labels = [LABELS[code] for code in gold[:bank].tolist()]
+    found = NearestExamples([Example(*pair) for pair in zip(texts[:bank], labels, strict=True)])
+    codes = np.array([[LABELS.index(one.label) for one in found.of(text, votes)] for text in texts], dtype=np.int8)
+    return Votes(
+        codes=codes[:, :, None, None],
+        ids=[str(row) for row in range(len(texts))],
+        annotators=[f"copies {place}" for place in range(votes)],
+        relations=["original"],
+        labels=LABELS,
+    )
+
+
+@pytest.mark.system
+def test_models_that_copy_the_nearest_gold_label_are_as_good_on_gold_as_on_new_rows_and_the_promise_holds() -> None:
+    repetitions, bank, most = 20, 150, 0.1
+    broken = accepted = 0
+    gaps = []
+    for seed in range(repetitions):
+        texts, gold = written(400, seed, telling=0.76)
+        votes = copied(texts, gold, bank)
+        right = votes.codes[:, 0, 0, 0] == gold
+        gaps.append(right[:bank].mean() - right[bank:].mean())
+        known = np.where(np.arange(400) < bank, gold, UNLABELLED)
+        how = Learning(optimiser="uniform", promise=Promise(max_error=most))
+        model = learn_model(votes, [LABELS[code] if code != UNLABELLED else None for code in known.tolist()], how)
+        verdicts = model.judged(votes)
+        assert verdicts.accepted is not None
+        taken = verdicts.accepted[bank:]
+        accepted += int(taken.sum())
+        broken += bool(taken.any() and (verdicts.best != gold)[bank:][taken].mean() > most)
+    assert abs(np.mean(gaps)) < 3 * np.std(gaps) / math.sqrt(repetitions)
+    assert broken / repetitions <= 0.1 + 2 * math.sqrt(0.1 * 0.9 / repetitions)
+    assert accepted > 0.1 * 250 * repetitions

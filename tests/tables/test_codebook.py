@@ -1,0 +1,123 @@
+"""Tables of examples and codebooks: what they say, and errors that name file, row and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.base.errors import TableError, UserError
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.runs.resolve_config import read_settings, task_of
+from pcs_annotator.tables.codebook import read_codebook, read_examples
+
+BOOK = (
+    "Label,Definition,Example,example 2,instruction\n"
+    "sport,about games,A goal.,A match.,What is it about?\n"
+    ",,,,\n"
+    "money,,Shares fell.,,What is it about?\n"
+)
+
+
+def written(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_a_codebook_has_labels_meanings_examples_and_an_instruction(tmp_path: Path) -> None:
+    book = read_codebook(written(tmp_path / "book.csv", BOOK))[""]
+    assert book.labels == ("sport", "money")
+    assert book.meanings == {"sport": "about games"}
+    assert [one["text"] for one in book.examples if one["label"] == "sport"] == ["A goal.", "A match."]
+    assert book.examples[-1] == {"text": "Shares fell.", "label": "money"}
+    assert book.instruction == "What is it about?"
+    tabs = read_codebook(written(tmp_path / "book.tsv", "label\tmeaning\na\tfirst\nb\t\n"))[""]
+    assert tabs == (("a", "b"), {"a": "first"}, (), "", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("label\na\nA\n", "book.csv, row 2: the label 'A' is in book.csv, row 1 too: keep one row"),
+        ("label,example\n,A text\n", "book.csv, row 1: there is no label"),
+        ("label,definition\n,x\n", "book.csv, row 1: there is no label"),
+        ("label,notes\na,x\n", r"book.csv has a column 'notes', .*: rename or remove it"),
+        ("name\na\n", "book.csv has no column 'label'"),
+        ("label,instruction\na,One?\nb,Two?\n", "row 1 and book.csv, row 2 have different instructions"),
+        ("label\n", "book.csv has no"),
+    ],
+)
+def test_errors_in_a_codebook_name_file_and_row(content: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=message):
+        read_codebook(written(tmp_path / "book.csv", content))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("text,label\nA goal.,\n", "shown.csv, row 1: the example has no label"),
+        ("text,label\nA goal.,sport\n,sport\n", "shown.csv, row 2: the example has no text"),
+        ("text,label\n", "shown.csv has no"),
+        ("txt,label\nA goal.,sport\n", "shown.csv has no column 'text'; there are txt, label"),
+    ],
+)
+def test_errors_in_a_table_of_examples_name_file_and_row(content: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=message):
+        read_examples(written(tmp_path / "shown.csv", content))
+
+
+def test_settings_name_tables_from_their_own_folder(tmp_path: Path) -> None:
+    written(tmp_path / "book.csv", BOOK)
+    written(tmp_path / "shown.csv", "id,text,label,why\n1,A cup.,SPORT,a prize\n")
+    path = written(tmp_path / "pcs.toml", '[task]\ncodebook = "book.csv"\nexamples_from = "shown.csv"\n')
+    task = task_of(read_settings(path, Path("elsewhere"), {}))
+    assert (task.instruction, task.labels) == ("What is it about?", ("sport", "money"))
+    assert [one.text for one in task.examples] == ["A goal.", "A match.", "Shares fell.", "A cup."]
+    assert task.examples[-1].why == "a prize"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"labels": ["sport", "politics"]},
+            "book.csv has the labels sport, money, and the settings have sport, politics",
+        ),
+        ({"examples": "none.csv"}, "there is no file .*none.csv"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(given: dict[str, object], message: str, tmp_path: Path) -> None:
+    book = written(tmp_path / "book.csv", BOOK)
+    with pytest.raises(UserError, match=message):
+        read_settings(None, tmp_path, {"codebook": book, **given})
+
+
+def test_an_example_with_another_label_names_its_row(tmp_path: Path) -> None:
+    shown = written(tmp_path / "shown.csv", "text,label\nA goal.,sport\nA vote.,politics\n")
+    with pytest.raises(UserError, match=r"shown\.csv, row 2, column label: 'politics' is not one of the labels"):
+        read_settings(None, tmp_path, {"labels": ["sport", "money"], "examples": shown})
+
+
+def test_on_the_command_line_bad_tables_end_with_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = written(tmp_path / "data.csv", "text,gold\nA goal.,sport\nA loan.,money\n")
+    shown = written(tmp_path / "shown.csv", "text,label\nA vote.,politics\n")
+    for given in (["--examples", str(shown)], ["--codebook", str(shown)], ["--examples", str(tmp_path / "none.csv")]):
+        assert main(["plan", str(data), "--model", "scripted:hash", *given]) == 2
+        printed = capsys.readouterr().err
+        assert "error: " in printed
+        assert "Traceback" not in printed
+
+
+def test_a_codebook_may_have_several_variables(tmp_path: Path) -> None:
+    sheet = "variable,kind,label,definition\ntone,,warm,kind\ntone,,cold,\nframes,many,conflict,\nframes,many,money,\n"
+    books = read_codebook(written(tmp_path / "book.csv", sheet))
+    assert {name: (book.labels, book.kind) for name, book in books.items()} == {
+        "tone": (("warm", "cold"), ""),
+        "frames": (("conflict", "money"), "many"),
+    }
+    for content, message in {
+        "variable,label\n,a\n": "there is no variable",
+        "variable,kind,label\nx,one,a\nx,many,b\n": "have different kinds",
+    }.items():
+        with pytest.raises(TableError, match=message):
+            read_codebook(written(tmp_path / "book.csv", content))

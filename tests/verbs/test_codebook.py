@@ -1,0 +1,224 @@
+"""Codebooks: several variables in one call, each a run of its own, and one table of all labels."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator import run, run_codebook
+from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.core.chat import ChatModel, Request
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.models.provider import providers
+from pcs_annotator.models.scripted import ScriptedModel
+from tests.simulated import read_csv
+from tests.stub.behaviour import pick
+
+pytestmark = pytest.mark.system
+
+TOPICS, FRAMES = ("economy", "health"), ("conflict", "human interest", "morality")
+CONFIG = """
+[ask]
+models = ["coder:good@90", "coder:fair@75"]
+
+[relations]
+use = ["original", "order"]
+
+[learn]
+optimiser = "lr"
+text = false
+max_error = 0.1
+
+[variables.topic]
+instruction = "What is the text about?"
+labels = ["economy", "health"]
+meanings = { health = "illness and care" }
+
+[variables.frames]
+instruction = "Which frames does the text use?"
+kind = "many"
+labels = ["conflict", "human interest", "morality"]
+"""
+
+
+def truth(row: int) -> tuple[str, list[str]]:
+    frames = [frame for place, frame in enumerate(FRAMES) if pick(3, "frame", str(place), str(row)) == 0]
+    return TOPICS[pick(2, "topic", str(row))], frames
+
+
+class CoderProvider:
+    """Opens `coder:NAME@PERCENT`, which answers several questions at once, each right on that percentage of texts."""
+
+    def open(self, model: str, environment: object) -> ChatModel:
+        percent = int(model.partition("@")[2])
+
+        def answer(request: Request) -> str:
+            asked = "\n".join(message.content for message in request.messages)
+            found = re.search(r"Text (\d+)", asked)
+            assert found is not None
+            row = int(found[1])
+
+            def right(*what: object) -> bool:
+                return pick(100, model, str(row), *map(str, what)) < percent
+
+            topic, frames = truth(row)
+            topic = topic if right("topic") else TOPICS[1 - TOPICS.index(topic)]
+            named = [frame for frame in FRAMES if (frame in frames) == right(frame)]
+            lines = {
+                "topic": f"<topic>{topic}</topic>",
+                "frames": f"<frames>{'; '.join(named) or 'none'}</frames>",
+            }
+            if "<frames>" not in asked:
+                return f"<label>{topic}</label>"
+            return "\n".join(line for name, line in lines.items() if f"<{name}>:" in asked)
+
+        return ScriptedModel(answer, name=f"coder:{model}")
+
+
+@pytest.fixture(autouse=True)
+def coders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(providers._factories, "coder", CoderProvider)
+    monkeypatch.chdir(tmp_path)
+    Path("pcs.toml").write_text(CONFIG)
+
+
+def write(name: str, rows: range, gold: int, frames: Callable[[list[str]], str] = ";".join) -> None:
+    lines = ["id,text,party,topic,frames"]
+    for row in rows:
+        topic, named = truth(row)
+        told = f"{topic},{frames(named) or 'none'}" if row - rows.start < gold else ","
+        lines.append(f"{row},Text {row} says something.,left,{told}")
+    Path(name).write_text("\n".join(lines) + "\n")
+
+
+def shown(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = 0) -> str:
+    assert main(arguments) == code
+    return capsys.readouterr().out
+
+
+def test_variables_share_their_calls_and_have_a_run_and_columns_each(capsys: pytest.CaptureFixture[str]) -> None:
+    write("data.csv", range(150), gold=100)
+    said = shown(["run", "data.csv"], capsys)
+    assert "150 rows, 2 variables" in said
+    assert "600 calls" in said  # 150 texts, two models, two questions; not four times as many for four parts
+    rows = read_csv(Path("runs/data/labels.csv"))
+    assert list(rows[0])[:5] == ["id", "text", "party", "topic", "frames"]
+    right = sum(row["pcs_topic"] == truth(int(row["id"]))[0] for row in rows)
+    assert right > 0.8 * len(rows)
+    for frame in FRAMES:
+        agreeing = [(frame in row["pcs_frames"].split(";")) == (frame in truth(int(row["id"]))[1]) for row in rows]
+        assert sum(agreeing) > 0.8 * len(rows)
+        assert all(0 <= float(row[f"pcs_frames={frame}"]) <= 1 for row in rows)
+    assert {row["pcs_frames_decision"] for row in rows} <= {"accept", "review"}
+    for place in ("topic", "frames/human-interest"):
+        assert Path("runs/data", place, "report.html").exists()
+    again = json.loads(shown(["run", "data.csv", "--json"], capsys))
+    assert {one["calls"] for one in again["variables"].values()} == {0}
+    assert list(again["variables"]) == ["topic", *(f"frames={frame}" for frame in FRAMES)]
+    assert "lr" in shown(["evaluate", "runs/data/topic", "--methods", "lr"], capsys)
+
+
+def test_new_texts_get_all_variables(capsys: pytest.CaptureFixture[str]) -> None:
+    write("data.csv", range(120), gold=100)
+    write("new.csv", range(500, 540), gold=0)
+    shown(["run", "data.csv", "-q"], capsys)
+    said = shown(["label", "new.csv", "--run", "runs/data"], capsys)
+    assert "40 rows" in said
+    rows = read_csv(Path("new-labels.csv"))
+    assert sum(row["pcs_topic"] == truth(int(row["id"]))[0] for row in rows) > 30
+    assert {"pcs_frames", "pcs_frames_confidence", "pcs_frames=morality"} <= rows[0].keys()
+    found = json.loads(shown(["label", "new.csv", "--run", "runs/data", "--json", "--replace"], capsys))
+    assert found["variables"]["topic"]["rows"] == 40
+
+
+def test_a_plan_shows_the_price_of_one_call_and_of_several(capsys: pytest.CaptureFixture[str]) -> None:
+    write("data.csv", range(20), gold=10)
+    joint = json.loads(shown(["plan", "data.csv", "--json"], capsys))
+    assert joint["calls"] == 80
+    assert joint["alternatives"]["--separately"]["calls"] == 160
+    alone = json.loads(shown(["plan", "data.csv", "--separately", "--json"], capsys))
+    assert alone["calls"] == 160
+    assert alone["alternatives"]["without --separately"]["calls"] == 80
+
+
+def test_variables_asked_separately_agree_with_one_call(capsys: pytest.CaptureFixture[str]) -> None:
+    write("data.csv", range(120), gold=100)
+    shown(["run", "data.csv", "-q"], capsys)
+    shown(["run", "data.csv", "-q", "--separately", "-o", "runs/alone"], capsys)
+    joint, alone = (read_csv(Path("runs", name, "labels.csv")) for name in ("data", "alone"))
+    assert [row["pcs_topic"] for row in joint] == [row["pcs_topic"] for row in alone]
+    assert [row["pcs_frames"] for row in joint] == [row["pcs_frames"] for row in alone]
+
+
+@pytest.mark.parametrize("written", [";".join, lambda frames: json.dumps(frames).replace('"', "'"), "|".join])
+def test_lists_of_gold_labels_are_read(written: Callable[[list[str]], str], capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ["text\tframes"]
+    lines += [f"Text {row}\t{written(truth(row)[1]) or 'none'}" for row in range(60)]
+    Path("data.tsv").write_text("\n".join(lines) + "\n")
+    found = json.loads(shown(["run", "data.tsv", "--json"], capsys))
+    gold = found["variables"]["frames=morality"]["gold_rows"]
+    assert gold == 60
+
+
+def test_columns_of_zeros_and_ones_are_read_and_other_cells_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ["text,frames_conflict,frames_human interest,frames_morality"]
+    for row in range(60):
+        lines.append(f"Text {row}," + ",".join("WAHR" if frame in truth(row)[1] else "0" for frame in FRAMES))
+    Path("data.csv").write_text("\n".join(lines) + "\n")
+    found = json.loads(shown(["run", "data.csv", "--json"], capsys))
+    assert found["variables"]["frames=conflict"]["gold_rows"] == 60
+    Path("data.csv").write_text("text,frames_conflict\nText 1,1\n")
+    assert main(["run", "data.csv"]) == 2
+    assert "add frames_human interest" in capsys.readouterr().err
+    Path("data.csv").write_text("\n".join([lines[0], "Text 1,1,maybe,0"]) + "\n")
+    assert main(["run", "data.csv", "-o", "other"]) == 2
+    assert "row 1, column frames_human interest: 'maybe' says neither yes nor no" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("data", "config", "message"),
+    [
+        ("text,frames\nText 1,conflict;love\n", CONFIG, "row 1, column frames: 'love' is not one of the labels"),
+        ("text,frames\nText 1,[conflict\n", CONFIG, "is not a list of labels: write them as a;b"),
+        ("text,gold\nText 1,economy\n", CONFIG, "call it like the variable"),
+        ("text\nText 1\n", CONFIG.replace("variables.topic", "variables.label"), "is not a name for a variable"),
+        ("text\nText 1\n", CONFIG + "\n[variables.tone]\n", "variables.tone needs at least two labels"),
+        ("text\nText 1\n", CONFIG.replace("human interest", "conflict!"), "has the same letters and digits"),
+        ("text\nText 1\n", CONFIG.replace('kind = "many"', 'kind = "few"'), "frames.kind is 'few'"),
+    ],
+)
+def test_codebooks_and_gold_that_cannot_be_used_are_refused(
+    data: str, config: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("pcs.toml").write_text(config)
+    Path("data.csv").write_text(data)
+    assert main(["run", "data.csv"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_commands_for_one_run_name_the_variables(capsys: pytest.CaptureFixture[str]) -> None:
+    write("data.csv", range(40), gold=30)
+    shown(["run", "data.csv", "-q"], capsys)
+    assert main(["report", "runs/data"]) == 2
+    assert "runs/data has several variables: name one of them, runs/data/topic," in capsys.readouterr().err
+
+
+def test_a_sheet_has_the_variables_and_python_runs_them() -> None:
+    write("data.csv", range(60), gold=50)
+    Path("pcs.toml").write_text(CONFIG.partition("[variables.topic]")[0])
+    sheet = ["variable,kind,label,definition", *(f"topic,,{topic}," for topic in TOPICS)]
+    Path("book.csv").write_text("\n".join([*sheet, *(f"frames,many,{frame}," for frame in FRAMES)]) + "\n")
+    result = run_codebook("data.csv", "pcs.toml", "out", codebook="book.csv")
+    assert list(result.results) == ["topic", *(f"frames={frame}" for frame in FRAMES)]
+    assert result.results["topic"].counts.rows == 60
+    with pytest.raises(ConfigError, match=r"has no \[variables.NAME\]: use run"):
+        run_codebook("data.csv", "pcs.toml", "other")
+    with pytest.raises(ConfigError, match="use run_codebook instead of run"):
+        run("data.csv", "third", config="pcs.toml", codebook="book.csv")
+    Path("pcs.toml").write_text(CONFIG)
+    with pytest.raises(ConfigError, match=r"topic is in pcs\.toml too"):
+        run_codebook("data.csv", "pcs.toml", "other", codebook="book.csv")
