@@ -104,7 +104,7 @@ def test_a_scale_keeps_its_labels_when_it_is_opened_and_used_again(scale: Path) 
     assert loaded.label_schema(new.select(["text"]).schema).names == new.column_names
     (outcome,) = loaded.label(["Case 1001 is about 4."])
     assert outcome.details["pcs_low"] <= outcome.label <= outcome.details["pcs_high"]
-    assert fit_again(scale).learned.model.shape == ("scale", STEPS)
+    assert fit_again(scale).learned.model.shape[:2] == ("scale", STEPS)
 
 
 def test_an_audit_of_a_scale_counts_labels_that_are_two_steps_off(scale: Path) -> None:

@@ -134,7 +134,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     if distinct is not None:
         votes, gold = votes.take(distinct), gold[distinct]
         random_sample = None if random_sample is None else random_sample[distinct]
-    read, text = _read(votes, gold, how)
+    read, text, how = _read(votes, gold, how)
     if weights is None:
         weights = fit_coded(read, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     rows, truth = labelled_rows(read, gold)
@@ -176,12 +176,13 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     return FitResult(replace(model, profile=profile(shown, judged.scores, judged.best)), trial)
 
 
-def _read(votes: Votes, gold: Codes, how: Learning) -> tuple[Votes, TextModel | None]:
+def _read(votes: Votes, gold: Codes, how: Learning) -> tuple[Votes, TextModel | None, Learning]:
     """Return the votes with what the calibrator reads beside them, as far as that is wanted and known."""
     if how.splits.calibration == "none":
-        return votes, None
+        return votes, None, how
     read, text = read_texts(votes, gold, how.splits.seed) if how.text else (votes, None)
-    return how.shape.placed(read), text
+    how = replace(how, shape=how.shape.mixing(read, gold))
+    return how.shape.placed(read), text, how
 
 
 def _sets(trial: Trial | None, how: Learning) -> PredictionSets | None:

@@ -62,6 +62,23 @@ def test_the_mean_place_of_votes_is_read_beside_the_texts() -> None:
     assert again == pytest.approx(read + 1)
 
 
+def test_texts_and_places_count_as_much_as_gold_says() -> None:
+    rng = np.random.default_rng(0)
+    gold = rng.integers(3, size=200).astype(np.int8)
+    noise = rng.integers(3, size=(200, 2, 1))
+    sure = np.log(np.where(np.eye(3)[gold] > 0, 0.9, 0.05))
+    texts_know = SCALE.mixing(replace(votes_of(noise, SORTED), read=sure), gold)
+    assert texts_know.mix[0] == 1.0
+    assert texts_know.mix[1] < 0.05
+    answers = np.repeat(gold[:, np.newaxis, np.newaxis], 2, axis=1)
+    guesses = np.log(rng.dirichlet(np.ones(3), 200))
+    answers_know = SCALE.mixing(replace(votes_of(answers, SORTED), read=guesses), gold)
+    assert answers_know.mix[1] == 1.0
+    assert answers_know.mix[0] < 0.5
+    assert LabelShape.from_dict(answers_know._asdict()) == answers_know
+    assert SCALE.mixing(votes_of(answers, SORTED), gold) is SCALE
+
+
 def test_paths_of_a_tree_at_every_level() -> None:
     assert TREE.levels == 3
     assert TREE.at(1, TREE.labels)[0] == ("a", "b")

@@ -151,6 +151,11 @@ def fit_calibrator(  # what is known about the rows, one argument each
     return Calibrator(labels=labels, slope=slopes[0], offsets=offsets, shrunk=shrunk, method=method, **texts)
 
 
+def slopes_of(scores: Floats, others: Sequence[Floats], gold: Codes) -> Floats:
+    """Return how much each of some arrays `[item, label]` says about gold beside the scores, as their slopes."""
+    return _most_probable([_log_scores(scores), *others], gold, with_offsets=True)[1 : 1 + len(others)]
+
+
 def shrinkage(gold_rows: int) -> float:
     """Return how far confidence is moved towards 1/K, for K labels, because there are few gold rows; 0 from 50 on.
 
@@ -260,7 +265,7 @@ class _Prior:
     def __init__(self, slopes: int, labels: int) -> None:
         self.centre = np.zeros(slopes + labels)
         self.centre[0] = 1.0
-        spread = [SLOPE_SD, READING_SD][:slopes]
+        spread = [SLOPE_SD, *[READING_SD] * (slopes - 1)]
         self.precision = np.concatenate([np.array(spread) ** -2.0, np.full(labels, OFFSET_SD**-2)])
 
 

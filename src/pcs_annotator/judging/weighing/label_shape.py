@@ -10,8 +10,10 @@ import numpy as np
 
 from pcs_annotator.base.errors import LabelError
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.weighing.calibration import slopes_of
 from pcs_annotator.judging.weighing.scoring import choose, score
 
 Kind = Literal["one", "many", "scale", "tree"]
@@ -28,6 +30,8 @@ class LabelShape(NamedTuple):
 
     kind: Kind = "one"
     labels: tuple[str, ...] = ()
+    # on a scale, how much what the texts say and the mean place of the answers count, the larger one 1
+    mix: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
     def of(cls, kind: Kind, labels: Sequence[str]) -> LabelShape:
@@ -37,7 +41,9 @@ class LabelShape(NamedTuple):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any] | None) -> LabelShape:
         """Return what `_asdict` wrote; labels are plain if nothing was written."""
-        return ONE if values is None else cls.of(values["kind"], values["labels"])
+        if values is None:
+            return ONE
+        return cls.of(values["kind"], values["labels"])._replace(mix=tuple(values["mix"]))
 
     @property
     def ordered(self) -> bool:
@@ -109,17 +115,32 @@ class LabelShape(NamedTuple):
         low, high = given.argmax(axis=1), given.shape[1] - 1 - given[:, ::-1].argmax(axis=1)
         return [self.labels[place] for place in low.tolist()], [self.labels[place] for place in high.tolist()]
 
+    def mixing(self, votes: Votes, gold: Codes) -> LabelShape:
+        """Return the shape that knows from gold how much texts and the mean place of answers count."""
+        if not self.ordered or votes.read is None:
+            return self
+        rows = gold != UNLABELLED
+        some = votes.take(rows)
+        said = [values[rows] for values in (votes.read, self._near(votes))]
+        found = np.maximum(slopes_of(score(some, Weights.uniform(some)), said, gold[rows]), 0.0)
+        text, place = (found / max(found.max(), ROUNDING)).tolist()
+        return self._replace(mix=(text, place))
+
     def placed(self, votes: Votes) -> Votes:
         """Return the votes with what their mean place on a scale says about each label, beside what the texts say.
 
-        That is the logarithm of a normal density. Weights learn nothing from how far apart two labels are; this does.
+        Weights learn nothing from how far apart two labels are; this does.
         """
         if not self.ordered:
             return votes
+        near, (text, place) = self._near(votes), self.mix
+        return replace(votes, read=near if votes.read is None else text * votes.read + place * near)
+
+    def _near(self, votes: Votes) -> Floats:
+        """Return the logarithm of a normal density around the mean place, `[item, label]`."""
         rank = np.argsort(self._order(votes.labels)).astype(np.float64)
         place = score(votes, Weights.uniform(votes)) @ rank
-        near = -((rank - place[:, np.newaxis]) ** 2) / (2 * PLACE_SD**2)
-        return replace(votes, read=near if votes.read is None else votes.read + near)
+        return np.asarray(-((rank - place[:, np.newaxis]) ** 2) / (2 * PLACE_SD**2))
 
     def _order(self, labels: Sequence[str]) -> Integers:
         return np.array(positions_of(self.labels, labels, "label"), dtype=np.intp)
