@@ -66,6 +66,19 @@ def test_a_promise_per_label_names_every_threshold() -> None:
     assert "bad ≥ 0.800, good ≥ 0.950; other labels" in text.details[1]
 
 
+def test_a_promise_about_a_scale_is_about_steps() -> None:
+    text = promised(replace(HOLDING, promise=replace(PROMISE, kind="off-by-more-than-one")))
+    assert "of the accepted labels are off by more than one step, with" in text.headline
+    assert text.details[1] == "accepted at probability within one step ≥ 0.912"
+
+
+def test_a_promise_about_a_tree_names_the_threshold_of_every_level() -> None:
+    text = promised(replace(HOLDING, upper=({EVERY_LABEL: 0.8}, {})))
+    assert text.headline.endswith(", at every level of the tree")
+    said = "accepted at confidence ≥ 0.912; otherwise its parent at ≥ 0.800, the one above it at no confidence"
+    assert text.details[1] == said
+
+
 def test_the_other_promise_is_stated_as_the_weaker_one() -> None:
     text = promised(replace(HOLDING, promise=replace(PROMISE, kind="accepted-and-wrong", max_error=0.125)))
     assert text.headline == "promise: at most 12.5 % of all rows are accepted and wrong"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -12,11 +13,14 @@ import pytest
 
 import pcs_annotator as pcs
 from pcs_annotator.base.errors import ConfigError, LabelError
+from pcs_annotator.runs import codebook
 from pcs_annotator.runs.fitting import fit_again, open_run
 from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import answer
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.files import read_json, write_json
+from tests.faces.serve.running import running
 from tests.simulated import audited, read_csv, write_csv
 from tests.stub.behaviour import pick
 
@@ -210,3 +214,29 @@ def test_a_scale_without_gold_has_the_median_answer(tmp_path: Path) -> None:
     assert all(row["pcs_label"] in row["text"] for row in rows)
     assert "pcs_low" not in rows[0]
     assert json.loads((tmp_path / "run" / "model.json").read_text())["shape"]["kind"] == "scale"
+
+
+@pytest.mark.parametrize(("kind", "labels", "more"), [("scale", STEPS, "within_one"), ("tree", PATHS, "level")])
+def test_a_service_says_what_the_kind_adds(tmp_path: Path, kind: Any, labels: tuple[str, ...], more: str) -> None:
+    data = texts(tmp_path / "data.csv", labels, rows=80, gold=60)
+    pcs.run(data, tmp_path / "run", models=["scripted:hash"], labels=labels, kind=kind, relations=["original"])
+
+    async def served() -> tuple[Any, Any]:
+        async with running(tmp_path / "run") as one:
+            return await one.ask("GET", "/openapi.json"), await one.classify("Case 1001 is about nothing.")
+
+    (_, about), (_, said) = asyncio.run(served())
+    (item,) = said["data"]
+    assert more in item
+    schema = about["components"]["schemas"]["Classified"]
+    known = json.dumps(schema)
+    assert f'"{more}"' in known
+    assert ('"war"' in known) == (kind == "tree")
+
+
+def test_a_variable_of_a_codebook_may_be_a_scale() -> None:
+    outcome = pcs.Outcome(
+        id="1", label="2", scores={}, confidence=0.5, decision="review", details={"pcs_low": "1", "pcs_high": "3"}
+    )
+    found = codebook.labels_of({"tone": TaskSettings(labels=STEPS, kind="scale")}, {"tone": [outcome]})
+    assert (found["pcs_tone_low"].to_pylist(), found["pcs_tone_high"].to_pylist()) == (["1"], ["3"])

@@ -98,8 +98,8 @@ def what_is_promised(certificate: Certificate) -> str:
 def _threshold(certificate: Certificate) -> str:
     sure = "probability within one step" if certificate.promise.near else "confidence"
     if certificate.upper:
-        parents = "; only the parent is accepted at ", *(_least(one) for one in certificate.upper)
-        return f"accepted at {sure} {_least(certificate.thresholds)}{parents[0]}{', above it '.join(parents[1:])}"
+        parents = ", the one above it at ".join(map(_least, certificate.upper))
+        return f"accepted at {sure} {_least(certificate.thresholds)}; otherwise its parent at {parents}"
     if EVERY_LABEL in certificate.thresholds:
         return f"accepted at {sure} {_least(certificate.thresholds)}"
     return f"accepted at {sure}: {_least(certificate.thresholds)}; other labels are never accepted"
