@@ -38,7 +38,7 @@ RELATIONS = ["original", "contraction", "frame"]
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "posts.csv"
-    rows = [f"{row},It's post number {row}.,{('good', 'bad')[row % 2]}" for row in range(30)]
+    rows = [f"{row},I'm at post number {row}.,{('good', 'bad')[row % 2]}" for row in range(30)]
     path.write_text("\n".join(["id,text,gold", *rows]) + "\n", encoding="utf-8")
     return path
 
@@ -46,18 +46,18 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     """A run that several tests only read and label with."""
-    table = {"text": [f"It's post number {row}." for row in range(30)], "gold": ["good", "bad"] * 15}
+    table = {"text": [f"I'm at post number {row}." for row in range(30)], "gold": ["good", "bad"] * 15}
     folder = tmp_path_factory.mktemp("fitted") / "run"
     return run(table, folder, models=["scripted:hash"], relations=RELATIONS, optimiser="lr")
 
 
 def test_a_run_from_python_leaves_labels_model_and_report(data: Path) -> None:
-    result = run(str(data), models=["scripted:hash"], relations=RELATIONS, optimiser="lr", limit=20)
+    result = run(str(data), models=["scripted:hash"], relations=RELATIONS, optimiser="lr", limit=28)
     assert result.folder.path == Path("runs/posts")
-    assert len(result.outcomes) == 20
+    assert len(result.outcomes) == 28
     for path in (result.folder.labels, result.folder.model, result.folder.report):
         assert path.stat().st_size
-    again = run(data, models=["scripted:hash"], relations=RELATIONS, optimiser="lr", limit=20)
+    again = run(data, models=["scripted:hash"], relations=RELATIONS, optimiser="lr", limit=28)
     assert again.tally.calls == 0
     assert again.tally.from_ledger == result.tally.calls
 
@@ -114,7 +114,7 @@ def test_settings_of_evaluate_are_those_of_its_splits() -> None:
     assert all(f"`{name}`" in str(evaluate.__doc__) for name in get_type_hints(Splitting))
 
 
-TEXTS = [f"It's post number {row}." for row in range(12)]
+TEXTS = [f"I'm at post number {row}." for row in range(12)]
 IN_MEMORY: dict[str, Callable[[], object]] = {
     "list": lambda: list(TEXTS),
     "tuple": lambda: tuple(TEXTS),
@@ -273,15 +273,15 @@ def test_a_loaded_run_has_what_the_run_found_out(fitted: RunResult) -> None:
         assert loaded.weights.by_relation == result.weights.by_relation == loaded.model.weights.by_relation
         assert loaded.certificate == result.certificate
         assert loaded.labels == ("bad", "good")
-        one = loaded.label("It's post number 3.")
-        assert (one.id, one.label) == ("1", loaded.label(["It's post number 3."], ids=["x"])[0].label)
+        one = loaded.label("I'm at post number 3.")
+        assert (one.id, one.label) == ("1", loaded.label(["I'm at post number 3."], ids=["x"])[0].label)
         several = loaded.label(iter(TEXTS), ids=range(50, 62))
         assert [outcome.id for outcome in several][:2] == ["50", "51"]
         (silent,) = loaded.label([" "])
         assert (silent.label, silent.decision, silent.reason) == (None, "review", "no text")
         with pytest.raises(TableError, match="12 texts and 1 ids"):
             loaded.label(TEXTS, ids=[1])
-        assert [one.reason for one in loaded.label(["It's post number 3.", None])][1] == "no text"
+        assert [one.reason for one in loaded.label(["I'm at post number 3.", None])][1] == "no text"
         assert loaded.label([]) == []
         result.folder.report.unlink()
         page = loaded.report()

@@ -16,6 +16,7 @@ from pcs_annotator import LoadedRun, PCSClassifier, RunResult
 from pcs_annotator.base.errors import ConfigError, GoldError, MissingPackage, TableError
 from pcs_annotator.base.frames import MOST_ROWS
 from pcs_annotator.faces import python
+from pcs_annotator.verbs.codebook import CodebookResult
 from tests.simulated import simulated_models, simulated_run, write_texts
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
@@ -45,6 +46,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     quick: Any = {"repeats": 1, "resamples": 20}
     return {
         "run": result,
+        "run_codebook": CodebookResult(
+            folder=folder, variables={}, results={"mood": result}, labels=folder / "labels.csv"
+        ),
         "load_run": loaded,
         "label": labelled,
         "outcomes": loaded.outcomes(),

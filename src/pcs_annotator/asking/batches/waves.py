@@ -135,7 +135,7 @@ def ways_to_label(
     if frugal is not None:
         ways.append(_live("live, stopping early", frugal, in_flight))
     if _has_batches(job):
-        ways.append(_batches("--executor batch --ask-all", job, everything, _steps(job)))
+        ways.append(_batches("--executor batch --ask all", job, everything, _steps(job)))
         if frugal is not None:
             asked = [share * everything.calls for share in rounds]
             waves = _waves_of(asked)

@@ -15,7 +15,6 @@ answers were not tried.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -167,15 +166,20 @@ class TransformersModel(LocalModel):
         return TokenRunner(self.name, load, context_tokens=self.context_tokens)
 
 
+STYLES, PRIORS = ("chat", "plain"), ("prior", "no-prior")
+
+
 @provider("embedded")
 class EmbeddedProvider:
     """Opens `embedded:smollm2`, with options such as `embedded:smollm2/plain` or `embedded:smollm2/chat/no-prior`."""
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
         """Return the model; raises if a package is missing. Weights are downloaded and loaded at the first question."""
-        name, _, options = model.partition("/")
+        name, *options = model.split("/")
         weights_of(name)
-        if not re.fullmatch("(?:chat|plain)?/?(?:prior|no-prior)?", options):
+        if any(one not in STYLES + PRIORS for one in options) or any(
+            sum(one in pair for one in options) > 1 for pair in (STYLES, PRIORS)
+        ):
             raise ConfigError(
                 f"embedded:{model} is not a valid name: write embedded:{name}, then optionally /chat or /plain, "
                 "then optionally /prior or /no-prior"
