@@ -279,6 +279,7 @@ def test_a_workbook_has_a_sheet_per_table_with_numbers(made: Path, tmp_path: Pat
 
 def test_the_ending_or_the_option_decides_about_the_format(capsys: pytest.CaptureFixture[str], made: Path) -> None:
     assert format_of(None, Path("a.TEX")) == "latex"
+    assert format_of(None, Path("results")) == "markdown"
     assert format_of("csv", Path("a.txt")) == "csv"
     with pytest.raises(ConfigError, match="name it with -o"):
         format_of("xlsx", None)

@@ -90,7 +90,7 @@ def format_of(name: str | None, out: Path | None) -> Format:
         found = "markdown"
     else:
         check_ending(out, tuple(ENDINGS))
-        found = ENDINGS[out.suffix.lower()]
+        found = ENDINGS.get(out.suffix.lower(), "markdown")  # without an ending
     if found == "xlsx" and out is None:
         raise ConfigError("a workbook is a file: name it with -o, such as -o table.xlsx")
     return found
