@@ -74,17 +74,11 @@ _BESIDE = f" \t\r*_`{{}}{ECHO}"
 
 
 class ParsedReply(NamedTuple):
-    """The label in a reply, or the reason why there is none.
+    """The label in a reply, or the reason why there is none."""
 
-    Attributes:
-        label: One of the labels, as the user spells it; None for a silence.
-        reason: Why there is no label; empty if there is one.
-        how: The rule that found the label; empty for a silence.
-    """
-
-    label: str | None
-    reason: str = ""
-    how: ParseKind = ""
+    label: str | None  # one of the labels, as the user spells it; None for a silence
+    reason: str = ""  # why there is no label; empty if there is one
+    how: ParseKind = ""  # the rule that found the label; empty for a silence
 
 
 class _OwnWords(NamedTuple):

@@ -102,20 +102,14 @@ class BatchSettings:
 
 
 class Batches:
-    """The batches of a run folder.
-
-    Attributes:
-        answered: Requests that were answered since this command began.
-        cancelled: Batches that somebody cancelled.
-        troubles: Why requests have no answer → how many.
-    """
+    """The batches of a run folder."""
 
     def __init__(
         self, models: Sequence[ChatModel], asker: Asker, collector: Collector, settings: BatchSettings
     ) -> None:
-        self.answered = 0
-        self.cancelled: list[BatchRecord] = []
-        self.troubles: Counter[str] = Counter()
+        self.answered = 0  # requests that were answered since this command began
+        self.cancelled: list[BatchRecord] = []  # batches that somebody cancelled
+        self.troubles: Counter[str] = Counter()  # why requests have no answer → how many
         self._asker, self._collector, self._settings = asker, collector, settings
         self._price_of = batch_prices(asker.price_of)
         self._records = read_batches(settings.records)

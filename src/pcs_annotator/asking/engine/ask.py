@@ -14,7 +14,8 @@ from functools import cached_property
 from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, Expenses, Tokens, expected_tokens
 from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, CallsPerSecond, Pace
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import CallStore, call_key, entry_of
+from pcs_annotator.asking.ledger.admin import LedgerAdmin
+from pcs_annotator.asking.ledger.ledger import call_key, entry_of
 from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base import errors
@@ -73,30 +74,21 @@ class Deferred(errors.PcsError):
 
 @dataclass(slots=True)
 class Asker:
-    """Makes calls within the budget and the rate limits, retries them, and stores the replies.
+    """Makes calls within the budget and the rate limits, retries them, and stores the replies."""
 
-    Attributes:
-        max_in_flight: Maximum number of calls in flight per model.
-        lengths: What calls are expected to take.
-        shared: Calls under way, also of other tasks that hold the ledger.
-        random: The source of jitter between retries.
-        defer: Takes calls that are to be asked in a batch; None to make all of them.
-        limit: How many calls may be made per second; None for as many as the models accept.
-        spent: What this part of several askers with one budget has paid; None for the only one.
-    """
-
-    ledger: CallStore
+    ledger: LedgerAdmin
     tracker: BudgetTracker
     tally: Tally
     price_of: PriceOf
     patience: Patience = field(default_factory=Patience)
-    max_in_flight: int = MAX_IN_FLIGHT
-    lengths: AnswerLengths = field(default_factory=AnswerLengths)
+    max_in_flight: int = MAX_IN_FLIGHT  # maximum number of calls in flight per model
+    lengths: AnswerLengths = field(default_factory=AnswerLengths)  # what calls are expected to take
+    # calls under way, also of other tasks that hold the ledger
     shared: SharedCalls = field(default_factory=SharedCalls)
-    random: random.Random = field(default_factory=random.Random)
-    defer: Defer | None = None
-    limit: CallsPerSecond | None = None
-    spent: Expenses | None = None
+    random: random.Random = field(default_factory=random.Random)  # the source of jitter between retries
+    defer: Defer | None = None  # takes calls that are to be asked in a batch; None to make all of them
+    limit: CallsPerSecond | None = None  # how many calls may be made per second; None for as many as the models accept
+    spent: Expenses | None = None  # what this part of several askers with one budget has paid; None for the only one
     _paces: dict[str, Pace] = field(default_factory=dict)
     _gives: dict[str, bool] = field(default_factory=dict)
     _stopped: errors.PcsError | None = None

@@ -75,17 +75,11 @@ class Tokens(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """What this process has not paid itself.
+    """What this process has not paid itself."""
 
-    Attributes:
-        usd: Dollars spent in the ledger, before this command or by other processes.
-        usd_today: Those of them that were spent today.
-        beside: What other processes of this command have paid.
-    """
-
-    usd: float = 0.0
-    usd_today: float = 0.0
-    beside: PaidInRun = PaidInRun()
+    usd: float = 0.0  # dollars spent in the ledger, before this command or by other processes
+    usd_today: float = 0.0  # those of them that were spent today
+    beside: PaidInRun = PaidInRun()  # what other processes of this command have paid
 
 
 class LedgerSpending:

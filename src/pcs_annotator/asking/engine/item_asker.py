@@ -12,7 +12,8 @@ import numpy as np
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.ask import Asker, Call, Deferred, Rewriter
 from pcs_annotator.asking.engine.job import Job, QuestionForm
-from pcs_annotator.asking.ledger.ledger import CallKey, CallStore, call_key
+from pcs_annotator.asking.ledger.admin import LedgerAdmin
+from pcs_annotator.asking.ledger.ledger import CallKey, call_key
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.base.errors import (
     BudgetReached,
@@ -137,7 +138,7 @@ class PreparedJob:
     asked_under: Sequence[Sequence[int]]
 
     @classmethod
-    def of(cls, job: Job, ledger: CallStore) -> PreparedJob:
+    def of(cls, job: Job, ledger: LedgerAdmin) -> PreparedJob:
         """Prepare a job for asking; models that are known to give no log-probabilities are not asked for them."""
         annotators = _as_remembered(job, ledger)
         return cls(
@@ -149,14 +150,10 @@ class PreparedJob:
 
 
 class ItemAsker:
-    """Asks a job's annotators about items, and stores their votes in a buffer.
-
-    Attributes:
-        missing: Why votes are missing; None if that need not be known row by row.
-    """
+    """Asks a job's annotators about items, and stores their votes in a buffer."""
 
     def __init__(self, prepared: PreparedJob, asker: Asker, missing: Missing | None = None) -> None:
-        self.missing = missing
+        self.missing = missing  # why votes are missing; None if that need not be known row by row
         self.job, self.asker, self.tally = (job := prepared.job), asker, asker.tally
         names = [annotator.name for annotator, _ in job.annotators]
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
@@ -348,7 +345,7 @@ class ItemAsker:
             self.missing.setdefault(row, {})[reason] = None
 
 
-def _as_remembered(job: Job, ledger: CallStore) -> list[Annotator]:
+def _as_remembered(job: Job, ledger: LedgerAdmin) -> list[Annotator]:
     """Return the annotators; those whose model is known to give no log-probabilities do not ask for them."""
     gives = ledger.graded_models()
     return [

@@ -45,26 +45,17 @@ _OUR_CODE = __name__.partition(".")[0] + "."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Which annotators to ask about which variants.
+    """Which annotators to ask about which variants."""
 
-    Attributes:
-        task: What to decide.
-        annotators: The annotators, each with its model.
-        relations: How texts are rewritten.
-        rewriter: The model that rewrites; None when no relation needs one.
-        draws: How many times each question is asked.
-        on_variant: Called with every item and variant, in no particular order.
-        questions: Annotator → the relations it is asked under; an annotator that is not listed is asked under all.
-        on_wording: Called with the wording that the rewriter wrote for `llm:wording`, before the first question.
-    """
-
-    task: Task
-    annotators: Sequence[tuple[Annotator, ChatModel]]
-    relations: Sequence[Relation] = (Original(),)
-    rewriter: ChatModel | None = None
-    draws: int = 1
-    on_variant: OnVariant | None = None
+    task: Task  # what to decide
+    annotators: Sequence[tuple[Annotator, ChatModel]]  # the annotators, each with its model
+    relations: Sequence[Relation] = (Original(),)  # how texts are rewritten
+    rewriter: ChatModel | None = None  # the model that rewrites; None when no relation needs one
+    draws: int = 1  # how many times each question is asked
+    on_variant: OnVariant | None = None  # called with every item and variant, in no particular order
+    # annotator → the relations it is asked under; an annotator that is not listed is asked under all
     questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # called with the wording that the rewriter wrote for `llm:wording`, before the first question
     on_wording: OnWording | None = None
 
     def __post_init__(self) -> None:
@@ -169,21 +160,14 @@ def models_of(job: Job) -> list[ChatModel]:
 
 
 class QuestionForm(NamedTuple):
-    """How the question is put under one relation.
+    """How the question is put under one relation."""
 
-    Attributes:
-        task: The task as it is asked.
-        annotators: The job's annotators, as they ask it.
-        order: For each label of the job's task, its position in the task as asked; empty if the order is the same.
-        bank: What finds the examples for a text; None if they are the same for all.
-        skipped: How many examples are nearer to a text than those that are shown.
-    """
-
-    task: Task
-    annotators: Sequence[Annotator]
+    task: Task  # the task as it is asked
+    annotators: Sequence[Annotator]  # the job's annotators, as they ask it
+    # for each label of the job's task, its position in the task as asked; empty if the order is the same
     order: tuple[int, ...]
-    bank: NearestExamples | None = None
-    skipped: int = 0
+    bank: NearestExamples | None = None  # what finds the examples for a text; None if they are the same for all
+    skipped: int = 0  # how many examples are nearer to a text than those that are shown
 
     @classmethod
     def of(cls, question: Phrasing, annotators: Sequence[Annotator], relation: Relation) -> QuestionForm:

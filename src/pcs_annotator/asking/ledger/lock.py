@@ -71,18 +71,13 @@ def lock_or_refuse(path: Path | str, refuse: Refusal) -> Iterator[None]:
 
 @dataclass(slots=True)
 class SharedCalls:
-    """What the tasks of an event loop that hold a ledger together share.
+    """What the tasks of an event loop that hold a ledger together share."""
 
-    Attributes:
-        lock: Releases the lock.
-        tasks: How many tasks hold it.
-        under_way: Key of a call → who asks, and the reply to come.
-        answered: Keys of the latest calls. A task that looked for a reply too early checks here before it pays again.
-    """
-
-    lock: ExitStack = field(default_factory=ExitStack)
-    tasks: int = 0
+    lock: ExitStack = field(default_factory=ExitStack)  # releases the lock
+    tasks: int = 0  # how many tasks hold it
+    # key of a call → who asks, and the reply to come
     under_way: dict[bytes, tuple[object, asyncio.Future[Reply]]] = field(default_factory=dict)
+    # keys of the latest calls. A task that looked for a reply too early checks here before it pays again.
     answered: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
 
     def note_answer(self, key: bytes) -> None:

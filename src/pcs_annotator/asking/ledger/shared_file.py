@@ -7,7 +7,8 @@ import fcntl
 from pathlib import Path
 from typing import BinaryIO
 
-from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry
+from pcs_annotator.asking.ledger.admin import LedgerEntry
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.core.chat import Reply
 
 POLL_SECONDS = 0.1

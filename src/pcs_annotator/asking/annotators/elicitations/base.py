@@ -18,13 +18,10 @@ Messages = tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Probabilities that a model stated in its reply.
+    """Probabilities that a model stated in its reply."""
 
-    Attributes:
-        probabilities: Label → probability, for the labels it named, in the order of its guesses; each is between 0 and
-            1, and so is their sum.
-    """
-
+    # label → probability, for the labels it named, in the order of its guesses; each is between 0 and 1, and so is
+    # their sum
     probabilities: Mapping[str, float]
 
     def __post_init__(self) -> None:
