@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import Integers, Mask
 from pcs_annotator.core.copies import same_texts
 from pcs_annotator.core.gold import UNLABELLED, cell_key, gold_codes, text_hash
@@ -119,8 +118,7 @@ def _keep_filled(path: Path, known: Collection[tuple[str, str | None]]) -> None:
         filled = [("", "")]
     if filled:
         kept = set_aside(path)
-        message = f"{path.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit"
-        warnings.warn(message, PcsWarning, stacklevel=4)
+        warn_user(f"{path.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit")
 
 
 def _remember(folder: RunFolder, rows: Sequence[DrawnRow]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,9 +10,9 @@ from pathlib import Path
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.admin import LedgerEntry
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
+from pcs_annotator.asking.ledger.lock import Say, lock_ledger
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
-from pcs_annotator.base.errors import ConfigError, LedgerError, PcsWarning
+from pcs_annotator.base.errors import ConfigError, LedgerError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
 from pcs_annotator.runs.files.runs import RunFolder
@@ -135,20 +134,15 @@ def set_ledger_aside(path: Path) -> Path:
     """
     with suppress(LedgerError), Ledger(path):
         pass  # a ledger that is opened and closed leaves no such file, unless somebody else reads it or it is damaged
-    kept = _set_aside(path)
-    try:
-        with Ledger(path) as ledger:
-            ledger.take_over_spending(kept)
-    except LedgerError as error:
-        warnings.warn(f"what was spent before does not count for budgets: {error}", PcsWarning, stacklevel=3)
-    return kept
-
-
-def _set_aside(path: Path) -> Path:
     kept = set_aside(path)
     for end in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
             Path(f"{path}{end}").rename(f"{kept}{end}")
+    try:
+        with Ledger(path) as ledger:
+            ledger.take_over_spending(kept)
+    except LedgerError as error:
+        warn_user(f"what was spent before does not count for budgets: {error}")
     return kept
 
 

@@ -60,12 +60,10 @@ LOOK_SECONDS = 1.0
 RESUMES = "paid answers are kept, and the same command continues"
 VERSIONS = re.compile(r"Ray: (\S+)")
 
-_AS_IS = "utf-8", "surrogatepass"
-
 
 async def ask_on_cluster(
     job: Job,
-    chunks: Iterable[Sequence[Item]],
+    items: Iterable[Item],
     rows: int | None,
     ledger: LedgerAddress,
     settings: ask.CollectSettings,
@@ -87,8 +85,7 @@ async def ask_on_cluster(
             rate = settings.max_per_second
             share = replace(settings, cluster=None, max_per_second=rate and rate / cluster.workers)
             work = Work.of(job, share, strategy, str(ledger), opened.lead_run())
-            batches = (batch for chunk in chunks for batch in in_blocks(chunk, size))
-            results = _results(cluster, work, batches)
+            results = _results(cluster, work, in_blocks(items, size))
             filling = asyncio.create_task(run_in_thread(partial(_count, results, tally, tracker, opened.__exit__)))
             async with showing(tally, tracker) if settings.progress else nullcontext():
                 await asyncio.shield(filling)
@@ -192,7 +189,7 @@ class Worker:
         try:
             asker, prepared = await asyncio.shield(self._opening)
             part = asker.part(asker.shared)
-            await run_job(prepared, _items(batch), part, self._work.strategy)
+            await run_job(prepared, pickle.loads(batch["items"][0].as_py()), part, self._work.strategy)
             spent = part.spent or part.tracker
             usd = None if spent.price_unknown else spent.usd
             done = part.tally, Cost(usd, spent.tokens, spent.output_tokens)
@@ -239,6 +236,7 @@ def connect(settings: ask.ClusterSettings, job: Job) -> Cluster:
 
 def _results(cluster: Cluster, work: Work, batches: Iterable[Sequence[Item]]) -> Iterator[Done]:
     """Have workers ask about batches of texts, and yield what each has come to, in any order."""
+    import pyarrow as pa
     from ray.data import ActorPoolStrategy, DataContext
     from ray.exceptions import RayError
 
@@ -247,7 +245,8 @@ def _results(cluster: Cluster, work: Work, batches: Iterable[Sequence[Item]]) ->
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
         for some in in_blocks(batches, BATCHES_PER_DATASET):
-            texts = ray.data.from_arrow_refs([ray.put(_table(batch)) for batch in some])
+            # pickled, because a text may have lone surrogates
+            texts = ray.data.from_arrow_refs([ray.put(pa.table({"items": [pickle.dumps(one)]})) for one in some])
             done = texts.map_batches(
                 Worker,
                 batch_size=None,
@@ -324,14 +323,3 @@ def _why(error: Exception) -> str:
         f"{first[:300]}; is it running, and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set? "
         "Without --ray-address, a cluster is started on this machine"
     )
-
-
-def _table(items: Sequence[Item]) -> pa.Table:
-    import pyarrow as pa
-
-    # as bytes, because a text may have lone surrogates
-    return pa.table({name: [getattr(item, name).encode(*_AS_IS) for item in items] for name in ("id", "text")})
-
-
-def _items(batch: pa.Table) -> list[Item]:
-    return [Item(**{name: value.decode(*_AS_IS) for name, value in row.items()}) for row in batch.to_pylist()]

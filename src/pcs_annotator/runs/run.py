@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -18,7 +17,7 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally, bills_of
 from pcs_annotator.asking.ledger.sums import PriceOf
-from pcs_annotator.base.errors import ConfigError, LedgerError, MismatchError, PcsWarning, TableError
+from pcs_annotator.base.errors import ConfigError, LedgerError, MismatchError, TableError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -200,7 +199,7 @@ class Run:
             with expecting(path, REFIT):
                 known_learn_settings(values.get("learn", {}))
         except TableError as error:
-            warnings.warn(f"{error}; until then, the settings of the run are used", PcsWarning, stacklevel=3)
+            warn_user(f"{error}; until then, the settings of the run are used")
             return None
         return values
 
@@ -305,8 +304,7 @@ class Run:
             noted = sum(map(Counter, ledgers.payments_in(self.folder).values()), Counter(tally.paid))
             return bills_of(noted, self._prices)
         if not self.folder.ledger.exists():
-            message = f"the cost is not shown: {self.folder.ledger} is gone; put it back, or ask again with pcs run"
-            warnings.warn(message, PcsWarning, stacklevel=4)
+            warn_user(f"the cost is not shown: {self.folder.ledger} is gone; put it back, or ask again with pcs run")
             return ()
         return ledgers.paid_bills(self.folder.ledger)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import warnings
 from base64 import b64decode, b64encode
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,15 +15,15 @@ from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.batch import BatchKind, Chunk, Collector, batch_prices
 from pcs_annotator.asking.engine.budget import Cost
 from pcs_annotator.asking.ledger.ledger import entry_of
-from pcs_annotator.asking.ledger.lock import Say, warn_user
+from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import (
     AccessDenied,
     ConfigError,
     ModelError,
-    PcsWarning,
     RateLimited,
     ServerTrouble,
     Unanswerable,
+    warn_user,
 )
 from pcs_annotator.core.chat import ChatModel, Reply
 from pcs_annotator.models.batch_apis import BatchApi, BatchState, LostBatch, batch_api
@@ -162,7 +161,7 @@ class Batches:
             if self._failures >= most:
                 raise
             if self._failures == 1:
-                warnings.warn(f"{error}; trying again", PcsWarning, stacklevel=2)
+                warn_user(f"{error}; trying again")
             return False
         self._failures = 0
         self._full = self._full and not ended
@@ -258,11 +257,9 @@ class Batches:
                 group = {}
         await self._keep(group, record)
         if strange or repeated:
-            warnings.warn(
+            warn_user(
                 f"batch {record.id} of {record.model}: {strange:,} results have IDs that were not asked for and "
-                f"{repeated:,} come twice; they are left out",
-                PcsWarning,
-                stacklevel=2,
+                f"{repeated:,} come twice; they are left out"
             )
         return denied
 
@@ -312,7 +309,7 @@ class Batches:
         if record.end == "expired":
             self._settings.say(f"{what} expired after a day: {answered}; the others are asked again")
         if record.end == "gone":
-            warnings.warn(f"{what} is lost ({record.trouble}): its requests are asked again", PcsWarning, stacklevel=2)
+            warn_user(f"{what} is lost ({record.trouble}): its requests are asked again")
 
     def _say_progress(self, waiting: deque[Chunk]) -> None:
         if time.monotonic() - self._said < SAY_SECONDS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -276,8 +275,9 @@ class Asker:
         if known is gives or not reply.text:
             return
         if known is None and reply.logprobs is None and model.can_grade:
-            message = f"{model.name} gives no log-probabilities, although it was asked for them: its votes are hard"
-            warnings.warn(message, errors.PcsWarning, stacklevel=2)
+            errors.warn_user(
+                f"{model.name} gives no log-probabilities, although it was asked for them: its votes are hard"
+            )
         self._gives[model.name] = gives
         self.ledger.remember_graded(model.name, gives=gives)
 

@@ -173,12 +173,7 @@ class _Limit(NamedTuple):
 class Expenses:
     """What was paid: calls, tokens and dollars, and whether the price of a call is unknown."""
 
-    def __init__(self) -> None:
-        self.usd = 0.0
-        self.tokens = 0
-        self.output_tokens = 0
-        self.calls = 0
-        self.price_unknown = False
+    usd, tokens, output_tokens, calls, price_unknown = 0.0, 0, 0, 0, False
 
     def pay(self, paid: Cost) -> None:
         """Count a call that was answered."""
@@ -199,7 +194,6 @@ class BudgetTracker(Expenses):
     """
 
     def __init__(self, budget: Budget, elsewhere: Callable[[], Elsewhere] = Elsewhere) -> None:
-        super().__init__()
         self.budget, self.limited = budget, budget != Budget()
         self._look, self._elsewhere = elsewhere, elsewhere()
         self._day, self._usd_today = today(), 0.0

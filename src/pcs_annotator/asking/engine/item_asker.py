@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.ask import Asker, Call, Deferred, Rewriter
 from pcs_annotator.asking.engine.job import Job, QuestionForm
 from pcs_annotator.asking.ledger.admin import LedgerAdmin
@@ -140,7 +140,11 @@ class PreparedJob:
     @classmethod
     def of(cls, job: Job, ledger: LedgerAdmin) -> PreparedJob:
         """Prepare a job for asking; models that are known to give no log-probabilities are not asked for them."""
-        annotators = _as_remembered(job, ledger)
+        gives = ledger.graded_models()
+        annotators = [
+            one if one.answers == "graded" or gives.get(model.name, True) else replace(one, answers="hard")
+            for one, model in job.annotators
+        ]
         return cls(
             job,
             [annotator.identity(model) for annotator, model in job.annotators],
@@ -343,17 +347,6 @@ class ItemAsker:
     def _note_missing(self, row: int, reason: str) -> None:
         if self.missing is not None:
             self.missing.setdefault(row, {})[reason] = None
-
-
-def _as_remembered(job: Job, ledger: LedgerAdmin) -> list[Annotator]:
-    """Return the annotators; those whose model is known to give no log-probabilities do not ask for them."""
-    gives = ledger.graded_models()
-    return [
-        annotator
-        if annotator.answers == "graded" or gives.get(model.name, True)
-        else replace(annotator, answers="hard")
-        for annotator, model in job.annotators
-    ]
 
 
 def _short(error: Exception) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from hashlib import blake2b
@@ -214,10 +214,7 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
     # model and sampling.
     text = "The same text for all questions."
     asked: list[object] = [code_stamp(), Parser().version, job.draws, job.task.nearest and job.task.examples]
-    asked += [
-        job.rewriter and identity_of(job.rewriter),
-        {name: list(own) for name, own in sorted(job.questions.items())},
-    ]
+    asked += [job.rewriter and identity_of(job.rewriter), {name: [*own] for name, own in sorted(job.questions.items())}]
     for relation in job.relations:
         parts = list(_parts(relation))
         if any(callable(part) and not _is_ours(part) for part in parts):
@@ -268,15 +265,12 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
     checks. A question that two annotators share is counted twice, and a follow-up question is counted as if it were
     always asked.
     """
-    sums: dict[tuple[str, str], list[int]] = {}
+    sums: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def count(model: ChatModel, purpose: str, calls: int, tokens: Tokens) -> None:
-        if not calls:
-            return
-        entry = sums.setdefault((model.name, purpose), [0, 0, 0])
-        entry[0] += calls
-        entry[1] += calls * tokens.input
-        entry[2] += calls * tokens.output
+        if calls:
+            used = {"input_tokens": calls * tokens.input, "output_tokens": calls * tokens.output}
+            sums[model.name, purpose].update(calls=calls, **used)
 
     if job.rewriter is not None and job.lacks_wording:
         length = estimate_tokens(job.task.instruction)
@@ -299,20 +293,11 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
         if job.rewriter is not None:
             calls, tokens = _rewriting(job.relations, item.text)
             count(job.rewriter, "rewrite", calls, tokens)
-    return Plan(
-        rows=rows,
-        models=tuple(
-            Bill(
-                model=model,
-                purpose=purpose,
-                calls=calls,
-                input_tokens=tokens_in,
-                output_tokens=tokens_out,
-                usd=price_of(model, tokens_in, tokens_out),
-            )
-            for (model, purpose), (calls, tokens_in, tokens_out) in sums.items()
-        ),
+    bills = (
+        Bill(model=model, purpose=purpose, **taken, usd=price_of(model, taken["input_tokens"], taken["output_tokens"]))
+        for (model, purpose), taken in sums.items()
     )
+    return Plan(rows=rows, models=tuple(bills))
 
 
 def _ways_of_asking(job: Job) -> list[tuple[Annotator, ChatModel, QuestionForm, int]]:

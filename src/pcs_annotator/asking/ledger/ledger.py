@@ -200,7 +200,7 @@ class Ledger(LedgerAdmin):
             )
         return int(version)
 
-    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
+    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
         found: dict[bytes, Reply] = {}
         query = f"SELECT {FOUND} FROM calls WHERE key IN ({{}})"
@@ -210,10 +210,6 @@ class Ledger(LedgerAdmin):
                 rows = self._connected().execute(query.format(",".join("?" * len(some))), some)
                 found.update((row[0], reply_of(*row[1:])) for row in rows)
         return found
-
-    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
-        """Return the replies that the ledger already has."""
-        return self.get_many(keys)
 
     async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call; returns once it is in the file."""

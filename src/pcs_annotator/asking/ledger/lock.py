@@ -8,7 +8,6 @@ import platform
 import sqlite3
 import sys
 import time
-import warnings
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from pcs_annotator.base.errors import LedgerError, PcsError, PcsWarning
+from pcs_annotator.base.errors import LedgerError, PcsError, warn_user
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
 
@@ -34,11 +33,6 @@ Refusal = Callable[[str], PcsError]
 _Own = tuple[int, LedgerAddress]
 """A process and a ledger."""
 _HELD: ContextVar[frozenset[_Own]] = ContextVar("ledgers that this thread or task holds", default=frozenset())
-
-
-def warn_user(message: str) -> None:
-    """Tell the user something as a warning."""
-    warnings.warn(message, PcsWarning, stacklevel=4)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ A run learns from a sample of a table larger than memory, and labels all its row
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -19,7 +18,7 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.result_names import DECISION, LABEL, input_names, result_names
@@ -231,8 +230,7 @@ def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) ->
     folder = recorded.folder
     whole = read_whole(folder)
     if whole is None or not (folder.all_votes.exists() and folder.labels.exists()):
-        message = f"{folder.path}: only a sample of the rows has been asked about; pcs run labels all of them"
-        warnings.warn(message, PcsWarning, stacklevel=4)
+        warn_user(f"{folder.path}: only a sample of the rows has been asked about; pcs run labels all of them")
         return learned
     start = recorded.start
     axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)
@@ -314,7 +312,7 @@ def read_finished(folder: RunFolder, ledger: LedgerAddress, made_from: str) -> W
     try:
         whole = read_whole(folder)
     except TableError as error:  # which says that it is written again
-        warnings.warn(str(error), PcsWarning, stacklevel=3)
+        warn_user(str(error))
         return None
     if whole is None or whole.made_from != made_from or not folder.all_votes.exists():
         return None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning
+from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning, warn_user
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Array, Mask
 from pcs_annotator.core.gold import same_text
@@ -90,7 +90,7 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> R
             data = start.get("data_hash", "")
             return RunTable(stream=stream, data=data, rows=start[SAMPLED], sample=sample, known=sample.items)
     except PcsError as error:
-        warnings.warn(f"{error}; a new sample of the rows is drawn", PcsWarning, stacklevel=3)
+        warn_user(f"{error}; a new sample of the rows is drawn")
     return None
 
 

@@ -52,10 +52,6 @@ class Leases:
         moment = self.clock()
         return [name for name, until in self._until.get(place, {}).items() if name != reviewer and until > moment]
 
-    def in_other_hands(self, reviewer: str) -> list[int]:
-        """Return the rows that other people have in hand."""
-        return [place for place in self._until if self.others(place, reviewer)]
-
     def take(self, place: int, reviewer: str) -> str:
         """Give a row into this person's hands, or renew their lease; their tabs share what it returns as proof."""
         self._until.setdefault(place, {})[reviewer] = self.clock() + self.seconds
@@ -193,7 +189,8 @@ class Queues:
     def why_empty(self, reviewer: str, queue: Queue) -> str:
         """Return why a queue has no row for a person now, and what brings new ones, in a sentence."""
         own, among = self.state.by(reviewer), self._among(queue)
-        held = [place for place in self.leases.in_other_hands(reviewer) if among[place] and not own[place]]
+        wanted = np.flatnonzero(among & ~own).tolist()
+        held = [place for place in wanted if self.leases.others(place, reviewer)]
         if held:
             minutes = counted(math.ceil(self.leases.seconds / 60), "minute")
             return f"On other people's screens: {counted(len(held), 'row')}. Come again in {minutes}."

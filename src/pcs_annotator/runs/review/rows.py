@@ -5,7 +5,6 @@ Every filter of a query is one pass over an array or an Arrow column.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pcs_annotator.asking.annotators.prompt import task_prompt
-from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning, TableError, UnknownRow
+from pcs_annotator.base.errors import ConfigError, PcsError, TableError, UnknownRow, warn_user
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.outcome import Outcome
@@ -114,7 +113,7 @@ class Rows:
         try:
             rows.rewrites.index()
         except TableError as error:
-            warnings.warn(f"{error}; rewrites are not shown", PcsWarning, stacklevel=2)
+            warn_user(f"{error}; rewrites are not shown")
         return replace(rows, gold=rows.known_gold())
 
     def __len__(self) -> int:
@@ -247,7 +246,7 @@ def asked_questions(config: Config) -> dict[str, str]:
             plain = Phrasing(task=task_of(config), examples=int(not uses_examples(config.relations.use)))
             phrasing = rephrased(relation, plain)
         except PcsError as error:
-            warnings.warn(f"what {name} asked is not shown: {error}", PcsWarning, stacklevel=3)
+            warn_user(f"what {name} asked is not shown: {error}")
             continue
         if phrasing != plain:
             found[relation.name] = asked(phrasing)

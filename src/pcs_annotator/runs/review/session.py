@@ -328,11 +328,7 @@ class Review:
             if kappa.rows:
                 pairs.append(ReviewerPair(first, second, kappa.rows, alike, kappa.value))
         alpha = krippendorffs_alpha(np.array(list(labels.values()))) if pairs else None
-        return ReviewerAgreement(
-            pairs=pairs,
-            alpha=alpha and alpha.value,
-            rows=alpha.rows if alpha else 0,
-        )
+        return ReviewerAgreement(pairs=pairs, alpha=alpha and alpha.value, rows=alpha.rows if alpha else 0)
 
 
 def _name(reviewer: str) -> str:
