@@ -102,19 +102,14 @@ class CollectSettings:
 
 def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls | None = None) -> Asker:
     """Return what asks as these settings say, and stores replies in a ledger."""
-    prices = pricing(settings.prices)
-    tracker, lengths = spending_of(ledger, prices, settings.budget)
+    prices, budget = pricing(settings.prices), settings.budget
+    others_pay = budget.in_dollars or (ledger.run and budget != Budget())
+    tracker = BudgetTracker(budget, LedgerSpending(ledger, prices).now) if others_pay else BudgetTracker(budget)
+    # what calls are expected to take matters only if it is limited
+    lengths = AnswerLengths(ledger.mean_answers() if budget.in_dollars or budget.tokens is not None else {})
     how = (settings.patience, settings.in_flight, lengths, shared or SharedCalls())
     limit = None if settings.max_per_second is None else CallsPerSecond(settings.max_per_second)
     return Asker(ledger, tracker, settings.tally, prices, *how, limit=limit)
-
-
-def spending_of(ledger: AnyLedger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
-    """Return what may be spent and what calls are expected to take, as far as the ledger tells and it matters."""
-    limited = budget.in_dollars or budget.tokens is not None
-    others_pay = budget.in_dollars or (ledger.run and budget != Budget())
-    tracker = BudgetTracker(budget, LedgerSpending(ledger, prices).now) if others_pay else BudgetTracker(budget)
-    return tracker, AnswerLengths(ledger.mean_answers() if limited else {})
 
 
 def warn_about_hard_models(job: Job) -> None:

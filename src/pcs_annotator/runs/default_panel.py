@@ -50,19 +50,12 @@ class DefaultPanel:
         """Return the settings with these questions."""
         own = {**config.ask.questions, **self.questions}
         return replace(
-            config,
-            relations=replace(config.relations, use=self.relations),
-            ask=replace(config.ask, questions=own),
+            config, relations=replace(config.relations, use=self.relations), ask=replace(config.ask, questions=own)
         )
 
 
 def default_panel(
-    gives: Mapping[str, bool],
-    labels: int,
-    *,
-    rewriter: bool,
-    text_relation: str = HARD[-1],
-    unsure: Sequence[str] = (),
+    gives: Mapping[str, bool], labels: int, *, rewriter: bool, text_relation: str = HARD[-1], unsure: Sequence[str] = ()
 ) -> DefaultPanel:
     """Return what to ask each model, given which models give log-probabilities, `unsure` ones among them.
 

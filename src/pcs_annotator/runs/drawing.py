@@ -64,7 +64,8 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
         kind, chosen = "at random", draw_rows(unlabelled, wanted, seed)
     else:
         kind, chosen = "for review", _review_queue(votes, model, unlabelled)
-    write_to_label(folder, items, gold, _notes(items, chosen, kind))
+    drawn = [DrawnRow(items[row].id, kind, text_hash(items[row].text)) for row in chosen]
+    write_to_label(folder, items, gold, drawn)
     return HandedOut(len(chosen), kind)
 
 
@@ -82,10 +83,6 @@ def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
     assert judged.accepted is not None
     order = review_order(votes, judged.probabilities[np.arange(len(votes)), judged.best])
     return order[(unlabelled & ~judged.accepted)[order]]
-
-
-def _notes(items: Sequence[Item], rows: Integers, kind: SampleKind) -> list[DrawnRow]:
-    return [DrawnRow(items[row].id, kind, text_hash(items[row].text)) for row in rows]
 
 
 def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: Sequence[DrawnRow]) -> int:

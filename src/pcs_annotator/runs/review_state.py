@@ -331,20 +331,16 @@ def append_events(path: Path, events: Sequence[Event]) -> None:
     """Add events to a review; when this returns, they are on disk."""
     lines = b"".join(b'{"kind":"%b",%b\n' % (_NAMES[type(event)], orjson.dumps(event)[1:]) for event in events)
     is_new = not path.exists()
-    with path.open("ab") as file:
-        if file.tell() and not _ends_whole(path):
-            file.write(b"\n")  # closes a line that was cut off; it stays, and is passed over
+    with path.open("ab+") as file:
+        if not is_new and file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")  # closes a line that was cut off; it stays, and is passed over
         file.write(lines)
         file.flush()
         os.fsync(file.fileno())
     if is_new:
         _sync_folder(path.parent)
-
-
-def _ends_whole(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
 
 
 def _sync_folder(folder: Path) -> None:

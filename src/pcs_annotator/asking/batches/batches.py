@@ -74,13 +74,10 @@ def read_batches(path: Path) -> list[BatchRecord]:
         return [_record(values) for values in read_json(path, REMEDY)["batches"]]
 
 
-def write_batches(path: Path, records: Iterable[BatchRecord]) -> None:
+def write_batches(path: Path, records: Sequence[BatchRecord]) -> None:
     """Write all batches; of those that have ended, the requests are left out."""
-    write_json(path, {"batches": [{**asdict(one), "keys": _packed(one)} for one in records]})
-
-
-def _packed(record: BatchRecord) -> str:
-    return "" if record.end else b64encode(b"".join(sorted(record.keys))).decode()
+    packed = ("" if one.end else b64encode(b"".join(sorted(one.keys))).decode() for one in records)
+    write_json(path, {"batches": [{**asdict(one), "keys": keys} for one, keys in zip(records, packed, strict=True)]})
 
 
 def _record(values: Mapping[str, Any]) -> BatchRecord:
@@ -267,8 +264,9 @@ class Batches:
         """Return the reply to one request, if it has one."""
         if answer is None:
             return {}
+        kind = BatchKind(record.model, record.purpose, record.logprobs, record.choices)
         try:
-            return {key: api.read(_kind_of(record).request(), answer)}
+            return {key: api.read(kind.request(), answer)}
         except Unanswerable as error:
             self._collector.refused[key] = error
         except (ServerTrouble, RateLimited) as error:
@@ -349,10 +347,6 @@ class Batches:
                 f"{self._settings.records}: {record.model} has no batch API; take this batch out of the file"
             )
         return api
-
-
-def _kind_of(record: BatchRecord) -> BatchKind:
-    return BatchKind(record.model, record.purpose, record.logprobs, record.choices)
 
 
 def _key_of(custom_id: str) -> bytes:

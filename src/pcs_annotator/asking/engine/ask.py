@@ -32,20 +32,14 @@ WAIT_AFTER_REFUSAL = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Timeout and retries of a call.
+    """Timeout and retries of a call."""
 
-    Attributes:
-        deadline: Seconds for one attempt. Models in this process have none: their questions wait for each other, and
-            asking again would only make the queue longer.
-        attempts: Maximum number of attempts; those refused by a rate limit do not count.
-        first_wait: The longest wait before the second attempt; it doubles with every further attempt.
-        longest_wait: The limit of that doubling.
-    """
-
+    # Seconds for one attempt. Models in this process have none: their questions wait for each other, and asking again
+    # would only make the queue longer.
     deadline: float = 60.0
-    attempts: int = 8
-    first_wait: float = 0.5
-    longest_wait: float = 30.0
+    attempts: int = 8  # maximum number of attempts; those refused by a rate limit do not count
+    first_wait: float = 0.5  # the longest wait before the second attempt; it doubles with every further attempt
+    longest_wait: float = 30.0  # the limit of that doubling
 
     def __post_init__(self) -> None:
         if not self.deadline > 0:

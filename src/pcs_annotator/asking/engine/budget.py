@@ -30,19 +30,12 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The most that may be spent; None where there is no limit.
+    """The most that may be spent; None where there is no limit."""
 
-    Attributes:
-        usd: Dollars for all calls in a ledger, those of earlier commands included.
-        usd_per_day: Dollars for the calls of a day in a ledger; a day begins at midnight UTC.
-        tokens: Tokens in and out, in this command.
-        calls: Calls in this command.
-    """
-
-    usd: float | None = None
-    usd_per_day: float | None = None
-    tokens: int | None = None
-    calls: int | None = None
+    usd: float | None = None  # dollars for all calls in a ledger, those of earlier commands included
+    usd_per_day: float | None = None  # dollars for the calls of a day in a ledger; a day begins at midnight UTC
+    tokens: int | None = None  # tokens in and out, in this command
+    calls: int | None = None  # calls in this command
 
     @property
     def in_dollars(self) -> bool:

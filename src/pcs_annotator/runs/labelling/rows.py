@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -28,13 +28,13 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.executors import asking
-from pcs_annotator.runs.files.runs import RunFolder, WholeTable, read_whole, write_whole
+from pcs_annotator.runs.files.runs import RunFolder, WholeTable, read_whole
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, job_of
 from pcs_annotator.runs.labelling.run_table import RunTable, data_hash_of, sampled_rows, taken
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import sources, tables, vote_files
-from pcs_annotator.tables.files import signature
+from pcs_annotator.tables.files import signature, write_json
 from pcs_annotator.tables.result_columns import Results, people_columns, with_columns
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, TableWriter, writing_table
 from pcs_annotator.tables.tables import CHUNK_ROWS, Dataset, TableStream, gold_in
@@ -260,7 +260,7 @@ def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collectio
         spreadsheet_safe=writer.style.spreadsheet_safe,
         **more,
     )
-    write_whole(recorded.folder, whole)
+    write_json(recorded.folder.whole, asdict(whole))
     return _with_coverage(learned, whole.counts)
 
 
