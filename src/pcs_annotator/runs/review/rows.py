@@ -79,6 +79,10 @@ class Rows:
     """All rows of a run."""
 
     run: Run
+    task: Task  # what was asked
+    labels: Sequence[str]
+    ids: Sequence[str]
+    own_columns: Sequence[str]  # names of the user's other columns
     own: pa.Table  # the user's columns without IDs, texts and gold: whoever sees gold does not judge the text
     texts: pa.Array
     gold: Codes  # position of the gold label, from the data or a person's file; `UNLABELLED` where there is none
@@ -99,9 +103,14 @@ class Rows:
         run = Run.open(path)
         table, used, ids = run.dataset.table, run.dataset.columns, run.answers.ids
         data_gold = gold_codes(run.votes, run.dataset.gold or [None] * len(ids))
+        own = table.drop_columns([name for name in (used.text, used.id, used.gold, *used.coders) if name])
         rows = cls(
             run=run,
-            own=table.drop_columns([name for name in (used.text, used.id, used.gold, *used.coders) if name]),
+            task=task_of(run.config),
+            labels=run.answers.labels,
+            ids=ids,
+            own_columns=list(own.column_names),
+            own=own,
             texts=text_column(used.text or "", table[used.text]).fill_null(""),
             gold=data_gold,
             data_gold=data_gold,
@@ -118,26 +127,6 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @property
-    def task(self) -> Task:
-        """What was asked."""
-        return task_of(self.run.config)
-
-    @property
-    def own_columns(self) -> Sequence[str]:
-        """Names of the user's other columns."""
-        return list(self.own.column_names)
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """The labels."""
-        return self.run.answers.labels
-
-    @property
-    def ids(self) -> Sequence[str]:
-        """The ID of every row."""
-        return self.run.answers.ids
 
     @cached_property
     def disagreement(self) -> Mask:
@@ -166,10 +155,6 @@ class Rows:
         if name not in self.places:
             raise UnknownRow(f"the run has no row {name!r}: check the ID, or search for a word of its text")
         return self.places[name]
-
-    def code(self, label: str, where: str) -> int:
-        """Return the position of a label; one that the run does not have is an error, said to be found somewhere."""
-        return label_code(label, self.labels, where)
 
     def count_labels(self, places: Integers) -> dict[str, int]:
         """Return label → for how many of these rows the models propose it."""
@@ -266,7 +251,7 @@ def asked(phrasing: Phrasing) -> str:
 
 
 FILTERS: Mapping[str, Callable[[Rows, ReviewState, Any], Mask]] = {
-    "label": lambda rows, _, label: rows.judgement.label == rows.code(label, "query"),
+    "label": lambda rows, _, label: rows.judgement.label == label_code(label, rows.labels, "query"),
     "decision": lambda rows, _, name: rows.judgement.decision == _decision(name),
     "least": lambda rows, _, least: rows.judgement.certainty >= least,
     "most": lambda rows, _, most: rows.judgement.certainty <= most,
@@ -274,7 +259,7 @@ FILTERS: Mapping[str, Callable[[Rows, ReviewState, Any], Mask]] = {
     "reviewer": lambda _, state, reviewer: state.by(reviewer),
     "reviewed": lambda _, state, wanted: (state.coders > 0) == wanted,
     "conflict": lambda _, state, wanted: state.conflict == wanted,
-    "verdict": lambda rows, state, label: state.decided == rows.code(label, "query"),
+    "verdict": lambda rows, state, label: state.decided == label_code(label, rows.labels, "query"),
     "text": lambda rows, _, words: _contains(rows.texts, words),
 }
 """Field of a query → which rows have the value that it asks for."""
