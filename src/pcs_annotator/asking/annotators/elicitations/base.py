@@ -46,15 +46,12 @@ class Elicitation(Protocol):
     @property
     def name(self) -> str:
         """Return the kind, as in `core.elicitations`."""
-        ...
 
     def first(self, task: Task, text: str) -> Messages:
         """Return the first question about a text."""
-        ...
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the next question after some replies, the stated probabilities, or why there are none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
