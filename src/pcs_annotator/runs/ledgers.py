@@ -17,15 +17,7 @@ from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import Config
-from pcs_annotator.tables.files import (
-    check_ending,
-    make_way,
-    read_json,
-    refuse_existing,
-    refuse_inputs,
-    set_aside,
-    write_json,
-)
+from pcs_annotator.tables import files
 from pcs_annotator.tables.table_writer import WRITTEN
 from pcs_annotator.tables.tables import write_table
 
@@ -69,7 +61,7 @@ def noting_payments(folder: RunFolder, config: Config, tally: Tally, verb: str) 
     finally:
         if config.ask.ledger and folder.path.exists():
             paid = {name: Counter(taken) for name, taken in payments_in(folder).items()}
-            write_json(folder.paid, {**paid, verb: paid.get(verb, Counter()) + tally.paid})
+            files.write_json(folder.paid, {**paid, verb: paid.get(verb, Counter()) + tally.paid})
 
 
 def set_payments_aside(folder: RunFolder) -> None:
@@ -77,14 +69,14 @@ def set_payments_aside(folder: RunFolder) -> None:
     paid = {name: Counter(taken) for name, taken in payments_in(folder).items()}
     if "run" in paid:
         earlier = paid.pop("run") + paid.get("earlier", Counter())
-        write_json(folder.paid, {**paid, "earlier": earlier})
+        files.write_json(folder.paid, {**paid, "earlier": earlier})
 
 
 def payments_in(folder: RunFolder) -> dict[str, dict[str, int]]:
     """Return what commands in a folder that shares a ledger paid for: verb → what was taken, see `Tally.paid`."""
     if not folder.paid.exists():
         return {}
-    return {verb: taken for verb, taken in read_json(folder.paid).items() if verb != "schema"}
+    return {verb: taken for verb, taken in files.read_json(folder.paid).items() if verb != "schema"}
 
 
 def paid_bills(address: LedgerAddress) -> list[Bill]:
@@ -97,9 +89,9 @@ def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -
     """Write all calls as a CSV or Parquet table; return how many. With `replace`, a file of that name is kept aside."""
     import pyarrow as pa
 
-    refuse_inputs(out, None if on_server(address) else Path(address))
-    check_ending(out, WRITTEN)
-    refuse_existing(out, replace=replace)
+    files.refuse_inputs(out, None if on_server(address) else Path(address))
+    files.check_ending(out, WRITTEN)
+    files.refuse_existing(out, replace=replace)
     with existing_ledger(address) as ledger:
         entries = list(ledger.entries())
     columns = {
@@ -107,7 +99,7 @@ def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -
         for name in LedgerEntry._fields
         if name != "logprobs"
     }
-    make_way(out)
+    files.make_way(out)
     write_table(out, pa.table(columns))
     return len(entries)
 
@@ -134,7 +126,7 @@ def set_ledger_aside(path: Path) -> Path:
     """
     with suppress(LedgerError), Ledger(path):
         pass  # a ledger that is opened and closed leaves no such file, unless somebody else reads it or it is damaged
-    kept = set_aside(path)
+    kept = files.set_aside(path)
     for end in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
             Path(f"{path}{end}").rename(f"{kept}{end}")

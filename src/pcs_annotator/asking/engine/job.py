@@ -149,8 +149,7 @@ class Job:
     @property
     def models(self) -> int:
         """Number of different models; each has its own limit on calls in flight."""
-        names = {model.name for _, model in self.annotators}
-        return len(names if self.rewriter is None else names | {self.rewriter.name})
+        return len({model.name for model in models_of(self)})
 
 
 def models_of(job: Job) -> list[ChatModel]:

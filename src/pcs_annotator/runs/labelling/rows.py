@@ -234,13 +234,12 @@ def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) ->
         return learned
     start = recorded.start
     axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)
-    rows = _RowReader(folder.labels, whole)
     with _writer(recorded, learned.model, folder.labels, spreadsheet_safe) as writer:
-        for votes in vote_files.read_parts(folder.all_votes, axes):
+        parts = vote_files.read_parts(folder.all_votes, axes)
+        for votes, table in _with_own_columns(folder.labels, whole, parts):
             items = tuple(Item(id=name, text="") for name in votes.ids)
-            chunk = replace(recorded.dataset, table=rows.take(len(votes)), items=items, gold=())
+            chunk = replace(recorded.dataset, table=table, items=items, gold=())
             writer.write(chunk, replace(votes, texts=_texts(chunk)))
-        rows.refuse_more()
     made_from = _made_from(recorded, learned.model, start.get("data_hash", ""), spreadsheet_safe=spreadsheet_safe)
     return _kept(recorded, learned, writer, whole.columns, made_from=made_from, tally=whole.tally, ledger=whole.ledger)
 
@@ -264,37 +263,24 @@ def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collectio
     return _with_coverage(learned, whole.counts)
 
 
-class _RowReader:
-    """Reads the user's own columns from a file of labels, a given number of rows at a time."""
+def _with_own_columns(path: Path, whole: WholeTable, parts: Iterable[Votes]) -> Iterator[tuple[Votes, pa.Table]]:
+    """Yield votes with the user's own columns of their rows, from a file of labels; other rows there are an error."""
+    import pyarrow as pa
 
-    def __init__(self, path: Path, whole: WholeTable) -> None:
-        import pyarrow as pa
-
-        self._name, self._whole = path.name, whole
-        stream = sources.open_stream(path, tables.Columns(text=next(iter(whole.columns), None)))
-        self._tables = stream.batches(pa.schema([stream.schema.field(name) for name in whole.columns]))
-        self._rest: list[pa.Table] = []
-
-    def take(self, rows: int) -> pa.Table:
-        """Return the next rows."""
-        import pyarrow as pa
-
-        while sum(map(len, self._rest)) < rows:
-            table = next(self._tables, None)
-            if table is None:
-                raise self._other_rows()
-            self._rest.append(table)
-        found = pa.concat_tables(self._rest)
-        self._rest = [found.slice(rows)]
-        return _with_original_cells(found.slice(0, rows)) if self._whole.spreadsheet_safe else found.slice(0, rows)
-
-    def refuse_more(self) -> None:
-        """Raise if there are more rows."""
-        if sum(map(len, self._rest)) or any(map(len, self._tables)):
-            raise self._other_rows()
-
-    def _other_rows(self) -> TableError:
-        return TableError(f"{self._name} does not have the rows that were asked about: pcs run writes it again")
+    other_rows = TableError(f"{path.name} does not have the rows that were asked about: pcs run writes it again")
+    stream = sources.open_stream(path, tables.Columns(text=next(iter(whole.columns), None)))
+    read = stream.batches(pa.schema([stream.schema.field(name) for name in whole.columns]))
+    rest: list[pa.Table] = []
+    for votes in parts:
+        while sum(map(len, rest)) < len(votes):
+            if (table := next(read, None)) is None:
+                raise other_rows
+            rest.append(table)
+        found = pa.concat_tables(rest)
+        rest, rows = [found.slice(len(votes))], found.slice(0, len(votes))
+        yield votes, _with_original_cells(rows) if whole.spreadsheet_safe else rows
+    if sum(map(len, rest)) or any(map(len, read)):
+        raise other_rows
 
 
 def _with_original_cells(table: pa.Table) -> pa.Table:
