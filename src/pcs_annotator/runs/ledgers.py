@@ -60,23 +60,23 @@ def noting_payments(folder: RunFolder, config: Config, tally: Tally, verb: str) 
         yield
     finally:
         if config.ask.ledger and folder.path.exists():
-            paid = {name: Counter(taken) for name, taken in payments_in(folder).items()}
+            paid = payments_in(folder)
             files.write_json(folder.paid, {**paid, verb: paid.get(verb, Counter()) + tally.paid})
 
 
 def set_payments_aside(folder: RunFolder) -> None:
     """Count what earlier runs in a folder paid for apart from the next one, whose results replace theirs."""
-    paid = {name: Counter(taken) for name, taken in payments_in(folder).items()}
+    paid = payments_in(folder)
     if "run" in paid:
         earlier = paid.pop("run") + paid.get("earlier", Counter())
         files.write_json(folder.paid, {**paid, "earlier": earlier})
 
 
-def payments_in(folder: RunFolder) -> dict[str, dict[str, int]]:
+def payments_in(folder: RunFolder) -> dict[str, Counter[str]]:
     """Return what commands in a folder that shares a ledger paid for: verb → what was taken, see `Tally.paid`."""
     if not folder.paid.exists():
         return {}
-    return {verb: taken for verb, taken in files.read_json(folder.paid).items() if verb != "schema"}
+    return {verb: Counter(taken) for verb, taken in files.read_json(folder.paid).items() if verb != "schema"}
 
 
 def paid_bills(address: LedgerAddress) -> list[Bill]:

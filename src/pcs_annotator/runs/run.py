@@ -301,7 +301,7 @@ class Run:
     def _bills(self, tally: Tally) -> Sequence[Bill]:
         """Return what was paid for in this folder, the calls of a command that is not noted yet among them."""
         if self.config.ask.ledger:
-            noted = sum(map(Counter, ledgers.payments_in(self.folder).values()), Counter(tally.paid))
+            noted = sum(ledgers.payments_in(self.folder).values(), Counter(tally.paid))
             return bills_of(noted, self._prices)
         if not self.folder.ledger.exists():
             warn_user(f"the cost is not shown: {self.folder.ledger} is gone; put it back, or ask again with pcs run")
@@ -311,7 +311,7 @@ class Run:
     def _used(self, counted: Mapping[str, Any], tally: Tally) -> tuple[Sequence[Bill], Sequence[Bill]]:
         """Return what all answers behind the votes cost, and that part which others paid for."""
         used = Counter(counted.get("paid", {})) + Counter(counted.get("reused", {}))
-        here = Counter(ledgers.payments_in(self.folder).get("run", {})) + tally.paid if self.config.ask.ledger else used
+        here = ledgers.payments_in(self.folder).get("run", Counter()) + tally.paid if self.config.ask.ledger else used
         return tuple(bills_of(used, self._prices)), tuple(bills_of(used - here, self._prices))
 
     @property

@@ -192,7 +192,9 @@ class Asker:
             except errors.ServerTrouble as error:
                 pace.failed(str(error))
                 failures, trouble = failures + 1, error
-                wait = self._jitter(failures)
+                # below a ceiling that doubles, and random, so that failed calls are not repeated all at once
+                doubled = self.patience.first_wait * 2 ** (failures - 1)
+                wait = self.random.uniform(0, min(self.patience.longest_wait, doubled))
             finally:
                 pace.leave()
             if failures >= self.patience.attempts or refusals >= MAX_REFUSALS:
@@ -276,11 +278,6 @@ class Asker:
         if retry_after is not None and retry_after > 0:
             return min(retry_after, LONGEST_PAUSE)
         return self.random.uniform(0, WAIT_AFTER_REFUSAL)
-
-    def _jitter(self, failures: int) -> float:
-        """Return a random wait below a ceiling that doubles, so that failed calls are not repeated all at once."""
-        ceiling = min(self.patience.longest_wait, self.patience.first_wait * 2 ** (failures - 1))
-        return self.random.uniform(0, ceiling)
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,7 +244,8 @@ class Labeller:
             self.restart(asker)
             missing = Missing()
             try:
-                votes = await self.ask(items, self._without_calls(), missing)
+                no_calls = replace(self.asker, tracker=BudgetTracker(Budget(calls=0))).restarted()
+                votes = await self.ask(items, no_calls.part(SharedCalls()), missing)
             except PcsError:  # the ledger itself has failed
                 return LabelledTexts(self.fitted.model, None, None, [failure] * len(items))
         reasons = [failure or "; ".join(missing.get(row, ())) or NO_ANSWER for row in range(len(items))]
@@ -256,10 +257,6 @@ class Labeller:
         """Ask further texts anew, unless that was done after another text failed."""
         if self.asker is failed:
             self.asker = failed.restarted()
-
-    def _without_calls(self) -> Asker:
-        no_calls = replace(self.asker, tracker=BudgetTracker(Budget(calls=0)))
-        return no_calls.restarted().part(SharedCalls())
 
     def _judged(self, texts: Sequence[str], votes: Votes) -> tuple[Model, Votes, Verdicts]:
         before = self.recent.found

@@ -96,14 +96,9 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> R
 
 def _seen_by_people(folder: RunFolder) -> Collection[str]:
     """Return the ids of rows that people labelled, reviewed, or got to label."""
-    seen: set[str] = set()
-    if folder.drawn.exists():
-        seen.update(one.id for one in human_files.read_drawn(folder.drawn))
-    if folder.gold.exists():
-        seen.update(one.id for one in human_files.read_gold(folder.gold))
-    if folder.review.exists():
-        seen.update(event.id for event in review_state.read_review(folder.review) if isinstance(event, Verdict))
-    return seen
+    verdicts = [one for one in review_state.read_review(folder.review) if isinstance(one, Verdict)]
+    given = human_files.read_gold(folder.gold) if folder.gold.exists() else []
+    return {one.id for rows in (human_files.read_drawn(folder.drawn), given, verdicts) for one in rows}
 
 
 def _refuse_other_gold(found: Survey, config: Config, stream: TableStream) -> None:

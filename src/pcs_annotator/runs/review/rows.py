@@ -62,9 +62,8 @@ class Judgement:
         judged, silent = model.judged(votes), votes.silent
         label = np.where(silent, UNLABELLED, judged.best).astype(np.int8)
         certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
-        codes = {name: code for code, name in enumerate(DECISIONS)}
-        decision = np.array([codes[one or "none"] for one in model.decisions(votes, judged)], dtype=np.int8)
-        decision[silent] = codes["review"]
+        decision = np.array([DECISIONS.index(one or "none") for one in model.decisions(votes, judged)], dtype=np.int8)
+        decision[silent] = DECISIONS.index("review")
         until = read_json(run.folder.model).get("verdicts_until", 0) if fitted else 0
         return cls(model, fitted, judged, label, certainty, decision, until)
 
