@@ -216,7 +216,7 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
     asked += [job.rewriter and identity_of(job.rewriter), {name: [*own] for name, own in sorted(job.questions.items())}]
     for relation in job.relations:
         parts = list(_parts(relation))
-        if any(callable(part) and not _is_ours(part) for part in parts):
+        if any(callable(part) and not str(getattr(part, "__module__", "")).startswith(_OUR_CODE) for part in parts):
             return uuid4().hex
         asking = job.form(relation)
         asked += [relation.name, relation.version, asking.order, *map(_described, parts)]
@@ -247,10 +247,6 @@ def _parts(thing: object) -> Iterator[Any]:
         yield type(thing)
         if is_dataclass(thing):
             yield from (part for entry in fields(thing) for part in _parts(getattr(thing, entry.name)))
-
-
-def _is_ours(code: object) -> bool:
-    return str(getattr(code, "__module__", "")).startswith(_OUR_CODE)
 
 
 def _described(part: Any) -> str:

@@ -74,9 +74,7 @@ _SHARED: dict[tuple[asyncio.AbstractEventLoop, _Own], SharedCalls] = {}
 
 
 @asynccontextmanager
-async def lock_ledger_async(
-    ledger: LedgerAddress, *, wait: bool = True, say: Say = warn_user
-) -> AsyncIterator[SharedCalls]:
+async def lock_ledger_async(ledger: LedgerAddress, *, wait: bool = True) -> AsyncIterator[SharedCalls]:
     """Do the same as `lock_ledger` in an event loop, which goes on while the lock is waited for.
 
     Tasks of one loop hold the lock together, so that many can ask at the same time. They share the calls under way.
@@ -88,7 +86,7 @@ async def lock_ledger_async(
         return
     with ExitStack() as lock:
         if here not in _SHARED:
-            attempt = lock.enter_context(_attempts(ledger, None if wait else _in_use(ledger), say))
+            attempt = lock.enter_context(_attempts(ledger, None if wait else _in_use(ledger), warn_user))
             while here not in _SHARED and not attempt():
                 await asyncio.sleep(LOCK_ATTEMPT_SECONDS)
         if here not in _SHARED:
