@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
@@ -72,10 +72,10 @@ async def ask_on_cluster(
     """Put the answers to a job into a ledger; return what was paid."""
     assert settings.cluster is not None
     check_cluster(ledger)
-    cluster = connect(settings.cluster, job)
+    workers, resources = connect(settings.cluster, job)
     size = ROWS_PER_BATCH
     if rows is not None:
-        size = min(size, max(FEWEST_ROWS_PER_BATCH, ceil(rows / (4 * cluster.workers))))
+        size = min(size, max(FEWEST_ROWS_PER_BATCH, ceil(rows / (4 * workers))))
     # everything is counted again when the answers are read from the ledger
     tally, tracker = Tally(rows_expected=rows), BudgetTracker(settings.budget)
     filling: asyncio.Task[None] | None = None
@@ -83,9 +83,9 @@ async def ask_on_cluster(
         # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
         with redirect_stdout(sys.stderr), open_server_ledger(ledger) as opened:
             rate = settings.max_per_second
-            share = replace(settings, cluster=None, max_per_second=rate and rate / cluster.workers)
+            share = replace(settings, cluster=None, max_per_second=rate and rate / workers)
             work = Work.of(job, share, strategy, str(ledger), opened.lead_run())
-            results = _results(cluster, work, in_blocks(items, size))
+            results = _results(workers, resources, work, in_blocks(items, size))
             filling = asyncio.create_task(run_in_thread(partial(_count, results, tally, tracker, opened.__exit__)))
             async with showing(tally, tracker) if settings.progress else nullcontext():
                 await asyncio.shield(filling)
@@ -212,16 +212,11 @@ class Worker:
         asker.stop(Interrupted("the command was stopped; every answer that was paid for is in the ledger"))
 
 
-class Cluster(NamedTuple):
-    """The workers to start on a cluster that this process is connected to, with CPUs and GPUs for each of them."""
+def connect(settings: ask.ClusterSettings, job: Job) -> tuple[int, dict[str, float]]:
+    """Connect to a cluster, unless this process already is; without an address, start one on this machine.
 
-    workers: int
-    cpus: float
-    gpus: int
-
-
-def connect(settings: ask.ClusterSettings, job: Job) -> Cluster:
-    """Connect to a cluster, unless this process already is; without an address, start one on this machine."""
+    Return how many workers to start there, with how many CPUs and GPUs for each of them.
+    """
     ray = need_ray()
     if not ray.is_initialized():
         _init(ray, settings.address or os.environ.get("RAY_ADDRESS", "") or "local")
@@ -229,10 +224,12 @@ def connect(settings: ask.ClusterSettings, job: Job) -> Cluster:
     resources = ray.cluster_resources()
     cpus, gpus = resources.get("CPU", 1.0), int(resources.get("GPU", 0)) if with_gpus else 0
     workers = settings.workers or gpus or max(1, int(cpus))
-    return Cluster(workers, min(1.0, cpus / workers), 1 if gpus >= workers else 0)
+    return workers, {"num_cpus": min(1.0, cpus / workers), "num_gpus": 1 if gpus >= workers else 0}
 
 
-def _results(cluster: Cluster, work: Work, batches: Iterable[Sequence[Item]]) -> Iterator[Done]:
+def _results(
+    workers: int, resources: Mapping[str, Any], work: Work, batches: Iterable[Sequence[Item]]
+) -> Iterator[Done]:
     """Have workers ask about batches of texts, and yield what each has come to, in any order."""
     import pyarrow as pa
     from ray.data import ActorPoolStrategy, DataContext
@@ -250,9 +247,8 @@ def _results(cluster: Cluster, work: Work, batches: Iterable[Sequence[Item]]) ->
                 batch_size=None,
                 batch_format="pyarrow",
                 fn_constructor_args=(work,),
-                compute=ActorPoolStrategy(size=min(cluster.workers, len(some))),
-                num_cpus=cluster.cpus,
-                num_gpus=cluster.gpus,
+                compute=ActorPoolStrategy(size=min(workers, len(some))),
+                **resources,
                 max_concurrency=BATCHES_PER_WORKER,
                 max_task_retries=ATTEMPTS,
             )

@@ -43,7 +43,7 @@ class VoteBuffer:
         self._annotators, self._relations, self._labels = annotators, relations, labels
         self._lookup = label_lookup(labels)
         self._ids: dict[str, int] = {}
-        self._texts: list[str] = []
+        self.texts: list[str] = []  # of items, as they came
         self._shape = (len(annotators), len(relations), draws)
         self._codes = np.full((FIRST_ROWS, *self._shape), NOT_ASKED, dtype=np.int8)
         self._stated: Floats | None = None
@@ -58,7 +58,7 @@ class VoteBuffer:
             raise errors.TableError(
                 f"items {self._ids[item.id] + 1} and {row + 1} have the same ID, {item.id!r}: IDs must be unique"
             )
-        self._texts.append(item.text)
+        self.texts.append(item.text)
         if row == len(self._codes):
             self._codes = np.concatenate([self._codes, np.full_like(self._codes, NOT_ASKED)])
             self._stated, self._grades = (
@@ -86,16 +86,12 @@ class VoteBuffer:
         """Return the codes of one item so far, `[annotator, relation, draw]`; a view, which changes with new votes."""
         return self._codes[row]
 
-    def text(self, row: int) -> str:
-        """Return the text of an item, as it came."""
-        return self._texts[row]
-
     def votes(self) -> Votes:
         """Return all votes stored so far."""
         return Votes(
             codes=self._codes[: len(self._ids)],
             ids=list(self._ids),
-            texts=self._texts,
+            texts=self.texts,
             annotators=self._annotators,
             relations=self._relations,
             labels=self._labels,
@@ -235,7 +231,7 @@ class ItemAsker:
         """Return what to ask about a text; where there is nothing to ask, the vote is stored."""
         asked: list[_PendingQuestion] = []
         asking = self._asking[relation]
-        task = asking.about(self.buffer.text(row))
+        task = asking.about(self.buffer.texts[row])
         for index, draws in wanted:
             model = self.job.annotators[index][1]
             question = asking.annotators[index].question(task, text, model)

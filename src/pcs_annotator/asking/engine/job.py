@@ -13,7 +13,6 @@ from uuid import uuid4
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.length import estimate_tokens
-from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
 from pcs_annotator.asking.ledger.ledger import call_key
 from pcs_annotator.asking.ledger.sums import PriceOf
@@ -30,7 +29,6 @@ from pcs_annotator.relations.base import Original, Relation, rephrased
 from pcs_annotator.relations.compose import text_parts
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.windows import cut_windows
-from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.version import code_stamp
 
 OnVariant = Callable[[Item, Variant], None]
@@ -192,16 +190,6 @@ class QuestionForm(NamedTuple):
             return vote
         stated, grades = (given and tuple(given[at] for at in self.order) for given in (vote.stated, vote.grades))
         return replace(vote, stated=stated, grades=grades)
-
-
-async def with_written_wording(job: Job, asker: Asker) -> Job:
-    """Return the job with the wording that `llm:wording` asks with; the rewriter writes it if the task has none."""
-    if job.rewriter is None or not job.lacks_wording:
-        return job
-    written = await write_wording(job.task, Rewriter(job.rewriter, asker))
-    if job.on_wording is not None:
-        job.on_wording(written)
-    return replace(job, task=replace(job.task, written_wording=written))
 
 
 def job_digest(job: Job, items: Iterable[Item]) -> str:

@@ -233,7 +233,7 @@ class Review:
         if verdicts:
             numbers = tuple(one.number for one in verdicts)
             self._state.add([Undo(number=self._state.last + 1, verdicts=numbers, reviewer=_name(reviewer), at=now())])
-            self._refits.saw_undone(len(verdicts))
+            self._refits.waiting += len(verdicts)  # no fit starts now, because rows must not lose their labels
         return verdicts
 
     # ── lists ──
