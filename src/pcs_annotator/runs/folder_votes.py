@@ -108,7 +108,9 @@ def _filed_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], id
     """Return the votes in the file of a run; None if there is none, or if the ledger may have more."""
     note = vote_files.read_note(folder.votes)
     same = not note or start.get("asked", note["asked"]) == note["asked"]
-    if not folder.votes.exists() or not same or _outdated(note, ledgers.ledger_of(folder, config)):
+    if not folder.votes.exists() or not same:
+        return None
+    if note and note["tally"]["failed"] and _calls_in(ledgers.ledger_of(folder, config)) > note["ledger"]["calls"]:
         return None
     return _read(folder, VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws))
 
@@ -127,11 +129,6 @@ def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], diges
     settings = replace(resolve_config.collect_settings_of(config, unasked(None)), budget=Budget(calls=0), cluster=None)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     return ask_for_folder(folder, ledgers.ledger_of(folder, config), job, items, settings, digest).votes
-
-
-def _outdated(note: vote_files.Note, ledger: LedgerAddress) -> bool:
-    """Return whether votes lack answers that the ledger may have by now."""
-    return bool(note) and bool(note["tally"]["failed"]) and _calls_in(ledger) > note["ledger"]["calls"]
 
 
 def ledger_state(ledger: LedgerAddress) -> dict[str, float]:

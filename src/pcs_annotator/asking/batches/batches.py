@@ -31,8 +31,6 @@ SAY_SECONDS = 300.0
 STORED_TOGETHER = 500
 SMALLEST_SPLIT = 200
 """Requests in a batch that is not split further, even if the quota has no room for it now."""
-
-
 KEY_BYTES = 16
 REMEDY = "remove it, if you can do without the answers of batches that are still open"
 

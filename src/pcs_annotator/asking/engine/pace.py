@@ -205,7 +205,10 @@ class Pace:
         self._trouble *= 0.95
         self._rate.answered(now)
         if self._window < self.max_in_flight:
-            self._widen(now)
+            if now - self._round_at > ROUND:
+                self._round_at, self._window_at_round_start = now, self._window
+            if self._window < 2 * self._window_at_round_start:
+                self._window += 1
         if hint is not None and hint.remaining <= self.in_flight:
             # the calls in flight already use up the allowance
             self._pause(now, min(hint.reset_after, LONGEST_PAUSE))
@@ -252,12 +255,6 @@ class Pace:
 
     def _pause(self, now: float, seconds: float) -> None:
         self._paused_until = max(self._paused_until, now + seconds)
-
-    def _widen(self, now: float) -> None:
-        if now - self._round_at > ROUND:
-            self._round_at, self._window_at_round_start = now, self._window
-        if self._window < 2 * self._window_at_round_start:
-            self._window += 1
 
     def _admit(self) -> float:
         now = self._clock()

@@ -232,22 +232,17 @@ def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) ->
     if whole is None or not (folder.all_votes.exists() and folder.labels.exists()):
         warn_user(f"{folder.path}: only a sample of the rows has been asked about; pcs run labels all of them")
         return learned
-    start = recorded.start
+    start, text_name = recorded.start, recorded.dataset.columns.text or ""
     axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)
     with _writer(recorded, learned.model, folder.labels, spreadsheet_safe) as writer:
         parts = vote_files.read_parts(folder.all_votes, axes)
         for votes, table in _with_own_columns(folder.labels, whole, parts):
             items = tuple(Item(id=name, text="") for name in votes.ids)
             chunk = replace(recorded.dataset, table=table, items=items, gold=())
-            writer.write(chunk, replace(votes, texts=_texts(chunk)))
+            texts = text_column(text_name, table[text_name]).fill_null("").to_pylist()
+            writer.write(chunk, replace(votes, texts=texts))
     made_from = _made_from(recorded, learned.model, start.get("data_hash", ""), spreadsheet_safe=spreadsheet_safe)
     return _kept(recorded, learned, writer, whole.columns, made_from=made_from, tally=whole.tally, ledger=whole.ledger)
-
-
-def _texts(chunk: Dataset) -> list[str]:
-    name = chunk.columns.text
-    assert name is not None, "a table that was read has texts"
-    return [text or "" for text in text_column(name, chunk.table[name]).to_pylist()]
 
 
 def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collection[str], **more: Any) -> Learned:
@@ -309,17 +304,11 @@ def read_finished(folder: RunFolder, ledger: LedgerAddress, made_from: str) -> W
 
 def _made_from(recorded: Run, model: Model, data: str, *, spreadsheet_safe: bool) -> str:
     """Return a digest of all that a file of labels depends on, the names of its columns among it."""
-    asked, verdicts = recorded.start["asked"], recorded.gold.verdicts.last
-    parts = data, asked, _judging(model), spreadsheet_safe, verdicts, sorted(result_names(recorded.votes.labels))
+    asked, verdicts, judging = recorded.start["asked"], recorded.gold.verdicts.last, model.to_dict()
+    if judging["certificate"]:  # counts of rows decide nothing
+        judging["certificate"] = {**judging["certificate"], "accepted_share": None, "review_rows": None}
+    parts = data, asked, judging, spreadsheet_safe, verdicts, sorted(result_names(recorded.votes.labels))
     return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
-
-
-def _judging(model: Model) -> dict[str, Any]:
-    """Return what decides labels, without counts of rows."""
-    values = model.to_dict()
-    if values["certificate"]:
-        values["certificate"] = {**values["certificate"], "accepted_share": None, "review_rows": None}
-    return values
 
 
 def _with_coverage(learned: Learned, counts: Counts) -> Learned:

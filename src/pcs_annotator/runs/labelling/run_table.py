@@ -73,7 +73,9 @@ def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTab
         return earlier
     before = () if earlier is None else earlier.sample.items
     found = survey(stream, _seen_by_people(folder), {item.id for item in before})
-    _refuse_other_gold(found, config, stream)
+    for label, row in found.first_gold.items() if config.task.labels else ():
+        # raises for one that is not in the label set; the sample no longer knows its row
+        label_code(label, config.task.labels, f"{stream.name}, row {row}, column {stream.columns.gold_source}")
     known = (*found.sample.items, *found.found)
     return RunTable(stream=stream, data=data, rows=found.rows, sample=found.sample, known=known)
 
@@ -99,13 +101,6 @@ def _seen_by_people(folder: RunFolder) -> Collection[str]:
     verdicts = [one for one in review_state.read_review(folder.review) if isinstance(one, Verdict)]
     given = human_files.read_gold(folder.gold) if folder.gold.exists() else []
     return {one.id for rows in (human_files.read_drawn(folder.drawn), given, verdicts) for one in rows}
-
-
-def _refuse_other_gold(found: Survey, config: Config, stream: TableStream) -> None:
-    """Raise for a gold label that is not in the label set; the sample no longer knows its row."""
-    if config.task.labels:
-        for label, row in found.first_gold.items():
-            label_code(label, config.task.labels, f"{stream.name}, row {row}, column {stream.columns.gold_source}")
 
 
 def _hash_of(items: Sequence[Item]) -> str:
