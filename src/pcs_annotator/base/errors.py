@@ -10,6 +10,8 @@ PcsWarning
 ```
 """
 
+import warnings
+
 
 class PcsError(Exception):
     """Base class of all errors that the library raises on purpose."""
@@ -133,3 +135,8 @@ class ModelDown(ModelError):
 
 class PcsWarning(UserWarning):
     """The work continued; the message says what was done instead."""
+
+
+def warn_user(message: str) -> None:
+    """Tell the user something as a warning."""
+    warnings.warn(message, PcsWarning, stacklevel=3)

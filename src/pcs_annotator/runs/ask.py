@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from pcs_annotator.asking.annotators.grading import NOT_GIVEN
 from pcs_annotator.asking.batches.batches import BatchSettings
 from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, LedgerSpending
-from pcs_annotator.asking.engine.collect import prepare_job
+from pcs_annotator.asking.engine.collect import in_blocks, prepare_job
 from pcs_annotator.asking.engine.item_asker import ItemAsker
 from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, CallsPerSecond
@@ -24,7 +23,7 @@ from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.display import brief
-from pcs_annotator.base.errors import BudgetReached, ConfigError, LedgerError, PcsWarning
+from pcs_annotator.base.errors import BudgetReached, ConfigError, LedgerError, warn_user
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.chat import Answers, ChatModel, Usage, gets_no_examples
 from pcs_annotator.core.ledger_address import LedgerAddress
@@ -103,19 +102,14 @@ class CollectSettings:
 
 def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls | None = None) -> Asker:
     """Return what asks as these settings say, and stores replies in a ledger."""
-    prices = pricing(settings.prices)
-    tracker, lengths = spending_of(ledger, prices, settings.budget)
+    prices, budget = pricing(settings.prices), settings.budget
+    others_pay = budget.in_dollars or (ledger.run and budget != Budget())
+    tracker = BudgetTracker(budget, LedgerSpending(ledger, prices).now) if others_pay else BudgetTracker(budget)
+    # what calls are expected to take matters only if it is limited
+    lengths = AnswerLengths(ledger.mean_answers() if budget.in_dollars or budget.tokens is not None else {})
     how = (settings.patience, settings.in_flight, lengths, shared or SharedCalls())
     limit = None if settings.max_per_second is None else CallsPerSecond(settings.max_per_second)
     return Asker(ledger, tracker, settings.tally, prices, *how, limit=limit)
-
-
-def spending_of(ledger: AnyLedger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
-    """Return what may be spent and what calls are expected to take, as far as the ledger tells and it matters."""
-    limited = budget.in_dollars or budget.tokens is not None
-    others_pay = budget.in_dollars or (ledger.run and budget != Budget())
-    tracker = BudgetTracker(budget, LedgerSpending(ledger, prices).now) if others_pay else BudgetTracker(budget)
-    return tracker, AnswerLengths(ledger.mean_answers() if limited else {})
 
 
 def warn_about_hard_models(job: Job) -> None:
@@ -123,8 +117,7 @@ def warn_about_hard_models(job: Job) -> None:
     wanted = [model for annotator, model in job.annotators if annotator.answers == "graded"]
     names = dict.fromkeys(model.name for model in wanted if not model.can_grade)
     if names:
-        message = f"no log-probabilities can be had from {', '.join(names)}: their votes are hard"
-        warnings.warn(message, PcsWarning, stacklevel=3)
+        warn_user(f"no log-probabilities can be had from {', '.join(names)}: their votes are hard")
 
 
 def warn_about_grades(tally: Tally) -> None:
@@ -134,14 +127,11 @@ def warn_about_grades(tally: Tally) -> None:
     reasons = {reason: count for reason, count in tally.hard.most_common() if reason != NOT_GIVEN}
     if reasons:
         why = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.items())
-        message = f"{sum(reasons.values()):,} of {wanted:,} answers count as hard votes: {why}"
-        warnings.warn(message, PcsWarning, stacklevel=3)
+        warn_user(f"{sum(reasons.values()):,} of {wanted:,} answers count as hard votes: {why}")
     if tally.bounded:
-        warnings.warn(
+        warn_user(
             f"in {tally.bounded:,} of {tally.graded:,} graded answers, a label was not among the tokens that the "
-            "server listed and may have more than 1 %; it is given the most that it can have",
-            PcsWarning,
-            stacklevel=3,
+            "server listed and may have more than 1 %; it is given the most that it can have"
         )
 
 
@@ -156,7 +146,7 @@ def plan_job(job: Job, items: Sequence[Item], settings: CollectSettings, ledger:
             return planned
         return replace(planned, known=run_sync(lambda: _answered_in(ledger, job, items, settings)))
     except LedgerError as error:
-        warnings.warn(f"which answers there are already is not known: {error}", PcsWarning, stacklevel=3)
+        warn_user(f"which answers there are already is not known: {error}")
         return planned
     finally:
         run_sync(lambda: close_models(job))
@@ -171,8 +161,8 @@ async def _answered_in(
     with open_ledger(ledger) as opened, suppress(BudgetReached):  # for want of the wording that a model is to write
         asker = open_asker(opened, asking)
         prepared = await prepare_job(replace(job, on_variant=None, on_wording=None), asker)
-        for start in range(0, len(items), LOOKED_UP):
-            await ItemAsker(prepared, asker).look_up(items[start : start + LOOKED_UP])
+        for some in in_blocks(items, LOOKED_UP):
+            await ItemAsker(prepared, asker).look_up(some)
     return {(bill.model, bill.purpose): bill.calls for bill in bills_of(tally.reused, pricing({}))}
 
 
@@ -187,7 +177,8 @@ def open_job(
     own, named = settings.own, cache(lambda name: resolve_model(name, environment))
     bound = []
     for given in name_annotators(annotators):
-        annotator = _settled(own.annotator(given), settings)
+        annotator = own.annotator(given)
+        annotator = replace(annotator, answers=annotator.answers or settings.answers)  # which it may leave to the run
         spec = annotator.model
         bound.append((annotator, named(spec) if isinstance(spec, str) else resolve_model(spec, environment)))
     rewriter = None if settings.rewriter is None else _rewriter(own.model(settings.rewriter), environment)
@@ -213,7 +204,7 @@ def open_job(
 
 @cache
 def _say_without_examples(name: str) -> None:
-    warnings.warn(f"{name} is asked without examples, because it repeats their labels", PcsWarning, stacklevel=3)
+    warn_user(f"{name} is asked without examples, because it repeats their labels")
 
 
 def _rewriter(given: object, environment: Mapping[str, str]) -> ChatModel:
@@ -221,12 +212,6 @@ def _rewriter(given: object, environment: Mapping[str, str]) -> ChatModel:
         return resolve_model(given, environment)
     model = resolve_model(given.model, environment)
     return KnownAs(given.identity(model), model) if given.version else model
-
-
-def _settled(annotator: Annotator, settings: CollectSettings) -> Annotator:
-    """Return the annotator with what it leaves to the run."""
-    answers = settings.answers if annotator.answers is None else annotator.answers
-    return replace(annotator, answers=answers)
 
 
 def pricing(own: OwnPrices) -> PriceOf:

@@ -17,7 +17,6 @@ from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.text import series
-from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Item, Task
@@ -51,19 +50,12 @@ class DefaultPanel:
         """Return the settings with these questions."""
         own = {**config.ask.questions, **self.questions}
         return replace(
-            config,
-            relations=replace(config.relations, use=self.relations),
-            ask=replace(config.ask, questions=own),
+            config, relations=replace(config.relations, use=self.relations), ask=replace(config.ask, questions=own)
         )
 
 
 def default_panel(
-    gives: Mapping[str, bool],
-    labels: int,
-    *,
-    rewriter: bool,
-    text_relation: str = HARD[-1],
-    unsure: Sequence[str] = (),
+    gives: Mapping[str, bool], labels: int, *, rewriter: bool, text_relation: str = HARD[-1], unsure: Sequence[str] = ()
 ) -> DefaultPanel:
     """Return what to ask each model, given which models give log-probabilities, `unsure` ones among them.
 
@@ -123,7 +115,11 @@ class Support:
         """
         job = self._job(self.annotators)
         run_sync(lambda: ask.close_models(job))
-        able = {one.name: model.name for one, model in job.annotators if self._may_give(one, model)}
+        able = {
+            one.name: model.name
+            for one, model in job.annotators
+            if model.can_grade and one.answers != "hard" and not kind_of(one.name)
+        }
         remembered = self._remembered()
         unknown = [one for one, _ in job.annotators if one.name in able and able[one.name] not in remembered]
         if unknown and probe is not None:
@@ -145,10 +141,6 @@ class Support:
             text_relation=usual_text_relation(self.texts),
             unsure=unsure if unsure_give else (),
         )
-
-    @staticmethod
-    def _may_give(annotator: Annotator, model: ChatModel) -> bool:
-        return model.can_grade and annotator.answers != "hard" and not kind_of(annotator.name)
 
     def _ask_about(self, item: Item, annotators: Sequence[Annotator], tally: Tally) -> None:
         job = self._job(annotators)

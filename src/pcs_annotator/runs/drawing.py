@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import Integers, Mask
 from pcs_annotator.core.copies import same_texts
 from pcs_annotator.core.gold import UNLABELLED, cell_key, gold_codes, text_hash
@@ -65,7 +64,8 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
         kind, chosen = "at random", draw_rows(unlabelled, wanted, seed)
     else:
         kind, chosen = "for review", _review_queue(votes, model, unlabelled)
-    write_to_label(folder, items, gold, _notes(items, chosen, kind))
+    drawn = [DrawnRow(items[row].id, kind, text_hash(items[row].text)) for row in chosen]
+    write_to_label(folder, items, gold, drawn)
     return HandedOut(len(chosen), kind)
 
 
@@ -83,10 +83,6 @@ def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
     assert judged.accepted is not None
     order = review_order(votes, judged.probabilities[np.arange(len(votes)), judged.best])
     return order[(unlabelled & ~judged.accepted)[order]]
-
-
-def _notes(items: Sequence[Item], rows: Integers, kind: SampleKind) -> list[DrawnRow]:
-    return [DrawnRow(items[row].id, kind, text_hash(items[row].text)) for row in rows]
 
 
 def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: Sequence[DrawnRow]) -> int:
@@ -119,8 +115,7 @@ def _keep_filled(path: Path, known: Collection[tuple[str, str | None]]) -> None:
         filled = [("", "")]
     if filled:
         kept = set_aside(path)
-        message = f"{path.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit"
-        warnings.warn(message, PcsWarning, stacklevel=4)
+        warn_user(f"{path.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit")
 
 
 def _remember(folder: RunFolder, rows: Sequence[DrawnRow]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,6 @@ from pcs_annotator.runs import ask
 from pcs_annotator.runs.own_objects import RelationLike
 from pcs_annotator.runs.ray_cluster import ask_on_cluster, check_cluster
 from pcs_annotator.tables.sources import items_of
-from pcs_annotator.tables.tables import CHUNK_ROWS
 
 
 def check_executor(name: str, job: Job, ledger: LedgerAddress) -> None:
@@ -62,10 +60,8 @@ async def asking(
             if settings.batches is not None:
                 asker, elsewhere = await ask_in_waves(job, items, asker, strategy, settings.batches)
             elif settings.cluster is not None:
-                rest = iter(items)
-                chunks = iter(lambda: list(islice(rest, CHUNK_ROWS)), [])
                 rows = len(items) if isinstance(items, list) else tally.rows_expected
-                paid = await ask_on_cluster(job, chunks, rows, ledger, settings, strategy)
+                paid = await ask_on_cluster(job, items, rows, ledger, settings, strategy)
                 left = replace(settings, budget=settings.budget.after(*paid))
                 asker, elsewhere = ask.open_asker(opened, left, shared), paid.calls
             async with showing(tally, asker.tracker) if settings.progress else nullcontext():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
-from pcs_annotator.base.errors import MismatchError, PcsWarning, TableError
+from pcs_annotator.asking.ledger.lock import Say, lock_ledger
+from pcs_annotator.base.errors import MismatchError, TableError, warn_user
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.labelling.rows import relabel_whole
 from pcs_annotator.runs.learn import learned_from
@@ -70,7 +69,7 @@ def open_run(path: Path) -> RunResult:
     except (TableError, MismatchError) as error:
         if not run.folder.model.exists() or not figures.exists():
             return fit_again(path)
-        warnings.warn(f"{error}; learned again for this command alone", PcsWarning, stacklevel=2)
+        warn_user(f"{error}; learned again for this command alone")
         learned = run.learn(run.settings)
         outcomes = list(learned.model.judge(run.votes))
     return run.result(learned, outcomes)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.budget import Budget
@@ -13,7 +13,7 @@ from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import PcsError, PcsWarning, TableError
+from pcs_annotator.base.errors import PcsError, TableError, warn_user
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED
@@ -84,12 +84,8 @@ def reusable_votes(
     if not all_answered(counted, note["ledger"], ledger):
         return None
     annotators, relations = ([one.name for one in axis] for axis in ([a for a, _ in job.annotators], job.relations))
-    ids = [item.id for item in items]
-    try:
-        axes = VoteAxes(ids, annotators, relations, job.task.labels, job.draws)
-        votes = vote_files.read_votes(folder.votes, axes)
-    except PcsError as error:
-        _warn_of_damaged_votes(error)
+    votes = _read(folder, VoteAxes([item.id for item in items], annotators, relations, job.task.labels, job.draws))
+    if votes is None:
         return None
     run_sync(lambda: ask.close_models(job))
     tally.take_over(counted)
@@ -112,18 +108,20 @@ def _filed_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], id
     """Return the votes in the file of a run; None if there is none, or if the ledger may have more."""
     note = vote_files.read_note(folder.votes)
     same = not note or start.get("asked", note["asked"]) == note["asked"]
-    if not folder.votes.exists() or not same or _outdated(note, ledgers.ledger_of(folder, config)):
+    if not folder.votes.exists() or not same:
         return None
-    axes = VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
+    if note and note["tally"]["failed"] and _calls_in(ledgers.ledger_of(folder, config)) > note["ledger"]["calls"]:
+        return None
+    return _read(folder, VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws))
+
+
+def _read(folder: RunFolder, axes: VoteAxes) -> Votes | None:
+    """Return the votes in the file of a run; None, with a warning, if it is damaged."""
     try:
         return vote_files.read_votes(folder.votes, axes)
     except PcsError as error:
-        _warn_of_damaged_votes(error)
+        warn_user(f"{error}; votes are taken from the ledger instead")
         return None
-
-
-def _warn_of_damaged_votes(error: PcsError) -> None:
-    warnings.warn(f"{error}; votes are taken from the ledger instead", PcsWarning, stacklevel=5)
 
 
 def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], digest: str) -> Votes:
@@ -133,14 +131,10 @@ def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], diges
     return ask_for_folder(folder, ledgers.ledger_of(folder, config), job, items, settings, digest).votes
 
 
-def _outdated(note: vote_files.Note, ledger: LedgerAddress) -> bool:
-    """Return whether votes lack answers that the ledger may have by now."""
-    return bool(note) and bool(note["tally"]["failed"]) and _calls_in(ledger) > note["ledger"]["calls"]
-
-
 def ledger_state(ledger: LedgerAddress) -> dict[str, float]:
     """Return how many calls a ledger has, and until when: later ones do not matter."""
-    at = _settled_until(ledger)
+    # on a server, others may be storing calls that they made before now
+    at = time.time() - (SETTLED_AFTER if on_server(ledger) else 0.0)
     return {"at": at, "calls": _calls_in(ledger, at)}
 
 
@@ -149,16 +143,11 @@ def all_answered(counted: Mapping[str, Any], then: Mapping[str, float], ledger: 
     return not counted["failed"] and not counted["refused"] and _calls_in(ledger, then["at"]) == then["calls"]
 
 
-def _settled_until(ledger: LedgerAddress) -> float:
-    """Return the time up to which no call will be added to a ledger: on a server, others may be storing theirs."""
-    return time.time() - (SETTLED_AFTER if on_server(ledger) else 0.0)
-
-
-def _calls_in(address: LedgerAddress, until: float | None = None) -> int:
+def _calls_in(address: LedgerAddress, until: float = inf) -> int:
     if not ledgers.ledger_exists(address):
         return 0
     with open_ledger(address) as ledger:
-        return ledger.count() if until is None else ledger.count(until)
+        return ledger.count(until)
 
 
 def _warn_of_open_questions(folder: RunFolder, votes: Votes, note: vote_files.Note) -> None:
@@ -167,4 +156,4 @@ def _warn_of_open_questions(folder: RunFolder, votes: Votes, note: vote_files.No
         answered = int((votes.codes != NOT_ASKED).sum())
         share = answered / (answered + unanswered)
         message = f"{folder.path}: the run is not finished: {answered:,} votes are there, about {share:.1%} of all"
-        warnings.warn(f"{message}; pcs run asks the rest", PcsWarning, stacklevel=4)
+        warn_user(f"{message}; pcs run asks the rest")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import GoldError, PcsWarning, TableError
+from pcs_annotator.base.errors import GoldError, TableError, warn_user
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.coders import Coders
@@ -133,8 +132,7 @@ def _of_these_texts(given: Iterable[GivenGold], items: Sequence[Item]) -> dict[i
 
 def _warn_of_other_texts(file: str, ids: Sequence[str]) -> None:
     if ids:
-        message = f"{file}: labels given for other texts are not used: {len(ids)} ({listed(map(repr, ids), len(ids))})"
-        warnings.warn(message, PcsWarning, stacklevel=4)
+        warn_user(f"{file}: labels given for other texts are not used: {len(ids)} ({listed(map(repr, ids), len(ids))})")
 
 
 def check_gold(folder: RunFolder | None, dataset: Dataset) -> None:

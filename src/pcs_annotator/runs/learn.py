@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, UndefinedMetric
+from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric, warn_user
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.coders import Coders
@@ -89,11 +88,7 @@ NOTHING_KNOWN = KnownRows()
 
 
 def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, shape: LabelShape = ONE) -> Learning:
-    """Return how to learn with these settings.
-
-    Raises:
-        ConfigError: There is no such promise, or not about labels of this shape.
-    """
+    """Return how to learn with these settings; those that cannot be used, such as no errors at all, raise."""
     promise = None
     if settings.max_error is not None:
         promise = Promise(
@@ -120,18 +115,13 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
     )
 
 
-def check_learning(settings: LearnSettings, shape: LabelShape = ONE) -> None:
-    """Raise for settings that cannot be used, such as a promise of no errors at all."""
-    learning_of(settings, shape=shape)
-
-
 def learn_if_possible(
     votes: Votes, gold: Sequence[object], settings: LearnSettings, known: KnownRows = NOTHING_KNOWN
 ) -> Learned:
     """Learn from the rows that have gold; without gold, all votes count the same and nothing is accepted."""
     if any(gold):
         return learn(votes, gold, settings, known)
-    check_learning(settings, known.shape)  # a setting that cannot be used is an error even without gold
+    learning_of(settings, shape=known.shape)  # a setting that cannot be used is an error even without gold
     nothing = np.full(len(votes), UNLABELLED, dtype=np.int8)
     weights = fit_coded(votes, nothing, "uniform", seed=settings.seed)
     promised = settings.max_error is not None
@@ -203,12 +193,8 @@ def _refuse_if_all_contradictory(once: Once, votes: Votes, codes: Codes) -> None
 def about_copies(once: Once, votes: Votes) -> Iterator[Flag]:
     """Yield how many gold rows repeat a text, and which ones contradict each other."""
     if once.repeated:
-        rows = (
-            "1 gold row repeats a text and counts"
-            if once.repeated == 1
-            else (f"{once.repeated:,} gold rows repeat a text and count")
-        )
-        yield Flag("gold repeated", f"{rows} once: copies say nothing new")
+        rows = "gold row repeats a text and counts" if once.repeated == 1 else "gold rows repeat a text and count"
+        yield Flag("gold repeated", f"{once.repeated:,} {rows} once: copies say nothing new")
     if count := len(once.contradictory):
         names = listed((repr(votes.ids[row]) for row in once.contradictory.tolist()), count)
         detail = f"copies of a text have different gold labels, so these {count} rows are not learned from: {names}"
@@ -248,7 +234,7 @@ def _gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift |
     )
     if found.found:
         remedy = "confidence and promise may not hold there: label a random sample of those rows and fit again"
-        warnings.warn(f"the gold rows differ from the others: {found.sentence}; {remedy}", PcsWarning, stacklevel=3)
+        warn_user(f"the gold rows differ from the others: {found.sentence}; {remedy}")
     return found
 
 
@@ -359,7 +345,7 @@ def fit_for_classifier(
     flags = list(about_copies(once, votes))
     for flag in flags:
         if flag.kind == "gold contradictory":
-            warnings.warn(flag.detail, PcsWarning, stacklevel=3)
+            warn_user(flag.detail)
     return fit_model(votes, codes, how, distinct=once.distinct).model.flagged(*flags)
 
 

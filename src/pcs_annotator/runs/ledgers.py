@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry
-from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
+from pcs_annotator.asking.ledger.admin import LedgerEntry
+from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.lock import Say, lock_ledger
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
-from pcs_annotator.base.errors import ConfigError, LedgerError, PcsWarning
+from pcs_annotator.base.errors import ConfigError, LedgerError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import Config
-from pcs_annotator.tables.files import (
-    check_ending,
-    make_way,
-    read_json,
-    refuse_existing,
-    refuse_inputs,
-    set_aside,
-    write_json,
-)
+from pcs_annotator.tables import files
 from pcs_annotator.tables.table_writer import WRITTEN
 from pcs_annotator.tables.tables import write_table
 
@@ -68,23 +60,23 @@ def noting_payments(folder: RunFolder, config: Config, tally: Tally, verb: str) 
         yield
     finally:
         if config.ask.ledger and folder.path.exists():
-            paid = {name: Counter(taken) for name, taken in payments_in(folder).items()}
-            write_json(folder.paid, {**paid, verb: paid.get(verb, Counter()) + tally.paid})
+            paid = payments_in(folder)
+            files.write_json(folder.paid, {**paid, verb: paid.get(verb, Counter()) + tally.paid})
 
 
 def set_payments_aside(folder: RunFolder) -> None:
     """Count what earlier runs in a folder paid for apart from the next one, whose results replace theirs."""
-    paid = {name: Counter(taken) for name, taken in payments_in(folder).items()}
+    paid = payments_in(folder)
     if "run" in paid:
         earlier = paid.pop("run") + paid.get("earlier", Counter())
-        write_json(folder.paid, {**paid, "earlier": earlier})
+        files.write_json(folder.paid, {**paid, "earlier": earlier})
 
 
-def payments_in(folder: RunFolder) -> dict[str, dict[str, int]]:
+def payments_in(folder: RunFolder) -> dict[str, Counter[str]]:
     """Return what commands in a folder that shares a ledger paid for: verb → what was taken, see `Tally.paid`."""
     if not folder.paid.exists():
         return {}
-    return {verb: taken for verb, taken in read_json(folder.paid).items() if verb != "schema"}
+    return {verb: Counter(taken) for verb, taken in files.read_json(folder.paid).items() if verb != "schema"}
 
 
 def paid_bills(address: LedgerAddress) -> list[Bill]:
@@ -97,9 +89,9 @@ def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -
     """Write all calls as a CSV or Parquet table; return how many. With `replace`, a file of that name is kept aside."""
     import pyarrow as pa
 
-    refuse_inputs(out, None if on_server(address) else Path(address))
-    check_ending(out, WRITTEN)
-    refuse_existing(out, replace=replace)
+    files.refuse_inputs(out, None if on_server(address) else Path(address))
+    files.check_ending(out, WRITTEN)
+    files.refuse_existing(out, replace=replace)
     with existing_ledger(address) as ledger:
         entries = list(ledger.entries())
     columns = {
@@ -107,7 +99,7 @@ def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -
         for name in LedgerEntry._fields
         if name != "logprobs"
     }
-    make_way(out)
+    files.make_way(out)
     write_table(out, pa.table(columns))
     return len(entries)
 
@@ -134,20 +126,15 @@ def set_ledger_aside(path: Path) -> Path:
     """
     with suppress(LedgerError), Ledger(path):
         pass  # a ledger that is opened and closed leaves no such file, unless somebody else reads it or it is damaged
-    kept = _set_aside(path)
+    kept = files.set_aside(path)
+    for end in ("-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            Path(f"{path}{end}").rename(f"{kept}{end}")
     try:
         with Ledger(path) as ledger:
             ledger.take_over_spending(kept)
     except LedgerError as error:
-        warnings.warn(f"what was spent before does not count for budgets: {error}", PcsWarning, stacklevel=3)
-    return kept
-
-
-def _set_aside(path: Path) -> Path:
-    kept = set_aside(path)
-    for end in ("-wal", "-shm"):
-        with suppress(FileNotFoundError):
-            Path(f"{path}{end}").rename(f"{kept}{end}")
+        warn_user(f"what was spent before does not count for budgets: {error}")
     return kept
 
 

@@ -103,21 +103,15 @@ def as_relations(given: Iterable[object]) -> list[str | Relation]:
 
 
 def _as_relation(given: object) -> str | Relation:
-    if isinstance(given, str):
-        return given
-    if is_relation(given):
+    if isinstance(given, str) or is_relation(given):
         return given
     if not callable(given) or isinstance(given, type):
         raise ConfigError(
             f"{given!r:.60} is not a relation: give a name, a function that takes a text and returns its rewrite or "
             "None, or an object with a method `rewrite`"
         )
-    return relation_of(given) or _of_function(given)
-
-
-def _of_function(function: Rewriting) -> FunctionRelation:
-    name = getattr(function, "__name__", type(function).__name__)
-    return FunctionRelation(_with_digest(name, function) if name == LAMBDA else name, function)
+    name = getattr(given, "__name__", type(given).__name__)
+    return relation_of(given) or FunctionRelation(_with_digest(name, given) if name == LAMBDA else name, given)
 
 
 def is_relation(thing: object) -> TypeGuard[Relation]:

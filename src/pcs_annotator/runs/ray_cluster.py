@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
@@ -60,12 +60,10 @@ LOOK_SECONDS = 1.0
 RESUMES = "paid answers are kept, and the same command continues"
 VERSIONS = re.compile(r"Ray: (\S+)")
 
-_AS_IS = "utf-8", "surrogatepass"
-
 
 async def ask_on_cluster(
     job: Job,
-    chunks: Iterable[Sequence[Item]],
+    items: Iterable[Item],
     rows: int | None,
     ledger: LedgerAddress,
     settings: ask.CollectSettings,
@@ -74,10 +72,10 @@ async def ask_on_cluster(
     """Put the answers to a job into a ledger; return what was paid."""
     assert settings.cluster is not None
     check_cluster(ledger)
-    cluster = connect(settings.cluster, job)
+    workers, resources = connect(settings.cluster, job)
     size = ROWS_PER_BATCH
     if rows is not None:
-        size = min(size, max(FEWEST_ROWS_PER_BATCH, ceil(rows / (4 * cluster.workers))))
+        size = min(size, max(FEWEST_ROWS_PER_BATCH, ceil(rows / (4 * workers))))
     # everything is counted again when the answers are read from the ledger
     tally, tracker = Tally(rows_expected=rows), BudgetTracker(settings.budget)
     filling: asyncio.Task[None] | None = None
@@ -85,10 +83,9 @@ async def ask_on_cluster(
         # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
         with redirect_stdout(sys.stderr), open_server_ledger(ledger) as opened:
             rate = settings.max_per_second
-            share = replace(settings, cluster=None, max_per_second=rate and rate / cluster.workers)
+            share = replace(settings, cluster=None, max_per_second=rate and rate / workers)
             work = Work.of(job, share, strategy, str(ledger), opened.lead_run())
-            batches = (batch for chunk in chunks for batch in in_blocks(chunk, size))
-            results = _results(cluster, work, batches)
+            results = _results(workers, resources, work, in_blocks(items, size))
             filling = asyncio.create_task(run_in_thread(partial(_count, results, tally, tracker, opened.__exit__)))
             async with showing(tally, tracker) if settings.progress else nullcontext():
                 await asyncio.shield(filling)
@@ -192,10 +189,8 @@ class Worker:
         try:
             asker, prepared = await asyncio.shield(self._opening)
             part = asker.part(asker.shared)
-            await run_job(prepared, _items(batch), part, self._work.strategy)
-            spent = part.spent or part.tracker
-            usd = None if spent.price_unknown else spent.usd
-            done = part.tally, Cost(usd, spent.tokens, spent.output_tokens)
+            await run_job(prepared, pickle.loads(batch["items"][0].as_py()), part, self._work.strategy)
+            done = part.tally, (part.spent or part.tracker).cost
         except PcsError as error:
             done = error
         yield {"done": [pickle.dumps(done)]}
@@ -217,16 +212,11 @@ class Worker:
         asker.stop(Interrupted("the command was stopped; every answer that was paid for is in the ledger"))
 
 
-class Cluster(NamedTuple):
-    """The workers to start on a cluster that this process is connected to, with CPUs and GPUs for each of them."""
+def connect(settings: ask.ClusterSettings, job: Job) -> tuple[int, dict[str, float]]:
+    """Connect to a cluster, unless this process already is; without an address, start one on this machine.
 
-    workers: int
-    cpus: float
-    gpus: int
-
-
-def connect(settings: ask.ClusterSettings, job: Job) -> Cluster:
-    """Connect to a cluster, unless this process already is; without an address, start one on this machine."""
+    Return how many workers to start there, with how many CPUs and GPUs for each of them.
+    """
     ray = need_ray()
     if not ray.is_initialized():
         _init(ray, settings.address or os.environ.get("RAY_ADDRESS", "") or "local")
@@ -234,11 +224,14 @@ def connect(settings: ask.ClusterSettings, job: Job) -> Cluster:
     resources = ray.cluster_resources()
     cpus, gpus = resources.get("CPU", 1.0), int(resources.get("GPU", 0)) if with_gpus else 0
     workers = settings.workers or gpus or max(1, int(cpus))
-    return Cluster(workers, min(1.0, cpus / workers), 1 if gpus >= workers else 0)
+    return workers, {"num_cpus": min(1.0, cpus / workers), "num_gpus": 1 if gpus >= workers else 0}
 
 
-def _results(cluster: Cluster, work: Work, batches: Iterable[Sequence[Item]]) -> Iterator[Done]:
+def _results(
+    workers: int, resources: Mapping[str, Any], work: Work, batches: Iterable[Sequence[Item]]
+) -> Iterator[Done]:
     """Have workers ask about batches of texts, and yield what each has come to, in any order."""
+    import pyarrow as pa
     from ray.data import ActorPoolStrategy, DataContext
     from ray.exceptions import RayError
 
@@ -247,15 +240,15 @@ def _results(cluster: Cluster, work: Work, batches: Iterable[Sequence[Item]]) ->
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
         for some in in_blocks(batches, BATCHES_PER_DATASET):
-            texts = ray.data.from_arrow_refs([ray.put(_table(batch)) for batch in some])
+            # pickled, because a text may have lone surrogates
+            texts = ray.data.from_arrow_refs([ray.put(pa.table({"items": [pickle.dumps(one)]})) for one in some])
             done = texts.map_batches(
                 Worker,
                 batch_size=None,
                 batch_format="pyarrow",
                 fn_constructor_args=(work,),
-                compute=ActorPoolStrategy(size=min(cluster.workers, len(some))),
-                num_cpus=cluster.cpus,
-                num_gpus=cluster.gpus,
+                compute=ActorPoolStrategy(size=min(workers, len(some))),
+                **resources,
                 max_concurrency=BATCHES_PER_WORKER,
                 max_task_retries=ATTEMPTS,
             )
@@ -324,14 +317,3 @@ def _why(error: Exception) -> str:
         f"{first[:300]}; is it running, and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set? "
         "Without --ray-address, a cluster is started on this machine"
     )
-
-
-def _table(items: Sequence[Item]) -> pa.Table:
-    import pyarrow as pa
-
-    # as bytes, because a text may have lone surrogates
-    return pa.table({name: [getattr(item, name).encode(*_AS_IS) for item in items] for name in ("id", "text")})
-
-
-def _items(batch: pa.Table) -> list[Item]:
-    return [Item(**{name: value.decode(*_AS_IS) for name, value in row.items()}) for row in batch.to_pylist()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pcs_annotator.base.errors import ConfigError, PcsWarning, UnknownNameError
+from pcs_annotator.base.errors import ConfigError, UnknownNameError, warn_user
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
 from pcs_annotator.relations.base import relations
-from pcs_annotator.relations.choose import RelationOptions, find_relation
+from pcs_annotator.relations.choose import find_relation
 from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.resolve_config import relation_options_of
 from pcs_annotator.runs.run import Run
@@ -72,7 +71,7 @@ def _gold_once(votes: Votes, gold: Sequence[str | None], texts: Sequence[str] | 
     codes = gold_codes(votes, gold)
     once = counted_once(votes, codes, texts)
     for flag in about_copies(once, votes):
-        warnings.warn(flag.detail, PcsWarning, stacklevel=4)
+        warn_user(flag.detail)
     return np.where(once.distinct, codes, UNLABELLED).astype(np.int8)
 
 
@@ -85,18 +84,14 @@ def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozen
     options = relation_options_of(settings, rewriter=bool(settings.rewriter))
 
     def written(spec: str) -> bool:
+        parts = (part.strip() for part in spec.replace("|", "+").split("+"))
+        known = (part for part in parts if part in options.own or not relations.removed(part))
         try:
-            return _needs_model(spec, options)
+            return any("rewriter" in find_relation(part, options).needs for part in known)
         except UnknownNameError:
             return options.rewriter
 
     return frozenset(name for name, spec in zip(names, settings.use, strict=True) if written(spec))
-
-
-def _needs_model(spec: str, options: RelationOptions) -> bool:
-    parts = (part.strip() for part in spec.replace("|", "+").split("+"))
-    known = (part for part in parts if part in options.own or not relations.removed(part))
-    return any("rewriter" in find_relation(part, options).needs for part in known)
 
 
 def texts_of(arrow: pa.Table, votes: Votes) -> dict[str, str]:

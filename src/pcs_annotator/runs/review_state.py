@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 import orjson
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Array, Codes, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, text_hash
@@ -296,7 +296,7 @@ def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None 
     state = ReviewState.read(folder.review, dataset.items, until=until)
     for note in state.notes:
         if OTHER_ROWS not in note:  # a run of fewer rows is nothing to worry about
-            warnings.warn(note, PcsWarning, stacklevel=3)
+            warn_user(note)
     gold = dataset.gold or (None,) * len(dataset.items)
     # a review draws from the rows without gold in the data
     frame = [item.id for item, label in zip(dataset.items, gold, strict=True) if label is None]
@@ -323,7 +323,7 @@ def read_review(path: Path) -> list[Event]:
         return []
     *whole, rest = path.read_bytes().split(b"\n")
     if rest:
-        warnings.warn(f"{path.name}: the last line was cut off and is not read", PcsWarning, stacklevel=2)
+        warn_user(f"{path.name}: the last line was cut off and is not read")
     return list(_events(path, whole))
 
 
@@ -331,20 +331,16 @@ def append_events(path: Path, events: Sequence[Event]) -> None:
     """Add events to a review; when this returns, they are on disk."""
     lines = b"".join(b'{"kind":"%b",%b\n' % (_NAMES[type(event)], orjson.dumps(event)[1:]) for event in events)
     is_new = not path.exists()
-    with path.open("ab") as file:
-        if file.tell() and not _ends_whole(path):
-            file.write(b"\n")  # closes a line that was cut off; it stays, and is passed over
+    with path.open("ab+") as file:
+        if not is_new and file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")  # closes a line that was cut off; it stays, and is passed over
         file.write(lines)
         file.flush()
         os.fsync(file.fileno())
     if is_new:
         _sync_folder(path.parent)
-
-
-def _ends_whole(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
 
 
 def _sync_folder(folder: Path) -> None:
@@ -372,8 +368,7 @@ def _events(path: Path, lines: Sequence[bytes]) -> Iterator[Event]:
             remedy = "correct or remove that line; the others stay as they are"
             raise TableError(f"{path.name}, line {row} is not an event of a review{why}: {remedy}") from None
     if cut:
-        message = f"{path.name}: lines that were cut off are not read: {', '.join(map(str, cut))}"
-        warnings.warn(message, PcsWarning, stacklevel=4)
+        warn_user(f"{path.name}: lines that were cut off are not read: {', '.join(map(str, cut))}")
 
 
 def _event(values: dict[str, Any]) -> Event:

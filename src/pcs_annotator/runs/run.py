@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -18,7 +17,7 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally, bills_of
 from pcs_annotator.asking.ledger.sums import PriceOf
-from pcs_annotator.base.errors import ConfigError, LedgerError, MismatchError, PcsWarning, TableError
+from pcs_annotator.base.errors import ConfigError, LedgerError, MismatchError, TableError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -205,7 +204,7 @@ class Run:
             with expecting(path, REFIT):
                 known_learn_settings(values.get("learn", {}))
         except TableError as error:
-            warnings.warn(f"{error}; until then, the settings of the run are used", PcsWarning, stacklevel=3)
+            warn_user(f"{error}; until then, the settings of the run are used")
             return None
         return values
 
@@ -307,18 +306,17 @@ class Run:
     def _bills(self, tally: Tally) -> Sequence[Bill]:
         """Return what was paid for in this folder, the calls of a command that is not noted yet among them."""
         if self.config.ask.ledger:
-            noted = sum(map(Counter, ledgers.payments_in(self.folder).values()), Counter(tally.paid))
+            noted = sum(ledgers.payments_in(self.folder).values(), Counter(tally.paid))
             return bills_of(noted, self._prices)
         if not self.folder.ledger.exists():
-            message = f"the cost is not shown: {self.folder.ledger} is gone; put it back, or ask again with pcs run"
-            warnings.warn(message, PcsWarning, stacklevel=4)
+            warn_user(f"the cost is not shown: {self.folder.ledger} is gone; put it back, or ask again with pcs run")
             return ()
         return ledgers.paid_bills(self.folder.ledger)
 
     def _used(self, counted: Mapping[str, Any], tally: Tally) -> tuple[Sequence[Bill], Sequence[Bill]]:
         """Return what all answers behind the votes cost, and that part which others paid for."""
         used = Counter(counted.get("paid", {})) + Counter(counted.get("reused", {}))
-        here = Counter(ledgers.payments_in(self.folder).get("run", {})) + tally.paid if self.config.ask.ledger else used
+        here = ledgers.payments_in(self.folder).get("run", Counter()) + tally.paid if self.config.ask.ledger else used
         return tuple(bills_of(used, self._prices)), tuple(bills_of(used - here, self._prices))
 
     @property

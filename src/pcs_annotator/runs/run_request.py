@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pcs_annotator.asking.batches.batches import BatchSettings
-from pcs_annotator.asking.ledger.lock import Say, warn_user
-from pcs_annotator.base.errors import PcsError
+from pcs_annotator.asking.ledger.lock import Say
+from pcs_annotator.base.errors import PcsError, warn_user
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.default_panel import DefaultPanel, Support

@@ -23,7 +23,7 @@ from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.labelling.labeller import FittedRun, LoadOptions, open_fitted
-from pcs_annotator.runs.labelling.new_texts import open_texts, without_gold
+from pcs_annotator.runs.labelling.new_texts import NewTexts, without_gold
 from pcs_annotator.runs.labelling.run_table import survey
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
 from pcs_annotator.runs.run_request import RunRequest
@@ -88,7 +88,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
         check_ending(out, WRITTEN)
     # an error if this is not a run folder, before a lock file is put there
     config = Run.open(folder.path, request.config.ask.ledger).config
-    texts = open_texts(request, out)
+    texts = NewTexts(request, out)
     ledgers.check_ledger(config)
     refuse_lost_ledger(folder, config)
     with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say):

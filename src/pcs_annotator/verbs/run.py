@@ -54,7 +54,8 @@ def run(request: RunRequest) -> RunResult:
     reading = {**asdict(request.reading()), "id_column": table.stream.columns.id_setting}
     config = with_gold_examples(request, replace(config, data=replace(config.data, **reading)), table.sample)
     # Settings and gold are checked before the first call, not after the last.
-    learn.check_learning(config.learn, LabelShape.of(config.task.kind, config.task.labels))
+    # raises for settings that cannot be used
+    learn.learning_of(config.learn, shape=LabelShape.of(config.task.kind, config.task.labels))
     _check_models(request, config)
     if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
         check_gold(None, table.sample)

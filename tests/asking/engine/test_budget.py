@@ -21,7 +21,8 @@ from pcs_annotator.asking.engine.budget import (
     expected_tokens,
 )
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
+from pcs_annotator.asking.ledger.admin import LedgerEntry
+from pcs_annotator.asking.ledger.ledger import Ledger, entry_of
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import THINKING_TOKENS, Message, Reply, Request, Sampling, Usage

@@ -217,7 +217,7 @@ def test_a_locked_ledger_is_reported_and_works_again_later(tmp_path: Path, monke
         other.rollback()
         other.close()
         put(ledger, [b"1" * 16])
-        assert ledger.get_many([b"1" * 16])
+        assert asyncio.run(ledger.find([b"1" * 16]))
 
 
 def test_a_full_disk_is_reported_and_stored_replies_stay(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_full_disk_is_reported_and_stored_replies_stay(tmp_path: Path) -> None
         ledger._connected().execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(LedgerError, match=r"ledger\.db.*disk is full"):
             put(ledger, [number.to_bytes(16) for number in range(500)], text="x" * 500)
-        assert ledger.get_many([b"1" * 16])
+        assert asyncio.run(ledger.find([b"1" * 16]))
 
 
 def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path) -> None:

@@ -42,15 +42,10 @@ _KEPT_TEXTS = 10_000
 
 
 class Graded(NamedTuple):
-    """The grades in a reply.
+    """The grades in a reply."""
 
-    Attributes:
-        grades: The probability of each label, in order; None for a hard vote.
-        remark: Why there are none, or `BOUNDED` if a label that was not listed may have more than 1 %.
-    """
-
-    grades: tuple[float, ...] | None
-    remark: str = ""
+    grades: tuple[float, ...] | None  # the probability of each label, in order; None for a hard vote
+    remark: str = ""  # why there are none, or `BOUNDED` if a label that was not listed may have more than 1 %
 
 
 def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, ...], chosen: str) -> Graded:

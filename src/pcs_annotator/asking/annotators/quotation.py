@@ -205,14 +205,11 @@ def _common(said: list[str], position: int, source: list[str], place: int) -> in
 
 
 def _whole(said: list[str], source: list[str]) -> Iterator[Span]:
-    size = len(source)
-    position = 0
-    while size > 1 and position <= len(said) - size:
-        if said[position : position + size] == source:
-            yield position, position + size
-            position += size
-        else:
-            position += 1
+    size, here = len(source), 0
+    for position in range(len(said) - size + 1 if size > 1 else 0):
+        if position >= here and said[position : position + size] == source:
+            here = position + size
+            yield position, here
 
 
 def _with_marks(reply: str, start: int, end: int) -> Span:

@@ -74,25 +74,11 @@ _BESIDE = f" \t\r*_`{{}}{ECHO}"
 
 
 class ParsedReply(NamedTuple):
-    """The label in a reply, or the reason why there is none.
+    """The label in a reply, or the reason why there is none."""
 
-    Attributes:
-        label: One of the labels, as the user spells it; None for a silence.
-        reason: Why there is no label; empty if there is one.
-        how: The rule that found the label; empty for a silence.
-    """
-
-    label: str | None
-    reason: str = ""
-    how: ParseKind = ""
-
-
-class _OwnWords(NamedTuple):
-    """A reply without its reasoning, and what it says in its own words; both have every character in its place."""
-
-    came: str
-    own: str
-    asked: str
+    label: str | None  # one of the labels, as the user spells it; None for a silence
+    reason: str = ""  # why there is no label; empty if there is one
+    how: ParseKind = ""  # the rule that found the label; empty for a silence
 
 
 class _Tag(NamedTuple):
@@ -119,7 +105,7 @@ def read_label(reply: str, labels: Sequence[str], asked: str = "", prompt: Seque
     """
     words = vocabulary(tuple(labels))
     said = reply.strip()
-    return _read_short(said, words, asked) or _read_long(_own_words(said, words, asked, prompt), words)
+    return _read_short(said, words, asked) or _read_long(*_own_words(said, words, asked, prompt), asked, words)
 
 
 def _read_short(answer: str, words: LabelVocabulary, asked: str) -> ParsedReply | None:
@@ -137,7 +123,8 @@ def _read_short(answer: str, words: LabelVocabulary, asked: str) -> ParsedReply 
     return None
 
 
-def _own_words(answer: str, words: LabelVocabulary, asked: str, prompt: Sequence[Message]) -> _OwnWords:
+def _own_words(answer: str, words: LabelVocabulary, asked: str, prompt: Sequence[Message]) -> tuple[str, str]:
+    """Return a reply without its reasoning, and only its own words; both have every character in its place."""
     if len(answer) > _LONGEST_READ:
         answer = f"{answer[: _LONGEST_READ // 2]}\n{answer[-_LONGEST_READ // 2 :]}"
     own = own_words(answer, asked, prompt, words.longest_answer) if asked else answer
@@ -146,11 +133,10 @@ def _own_words(answer: str, words: LabelVocabulary, asked: str, prompt: Sequence
     came, own = blanked(answer, reasoning), blanked(own, reasoning)
     if asked and _QUOTING.search(own):
         own = _without_short_quotations(came, own, words, asked)
-    return _OwnWords(came, own, asked)
+    return came, own
 
 
-def _read_long(reply: _OwnWords, words: LabelVocabulary) -> ParsedReply:
-    came, own, asked = reply
+def _read_long(came: str, own: str, asked: str, words: LabelVocabulary) -> ParsedReply:
     if not came.strip():
         return ParsedReply(None, "only reasoning, no answer")
     if _is_part_of_text(came, asked):

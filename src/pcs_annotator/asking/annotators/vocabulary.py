@@ -50,21 +50,13 @@ class Mention(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelVocabulary:
-    """A label set, prepared for reading replies.
+    """A label set, prepared for reading replies."""
 
-    Attributes:
-        labels: The labels as the user spells them.
-        forms: Case-folded spelling → label, without spellings that could mean two labels.
-        longest: A text longer than this is not a label alone, even with punctuation around it.
-        longest_answer: Letters of the longest label in a tag.
-        pattern: Finds labels as whole words, the longest first; its groups are the labels.
-    """
-
-    labels: tuple[str, ...]
-    forms: dict[str, str]
-    longest: int
-    longest_answer: int
-    pattern: re.Pattern[str] | None
+    labels: tuple[str, ...]  # the labels as the user spells them
+    forms: dict[str, str]  # case-folded spelling → label, without spellings that could mean two labels
+    longest: int  # a text longer than this is not a label alone, even with punctuation around it
+    longest_answer: int  # letters of the longest label in a tag
+    pattern: re.Pattern[str] | None  # finds labels as whole words, the longest first; its groups are the labels
 
     def match(self, text: str) -> str | None:
         """Return the label that the whole text is, ignoring quotes, emphasis, brackets and final punctuation."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import warnings
 from base64 import b64decode, b64encode
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,16 +15,8 @@ from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.batch import BatchKind, Chunk, Collector, batch_prices
 from pcs_annotator.asking.engine.budget import Cost
 from pcs_annotator.asking.ledger.ledger import entry_of
-from pcs_annotator.asking.ledger.lock import Say, warn_user
-from pcs_annotator.base.errors import (
-    AccessDenied,
-    ConfigError,
-    ModelError,
-    PcsWarning,
-    RateLimited,
-    ServerTrouble,
-    Unanswerable,
-)
+from pcs_annotator.asking.ledger.lock import Say
+from pcs_annotator.base import errors
 from pcs_annotator.core.chat import ChatModel, Reply
 from pcs_annotator.models.batch_apis import BatchApi, BatchState, LostBatch, batch_api
 from pcs_annotator.models.resolve import resolve_model
@@ -40,8 +31,6 @@ SAY_SECONDS = 300.0
 STORED_TOGETHER = 500
 SMALLEST_SPLIT = 200
 """Requests in a batch that is not split further, even if the quota has no room for it now."""
-
-
 KEY_BYTES = 16
 REMEDY = "remove it, if you can do without the answers of batches that are still open"
 
@@ -75,13 +64,10 @@ def read_batches(path: Path) -> list[BatchRecord]:
         return [_record(values) for values in read_json(path, REMEDY)["batches"]]
 
 
-def write_batches(path: Path, records: Iterable[BatchRecord]) -> None:
+def write_batches(path: Path, records: Sequence[BatchRecord]) -> None:
     """Write all batches; of those that have ended, the requests are left out."""
-    write_json(path, {"batches": [{**asdict(one), "keys": _packed(one)} for one in records]})
-
-
-def _packed(record: BatchRecord) -> str:
-    return "" if record.end else b64encode(b"".join(sorted(record.keys))).decode()
+    packed = ("" if one.end else b64encode(b"".join(sorted(one.keys))).decode() for one in records)
+    write_json(path, {"batches": [{**asdict(one), "keys": keys} for one, keys in zip(records, packed, strict=True)]})
 
 
 def _record(values: Mapping[str, Any]) -> BatchRecord:
@@ -96,26 +82,20 @@ class BatchSettings:
     """How to ask in batches."""
 
     records: Path  # the file that keeps track of batches
-    say: Say = warn_user  # called with what was submitted, and what is waited for
+    say: Say = errors.warn_user  # called with what was submitted, and what is waited for
     # keys and base URLs; None for those of the process and of `.env`
     environment: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 class Batches:
-    """The batches of a run folder.
-
-    Attributes:
-        answered: Requests that were answered since this command began.
-        cancelled: Batches that somebody cancelled.
-        troubles: Why requests have no answer → how many.
-    """
+    """The batches of a run folder."""
 
     def __init__(
         self, models: Sequence[ChatModel], asker: Asker, collector: Collector, settings: BatchSettings
     ) -> None:
-        self.answered = 0
-        self.cancelled: list[BatchRecord] = []
-        self.troubles: Counter[str] = Counter()
+        self.answered = 0  # requests that were answered since this command began
+        self.cancelled: list[BatchRecord] = []  # batches that somebody cancelled
+        self.troubles: Counter[str] = Counter()  # why requests have no answer → how many
         self._asker, self._collector, self._settings = asker, collector, settings
         self._price_of = batch_prices(asker.price_of)
         self._records = read_batches(settings.records)
@@ -161,14 +141,14 @@ class Batches:
             if not self._full or not self._open:
                 await self._submit_all(waiting)
             ended = [record for record in self._open if await self._has_ended(record, waiting)]
-        except (ServerTrouble, RateLimited) as error:
+        except (errors.ServerTrouble, errors.RateLimited) as error:
             self._failures += 1
             # batches that are under way are paid for, and a day is long: the network may fail for a while
             most = OPEN_ATTEMPTS if self._open else self._asker.patience.attempts
             if self._failures >= most:
                 raise
             if self._failures == 1:
-                warnings.warn(f"{error}; trying again", PcsWarning, stacklevel=2)
+                errors.warn_user(f"{error}; trying again")
             return False
         self._failures = 0
         self._full = self._full and not ended
@@ -198,7 +178,7 @@ class Batches:
             else:
                 record.id = await api.find(self._lost(record)) or ""  # the answer to the first attempt may be lost
             record.id = record.id or await api.create(chunk.path, record.uploaded)
-        except RateLimited as error:
+        except errors.RateLimited as error:
             self._drop(record)
             self._begun.pop(chunk.path, None)
             self.troubles[str(error)] += 1
@@ -229,7 +209,7 @@ class Batches:
             return False
         try:
             refused = await self._store(record, api, state)
-        except (ServerTrouble, RateLimited):
+        except (errors.ServerTrouble, errors.RateLimited):
             if chunk is not None:
                 self._chunks[record.id] = chunk
             raise
@@ -241,11 +221,11 @@ class Batches:
             raise refused
         return True
 
-    async def _store(self, record: BatchRecord, api: BatchApi, state: BatchState) -> AccessDenied | None:
+    async def _store(self, record: BatchRecord, api: BatchApi, state: BatchState) -> errors.AccessDenied | None:
         """Store the answers of a batch, in whatever order they come; return an error that all requests would get."""
         heard: set[bytes] = set()
         strange = repeated = 0
-        denied: AccessDenied | None = None
+        denied: errors.AccessDenied | None = None
         group: dict[bytes, Reply] = {}
         async for line in api.results(state):
             key = _key_of(line.custom_id)
@@ -257,18 +237,16 @@ class Batches:
                 heard.add(key)
                 try:
                     group |= self._read(key, record, api, line.answer)
-                except AccessDenied as error:
+                except errors.AccessDenied as error:
                     denied = denied or error
             if len(group) == STORED_TOGETHER:
                 await self._keep(group, record)
                 group = {}
         await self._keep(group, record)
         if strange or repeated:
-            warnings.warn(
+            errors.warn_user(
                 f"batch {record.id} of {record.model}: {strange:,} results have IDs that were not asked for and "
-                f"{repeated:,} come twice; they are left out",
-                PcsWarning,
-                stacklevel=2,
+                f"{repeated:,} come twice; they are left out"
             )
         return denied
 
@@ -276,11 +254,12 @@ class Batches:
         """Return the reply to one request, if it has one."""
         if answer is None:
             return {}
+        kind = BatchKind(record.model, record.purpose, record.logprobs, record.choices)
         try:
-            return {key: api.read(_kind_of(record).request(), answer)}
-        except Unanswerable as error:
+            return {key: api.read(kind.request(), answer)}
+        except errors.Unanswerable as error:
             self._collector.refused[key] = error
-        except (ServerTrouble, RateLimited) as error:
+        except (errors.ServerTrouble, errors.RateLimited) as error:
             self.troubles[str(error)] += 1
         return {}
 
@@ -312,13 +291,13 @@ class Batches:
         what = f"batch {record.id} of {record.model}"
         answered = f"{record.answered:,} of {record.requests:,} requests were answered, and are kept"
         if record.end == "failed":
-            raise ModelError(f"{what} failed: {record.trouble}; correct this and run the same command again")
+            raise errors.ModelError(f"{what} failed: {record.trouble}; correct this and run the same command again")
         if record.end == "cancelled":
             self.cancelled.append(record)
         if record.end == "expired":
             self._settings.say(f"{what} expired after a day: {answered}; the others are asked again")
         if record.end == "gone":
-            warnings.warn(f"{what} is lost ({record.trouble}): its requests are asked again", PcsWarning, stacklevel=2)
+            errors.warn_user(f"{what} is lost ({record.trouble}): its requests are asked again")
 
     def _say_progress(self, waiting: deque[Chunk]) -> None:
         if time.monotonic() - self._said < SAY_SECONDS:
@@ -344,9 +323,11 @@ class Batches:
         if record.model not in self._models:  # it is no longer asked, but its answers are paid for
             try:
                 model = resolve_model(record.model, self._settings.environment)
-            except ConfigError as error:
+            except errors.ConfigError as error:
                 remedy = f"or take the batch out of {self._settings.records}"
-                raise ConfigError(f"batch {record.id} of {record.model} is still open: {error}, {remedy}") from None
+                raise errors.ConfigError(
+                    f"batch {record.id} of {record.model} is still open: {error}, {remedy}"
+                ) from None
             self._opened.append(model)
             self._models[record.model] = model
         return self._models[record.model]
@@ -354,14 +335,10 @@ class Batches:
     def _api(self, record: BatchRecord) -> BatchApi:
         api = batch_api(self._model(record))
         if api is None:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"{self._settings.records}: {record.model} has no batch API; take this batch out of the file"
             )
         return api
-
-
-def _kind_of(record: BatchRecord) -> BatchKind:
-    return BatchKind(record.model, record.purpose, record.logprobs, record.choices)
 
 
 def _key_of(custom_id: str) -> bytes:

@@ -36,7 +36,7 @@ def adaptive_work(item_asker: ItemAsker, strategy: Strategy, items: AsyncIterabl
     tracker = item_asker.asker.tracker
     waiting = _adaptive_items(item_asker, strategy, items)
     if tracker.budget == Budget():
-        return _one_by_one(waiting)
+        return (adaptive_item.settle async for adaptive_item in waiting)
     return Rationing(tracker, item_asker.tally).steps(waiting)
 
 
@@ -50,11 +50,6 @@ async def _adaptive_items(
             untouched[cell] = OPEN
     async for item in items:
         yield AdaptiveItem(item_asker, strategy, item, item_asker.buffer.add_row(item), untouched.copy())
-
-
-async def _one_by_one(adaptive_items: AsyncIterable[AdaptiveItem]) -> AsyncIterator[Work]:
-    async for adaptive_item in adaptive_items:
-        yield adaptive_item.settle
 
 
 class AdaptiveItem:

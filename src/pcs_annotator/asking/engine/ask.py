@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,8 @@ from functools import cached_property
 from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, Expenses, Tokens, expected_tokens
 from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, CallsPerSecond, Pace
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import CallStore, call_key, entry_of
+from pcs_annotator.asking.ledger.admin import LedgerAdmin
+from pcs_annotator.asking.ledger.ledger import call_key, entry_of
 from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base import errors
@@ -32,20 +32,14 @@ WAIT_AFTER_REFUSAL = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Timeout and retries of a call.
+    """Timeout and retries of a call."""
 
-    Attributes:
-        deadline: Seconds for one attempt. Models in this process have none: their questions wait for each other, and
-            asking again would only make the queue longer.
-        attempts: Maximum number of attempts; those refused by a rate limit do not count.
-        first_wait: The longest wait before the second attempt; it doubles with every further attempt.
-        longest_wait: The limit of that doubling.
-    """
-
+    # Seconds for one attempt. Models in this process have none: their questions wait for each other, and asking again
+    # would only make the queue longer.
     deadline: float = 60.0
-    attempts: int = 8
-    first_wait: float = 0.5
-    longest_wait: float = 30.0
+    attempts: int = 8  # maximum number of attempts; those refused by a rate limit do not count
+    first_wait: float = 0.5  # the longest wait before the second attempt; it doubles with every further attempt
+    longest_wait: float = 30.0  # the limit of that doubling
 
     def __post_init__(self) -> None:
         if not self.deadline > 0:
@@ -73,30 +67,21 @@ class Deferred(errors.PcsError):
 
 @dataclass(slots=True)
 class Asker:
-    """Makes calls within the budget and the rate limits, retries them, and stores the replies.
+    """Makes calls within the budget and the rate limits, retries them, and stores the replies."""
 
-    Attributes:
-        max_in_flight: Maximum number of calls in flight per model.
-        lengths: What calls are expected to take.
-        shared: Calls under way, also of other tasks that hold the ledger.
-        random: The source of jitter between retries.
-        defer: Takes calls that are to be asked in a batch; None to make all of them.
-        limit: How many calls may be made per second; None for as many as the models accept.
-        spent: What this part of several askers with one budget has paid; None for the only one.
-    """
-
-    ledger: CallStore
+    ledger: LedgerAdmin
     tracker: BudgetTracker
     tally: Tally
     price_of: PriceOf
     patience: Patience = field(default_factory=Patience)
-    max_in_flight: int = MAX_IN_FLIGHT
-    lengths: AnswerLengths = field(default_factory=AnswerLengths)
+    max_in_flight: int = MAX_IN_FLIGHT  # maximum number of calls in flight per model
+    lengths: AnswerLengths = field(default_factory=AnswerLengths)  # what calls are expected to take
+    # calls under way, also of other tasks that hold the ledger
     shared: SharedCalls = field(default_factory=SharedCalls)
-    random: random.Random = field(default_factory=random.Random)
-    defer: Defer | None = None
-    limit: CallsPerSecond | None = None
-    spent: Expenses | None = None
+    random: random.Random = field(default_factory=random.Random)  # the source of jitter between retries
+    defer: Defer | None = None  # takes calls that are to be asked in a batch; None to make all of them
+    limit: CallsPerSecond | None = None  # how many calls may be made per second; None for as many as the models accept
+    spent: Expenses | None = None  # what this part of several askers with one budget has paid; None for the only one
     _paces: dict[str, Pace] = field(default_factory=dict)
     _gives: dict[str, bool] = field(default_factory=dict)
     _stopped: errors.PcsError | None = None
@@ -146,9 +131,7 @@ class Asker:
 
     async def _answered_meanwhile(self, call: Call) -> Reply | None:
         """Return the reply that another task or process has just got; None if the call is to be made here."""
-        known = call.key in self.shared.answered
-        reply = (await self.ledger.find([call.key])).get(call.key) if known else None
-        reply = reply or await self.ledger.claim(call.key)
+        reply = await self.ledger.claim(call.key)
         if reply is not None:
             self._count(call, reply, paid=False)
         return reply
@@ -157,7 +140,6 @@ class Asker:
         if self.tracker.limited:
             self.tracker.check(self.expected(call))  # without waiting for the pace, if the budget is spent
         reply = await self._until_answered(call)
-        self.shared.note_answer(call.key)
         self._count(call, reply, paid=True)
         return reply
 
@@ -210,7 +192,9 @@ class Asker:
             except errors.ServerTrouble as error:
                 pace.failed(str(error))
                 failures, trouble = failures + 1, error
-                wait = self._jitter(failures)
+                # below a ceiling that doubles, and random, so that failed calls are not repeated all at once
+                doubled = self.patience.first_wait * 2 ** (failures - 1)
+                wait = self.random.uniform(0, min(self.patience.longest_wait, doubled))
             finally:
                 pace.leave()
             if failures >= self.patience.attempts or refusals >= MAX_REFUSALS:
@@ -227,25 +211,18 @@ class Asker:
             raise self._stopped
 
     async def _within_budget(self, call: Call, pace: Pace) -> Reply:
-        if not self.tracker.limited:
-            reply, paid = await self._attempt(call, pace)
-            self._pay(paid)
-            return reply
         reserved = await self.tracker.reserve(lambda: self.expected(call))
         try:
             if self._stopped is not None:
                 raise self._stopped
             reply, paid = await self._attempt(call, pace)
             self.lengths.learn(call.model, call.purpose, call.most, reply.usage)
-            self._pay(paid)
+            self.tracker.pay(paid)
+            if self.spent is not None:
+                self.spent.pay(paid)
         finally:
             self.tracker.release(reserved)
         return reply
-
-    def _pay(self, paid: Cost) -> None:
-        self.tracker.pay(paid)
-        if self.spent is not None:
-            self.spent.pay(paid)
 
     async def _attempt(self, call: Call, pace: Pace) -> tuple[Reply, Cost]:
         name = call.model.name
@@ -284,8 +261,9 @@ class Asker:
         if known is gives or not reply.text:
             return
         if known is None and reply.logprobs is None and model.can_grade:
-            message = f"{model.name} gives no log-probabilities, although it was asked for them: its votes are hard"
-            warnings.warn(message, errors.PcsWarning, stacklevel=2)
+            errors.warn_user(
+                f"{model.name} gives no log-probabilities, although it was asked for them: its votes are hard"
+            )
         self._gives[model.name] = gives
         self.ledger.remember_graded(model.name, gives=gives)
 
@@ -300,11 +278,6 @@ class Asker:
         if retry_after is not None and retry_after > 0:
             return min(retry_after, LONGEST_PAUSE)
         return self.random.uniform(0, WAIT_AFTER_REFUSAL)
-
-    def _jitter(self, failures: int) -> float:
-        """Return a random wait below a ceiling that doubles, so that failed calls are not repeated all at once."""
-        ceiling = min(self.patience.longest_wait, self.patience.first_wait * 2 ** (failures - 1))
-        return self.random.uniform(0, ceiling)
 
 
 @dataclass(frozen=True, slots=True)

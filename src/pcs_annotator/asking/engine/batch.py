@@ -76,14 +76,11 @@ class Collector:
     """Takes the calls to models with a batch API, and leaves others to be made.
 
     What a call is expected to cost stays reserved until its batch has ended.
-
-    Attributes:
-        chunks: The calls so far.
-        refused: Key → why the server will never answer a question; it is not asked again in this command.
     """
 
     def __init__(self, folder: Path, asker: Asker) -> None:
-        self.chunks: list[Chunk] = []
+        self.chunks: list[Chunk] = []  # the calls so far
+        # key → why the server will never answer a question; it is not asked again in this command
         self.refused: dict[bytes, Unanswerable] = {}
         self._folder, self._asker = folder, replace(asker, price_of=batch_prices(asker.price_of))
         self._taken: set[bytes] = set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -30,19 +30,12 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The most that may be spent; None where there is no limit.
+    """The most that may be spent; None where there is no limit."""
 
-    Attributes:
-        usd: Dollars for all calls in a ledger, those of earlier commands included.
-        usd_per_day: Dollars for the calls of a day in a ledger; a day begins at midnight UTC.
-        tokens: Tokens in and out, in this command.
-        calls: Calls in this command.
-    """
-
-    usd: float | None = None
-    usd_per_day: float | None = None
-    tokens: int | None = None
-    calls: int | None = None
+    usd: float | None = None  # dollars for all calls in a ledger, those of earlier commands included
+    usd_per_day: float | None = None  # dollars for the calls of a day in a ledger; a day begins at midnight UTC
+    tokens: int | None = None  # tokens in and out, in this command
+    calls: int | None = None  # calls in this command
 
     @property
     def in_dollars(self) -> bool:
@@ -75,17 +68,11 @@ class Tokens(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """What this process has not paid itself.
+    """What this process has not paid itself."""
 
-    Attributes:
-        usd: Dollars spent in the ledger, before this command or by other processes.
-        usd_today: Those of them that were spent today.
-        beside: What other processes of this command have paid.
-    """
-
-    usd: float = 0.0
-    usd_today: float = 0.0
-    beside: PaidInRun = PaidInRun()
+    usd: float = 0.0  # dollars spent in the ledger, before this command or by other processes
+    usd_today: float = 0.0  # those of them that were spent today
+    beside: PaidInRun = PaidInRun()  # what other processes of this command have paid
 
 
 class LedgerSpending:
@@ -167,24 +154,25 @@ class AnswerLengths:
 
 
 class _Limit(NamedTuple):
-    """A limit, what is spent of it, what of that in this command, and what is reserved for calls in flight."""
+    """A limit; what is spent of it, and what of that by this process; what calls in flight and one more may take."""
 
     option: str
     most: float
     spent: float
     spent_now: float
     held: float
+    cost: float
 
 
 class Expenses:
     """What was paid: calls, tokens and dollars, and whether the price of a call is unknown."""
 
-    def __init__(self) -> None:
-        self.usd = 0.0
-        self.tokens = 0
-        self.output_tokens = 0
-        self.calls = 0
-        self.price_unknown = False
+    usd, tokens, output_tokens, calls, price_unknown = 0.0, 0, 0, 0, False
+
+    @property
+    def cost(self) -> Cost:
+        """Dollars and tokens."""
+        return Cost(None if self.price_unknown else self.usd, self.tokens, self.output_tokens)
 
     def pay(self, paid: Cost) -> None:
         """Count a call that was answered."""
@@ -205,7 +193,6 @@ class BudgetTracker(Expenses):
     """
 
     def __init__(self, budget: Budget, elsewhere: Callable[[], Elsewhere] = Elsewhere) -> None:
-        super().__init__()
         self.budget, self.limited = budget, budget != Budget()
         self._look, self._elsewhere = elsewhere, elsewhere()
         self._day, self._usd_today = today(), 0.0
@@ -239,14 +226,13 @@ class BudgetTracker(Expenses):
     def _reached(self, expected: Cost) -> str:
         """Return which limit a call would pass even without the calls in flight; empty if none."""
         limits = self._limits(expected)
-        return next((limit.option for limit, cost in limits if _beyond(limit.spent + cost, limit.most)), "")
+        return next((limit.option for limit in limits if _beyond(limit.spent + limit.cost, limit.most)), "")
 
     def hold(self, expected: Cost) -> bool:
         """Reserve the expected cost; return False if that and the calls in flight could pass the budget."""
         self._elsewhere = self._look()
-        for limit, cost in self._limits(expected):
-            if _beyond(limit.spent + limit.held + cost, limit.most):
-                return False
+        if any(_beyond(limit.spent + limit.held + limit.cost, limit.most) for limit in self._limits(expected)):
+            return False
         self._held_usd += expected.usd or 0.0
         self._held_tokens += expected.tokens
         self._held_calls += 1
@@ -273,7 +259,7 @@ class BudgetTracker(Expenses):
         """Return about how many more calls the budget allows, at their average cost so far; infinity when unknown."""
         lefts = [
             (limit.most - limit.spent) / limit.spent_now * self.calls
-            for limit, _ in self._limits(Cost(None, 0))
+            for limit in self._limits(Cost(None, 0))
             if limit.spent_now
         ]
         unused = [] if self.budget.calls is None or self.calls else [float(self.budget.calls)]
@@ -285,20 +271,17 @@ class BudgetTracker(Expenses):
             self._day, self._usd_today = day, 0.0
         return self._usd_today
 
-    def _limits(self, expected: Cost) -> Iterator[tuple[_Limit, float]]:
-        """Yield every limit, and what a call is expected to cost of it."""
-        budget, usd, held = self.budget, expected.usd or 0.0, self._held_usd
-        if budget.usd is not None:
-            yield _Limit("--budget", budget.usd, self._elsewhere.usd + self.usd, self.usd, held), usd
-        if budget.usd_per_day is not None:
-            spent_today = self._elsewhere.usd_today + self._paid_today()
-            yield _Limit("--budget-per-day", budget.usd_per_day, spent_today, self.usd, held), usd
-        if budget.tokens is not None:
-            tokens = self._elsewhere.beside.tokens + self.tokens
-            yield _Limit("--max-tokens", budget.tokens, tokens, self.tokens, self._held_tokens), expected.tokens
-        if budget.calls is not None:
-            calls = self._elsewhere.beside.calls + self.calls
-            yield _Limit("--max-calls", budget.calls, calls, self.calls, self._held_calls), 1
+    def _limits(self, expected: Cost) -> list[_Limit]:
+        """Return every limit, and what a call is expected to cost of it."""
+        budget, paid, usd = self.budget, self._elsewhere, expected.usd or 0.0
+        today, tokens, calls = self._paid_today(), paid.beside.tokens + self.tokens, paid.beside.calls + self.calls
+        limits = (
+            ("--budget", budget.usd, paid.usd + self.usd, self.usd, self._held_usd, usd),
+            ("--budget-per-day", budget.usd_per_day, paid.usd_today + today, self.usd, self._held_usd, usd),
+            ("--max-tokens", budget.tokens, tokens, self.tokens, self._held_tokens, expected.tokens),
+            ("--max-calls", budget.calls, calls, self.calls, self._held_calls, 1),
+        )
+        return [_Limit(option, most, *rest) for option, most, *rest in limits if most is not None]
 
 
 def _beyond(spent: float, most: float) -> bool:

@@ -6,17 +6,19 @@ import asyncio
 import gc
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
 from pcs_annotator.asking.engine.adaptive import Work, adaptive_work
-from pcs_annotator.asking.engine.ask import Asker
+from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.item_asker import ItemAsker, Missing, PreparedJob
-from pcs_annotator.asking.engine.job import Job, with_written_wording
+from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.base.errors import Interrupted, PcsError
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import Strategy
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.relations.question.wording import write_wording
 
 SECONDS_TO_FINISH = 10.0
 GARBAGE_THRESHOLD = (20_000, 20, 50)
@@ -28,7 +30,12 @@ T = TypeVar("T")
 
 async def prepare_job(job: Job, asker: Asker) -> PreparedJob:
     """Return a job with what is the same for all its texts; if it lacks a wording, the rewriter writes it."""
-    return PreparedJob.of(await with_written_wording(job, asker), asker.ledger)
+    if job.rewriter is not None and job.lacks_wording:
+        written = await write_wording(job.task, Rewriter(job.rewriter, asker))
+        if job.on_wording is not None:
+            job.on_wording(written)
+        job = replace(job, task=replace(job.task, written_wording=written))
+    return PreparedJob.of(job, asker.ledger)
 
 
 async def run_job(

@@ -9,20 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.ask import Asker, Call, Deferred, Rewriter
 from pcs_annotator.asking.engine.job import Job, QuestionForm
-from pcs_annotator.asking.ledger.ledger import CallKey, CallStore, call_key
+from pcs_annotator.asking.ledger.admin import LedgerAdmin
+from pcs_annotator.asking.ledger.ledger import CallKey, call_key
+from pcs_annotator.base import errors
 from pcs_annotator.base.concurrency import gather_all
-from pcs_annotator.base.errors import (
-    BudgetReached,
-    PcsError,
-    RateLimited,
-    ServerTrouble,
-    TableError,
-    TimedOut,
-    Unanswerable,
-)
 from pcs_annotator.core.arrays import Codes, Floats, Grades
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.elicitations import kind_of
@@ -50,7 +43,7 @@ class VoteBuffer:
         self._annotators, self._relations, self._labels = annotators, relations, labels
         self._lookup = label_lookup(labels)
         self._ids: dict[str, int] = {}
-        self._texts: list[str] = []
+        self.texts: list[str] = []  # of items, as they came
         self._shape = (len(annotators), len(relations), draws)
         self._codes = np.full((FIRST_ROWS, *self._shape), NOT_ASKED, dtype=np.int8)
         self._stated: Floats | None = None
@@ -62,10 +55,10 @@ class VoteBuffer:
         """Add an item and return its row."""
         row = len(self._ids)
         if self._ids.setdefault(item.id, row) != row:
-            raise TableError(
+            raise errors.TableError(
                 f"items {self._ids[item.id] + 1} and {row + 1} have the same ID, {item.id!r}: IDs must be unique"
             )
-        self._texts.append(item.text)
+        self.texts.append(item.text)
         if row == len(self._codes):
             self._codes = np.concatenate([self._codes, np.full_like(self._codes, NOT_ASKED)])
             self._stated, self._grades = (
@@ -93,16 +86,12 @@ class VoteBuffer:
         """Return the codes of one item so far, `[annotator, relation, draw]`; a view, which changes with new votes."""
         return self._codes[row]
 
-    def text(self, row: int) -> str:
-        """Return the text of an item, as it came."""
-        return self._texts[row]
-
     def votes(self) -> Votes:
         """Return all votes stored so far."""
         return Votes(
             codes=self._codes[: len(self._ids)],
             ids=list(self._ids),
-            texts=self._texts,
+            texts=self.texts,
             annotators=self._annotators,
             relations=self._relations,
             labels=self._labels,
@@ -137,9 +126,13 @@ class PreparedJob:
     asked_under: Sequence[Sequence[int]]
 
     @classmethod
-    def of(cls, job: Job, ledger: CallStore) -> PreparedJob:
+    def of(cls, job: Job, ledger: LedgerAdmin) -> PreparedJob:
         """Prepare a job for asking; models that are known to give no log-probabilities are not asked for them."""
-        annotators = _as_remembered(job, ledger)
+        gives = ledger.graded_models()
+        annotators = [
+            one if one.answers == "graded" or gives.get(model.name, True) else replace(one, answers="hard")
+            for one, model in job.annotators
+        ]
         return cls(
             job,
             [annotator.identity(model) for annotator, model in job.annotators],
@@ -149,14 +142,10 @@ class PreparedJob:
 
 
 class ItemAsker:
-    """Asks a job's annotators about items, and stores their votes in a buffer.
-
-    Attributes:
-        missing: Why votes are missing; None if that need not be known row by row.
-    """
+    """Asks a job's annotators about items, and stores their votes in a buffer."""
 
     def __init__(self, prepared: PreparedJob, asker: Asker, missing: Missing | None = None) -> None:
-        self.missing = missing
+        self.missing = missing  # why votes are missing; None if that need not be known row by row
         self.job, self.asker, self.tally = (job := prepared.job), asker, asker.tally
         names = [annotator.name for annotator, _ in job.annotators]
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
@@ -220,10 +209,10 @@ class ItemAsker:
         through = self.job.relations[relation]
         try:
             variant = await through.rewrite(item.text, self._context)
-        except (ServerTrouble, RateLimited, BudgetReached) as error:
+        except (errors.ServerTrouble, errors.RateLimited, errors.BudgetReached) as error:
             self._fail(row, error)
             return None
-        except Unanswerable as error:
+        except errors.Unanswerable as error:
             self.tally.refused += 1
             variant = Variant(relation=through.name, status="not_applicable", reason=_short(error))
         if variant.text is None:
@@ -242,7 +231,7 @@ class ItemAsker:
         """Return what to ask about a text; where there is nothing to ask, the vote is stored."""
         asked: list[_PendingQuestion] = []
         asking = self._asking[relation]
-        task = asking.about(self.buffer.text(row))
+        task = asking.about(self.buffer.texts[row])
         for index, draws in wanted:
             model = self.job.annotators[index][1]
             question = asking.annotators[index].question(task, text, model)
@@ -303,10 +292,10 @@ class ItemAsker:
         request = asked.question.request
         try:
             reply = await self.asker.ask(Call(model, request, asked.key.own, "label"))
-        except Unanswerable as error:
+        except errors.Unanswerable as error:
             self.tally.refused += 1
             self._store(row, relation, asked.annotator, asked.draw, Vote(label=None, reason=_short(error)))
-        except (ServerTrouble, RateLimited, BudgetReached) as error:
+        except (errors.ServerTrouble, errors.RateLimited, errors.BudgetReached) as error:
             self._fail(row, error)
         else:
             following = self._read(row, relation, asked, reply)
@@ -339,7 +328,7 @@ class ItemAsker:
             self.tally.hard[vote.remark] += 1
         self.buffer.put(row, annotator, relation, draw, self._asking[relation].in_task_order(vote))
 
-    def _fail(self, row: int, error: PcsError) -> None:
+    def _fail(self, row: int, error: errors.PcsError) -> None:
         self.tally.failed[_short(error)] += 1
         self._note_missing(row, _short(error))
 
@@ -348,23 +337,12 @@ class ItemAsker:
             self.missing.setdefault(row, {})[reason] = None
 
 
-def _as_remembered(job: Job, ledger: CallStore) -> list[Annotator]:
-    """Return the annotators; those whose model is known to give no log-probabilities do not ask for them."""
-    gives = ledger.graded_models()
-    return [
-        annotator
-        if annotator.answers == "graded" or gives.get(model.name, True)
-        else replace(annotator, answers="hard")
-        for annotator, model in job.annotators
-    ]
-
-
 def _short(error: Exception) -> str:
     """Return the kind of error, without the details that differ from call to call."""
     kinds = {
-        BudgetReached: BUDGET_REACHED,
-        RateLimited: "asked too fast",
-        ServerTrouble: "no answer",
-        TimedOut: "no answer in time",
+        errors.BudgetReached: BUDGET_REACHED,
+        errors.RateLimited: "asked too fast",
+        errors.ServerTrouble: "no answer",
+        errors.TimedOut: "no answer in time",
     }
     return kinds.get(type(error), str(error).partition(" (")[0])

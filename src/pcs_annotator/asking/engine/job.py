@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from hashlib import blake2b
@@ -13,7 +13,6 @@ from uuid import uuid4
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.length import estimate_tokens
-from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
 from pcs_annotator.asking.ledger.ledger import call_key
 from pcs_annotator.asking.ledger.sums import PriceOf
@@ -30,7 +29,6 @@ from pcs_annotator.relations.base import Original, Relation, rephrased
 from pcs_annotator.relations.compose import text_parts
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.windows import cut_windows
-from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.version import code_stamp
 
 OnVariant = Callable[[Item, Variant], None]
@@ -45,26 +43,17 @@ _OUR_CODE = __name__.partition(".")[0] + "."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Which annotators to ask about which variants.
+    """Which annotators to ask about which variants."""
 
-    Attributes:
-        task: What to decide.
-        annotators: The annotators, each with its model.
-        relations: How texts are rewritten.
-        rewriter: The model that rewrites; None when no relation needs one.
-        draws: How many times each question is asked.
-        on_variant: Called with every item and variant, in no particular order.
-        questions: Annotator → the relations it is asked under; an annotator that is not listed is asked under all.
-        on_wording: Called with the wording that the rewriter wrote for `llm:wording`, before the first question.
-    """
-
-    task: Task
-    annotators: Sequence[tuple[Annotator, ChatModel]]
-    relations: Sequence[Relation] = (Original(),)
-    rewriter: ChatModel | None = None
-    draws: int = 1
-    on_variant: OnVariant | None = None
+    task: Task  # what to decide
+    annotators: Sequence[tuple[Annotator, ChatModel]]  # the annotators, each with its model
+    relations: Sequence[Relation] = (Original(),)  # how texts are rewritten
+    rewriter: ChatModel | None = None  # the model that rewrites; None when no relation needs one
+    draws: int = 1  # how many times each question is asked
+    on_variant: OnVariant | None = None  # called with every item and variant, in no particular order
+    # annotator → the relations it is asked under; an annotator that is not listed is asked under all
     questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # called with the wording that the rewriter wrote for `llm:wording`, before the first question
     on_wording: OnWording | None = None
 
     def __post_init__(self) -> None:
@@ -158,8 +147,7 @@ class Job:
     @property
     def models(self) -> int:
         """Number of different models; each has its own limit on calls in flight."""
-        names = {model.name for _, model in self.annotators}
-        return len(names if self.rewriter is None else names | {self.rewriter.name})
+        return len({model.name for model in models_of(self)})
 
 
 def models_of(job: Job) -> list[ChatModel]:
@@ -169,21 +157,14 @@ def models_of(job: Job) -> list[ChatModel]:
 
 
 class QuestionForm(NamedTuple):
-    """How the question is put under one relation.
+    """How the question is put under one relation."""
 
-    Attributes:
-        task: The task as it is asked.
-        annotators: The job's annotators, as they ask it.
-        order: For each label of the job's task, its position in the task as asked; empty if the order is the same.
-        bank: What finds the examples for a text; None if they are the same for all.
-        skipped: How many examples are nearer to a text than those that are shown.
-    """
-
-    task: Task
-    annotators: Sequence[Annotator]
+    task: Task  # the task as it is asked
+    annotators: Sequence[Annotator]  # the job's annotators, as they ask it
+    # for each label of the job's task, its position in the task as asked; empty if the order is the same
     order: tuple[int, ...]
-    bank: NearestExamples | None = None
-    skipped: int = 0
+    bank: NearestExamples | None = None  # what finds the examples for a text; None if they are the same for all
+    skipped: int = 0  # how many examples are nearer to a text than those that are shown
 
     @classmethod
     def of(cls, question: Phrasing, annotators: Sequence[Annotator], relation: Relation) -> QuestionForm:
@@ -211,16 +192,6 @@ class QuestionForm(NamedTuple):
         return replace(vote, stated=stated, grades=grades)
 
 
-async def with_written_wording(job: Job, asker: Asker) -> Job:
-    """Return the job with the wording that `llm:wording` asks with; the rewriter writes it if the task has none."""
-    if job.rewriter is None or not job.lacks_wording:
-        return job
-    written = await write_wording(job.task, Rewriter(job.rewriter, asker))
-    if job.on_wording is not None:
-        job.on_wording(written)
-    return replace(job, task=replace(job.task, written_wording=written))
-
-
 def job_digest(job: Job, items: Iterable[Item]) -> str:
     """Return a digest of all that the votes of a job depend on: texts, rewrites, questions, models and code.
 
@@ -230,13 +201,10 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
     # model and sampling.
     text = "The same text for all questions."
     asked: list[object] = [code_stamp(), Parser().version, job.draws, job.task.nearest and job.task.examples]
-    asked += [
-        job.rewriter and identity_of(job.rewriter),
-        {name: list(own) for name, own in sorted(job.questions.items())},
-    ]
+    asked += [job.rewriter and identity_of(job.rewriter), {name: [*own] for name, own in sorted(job.questions.items())}]
     for relation in job.relations:
         parts = list(_parts(relation))
-        if any(callable(part) and not _is_ours(part) for part in parts):
+        if any(callable(part) and not str(getattr(part, "__module__", "")).startswith(_OUR_CODE) for part in parts):
             return uuid4().hex
         asking = job.form(relation)
         asked += [relation.name, relation.version, asking.order, *map(_described, parts)]
@@ -269,10 +237,6 @@ def _parts(thing: object) -> Iterator[Any]:
             yield from (part for entry in fields(thing) for part in _parts(getattr(thing, entry.name)))
 
 
-def _is_ours(code: object) -> bool:
-    return str(getattr(code, "__module__", "")).startswith(_OUR_CODE)
-
-
 def _described(part: Any) -> str:
     return f"{part.__module__}.{part.__qualname__}" if callable(part) else repr(part)
 
@@ -284,15 +248,12 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
     checks. A question that two annotators share is counted twice, and a follow-up question is counted as if it were
     always asked.
     """
-    sums: dict[tuple[str, str], list[int]] = {}
+    sums: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def count(model: ChatModel, purpose: str, calls: int, tokens: Tokens) -> None:
-        if not calls:
-            return
-        entry = sums.setdefault((model.name, purpose), [0, 0, 0])
-        entry[0] += calls
-        entry[1] += calls * tokens.input
-        entry[2] += calls * tokens.output
+        if calls:
+            used = {"input_tokens": calls * tokens.input, "output_tokens": calls * tokens.output}
+            sums[model.name, purpose].update(calls=calls, **used)
 
     if job.rewriter is not None and job.lacks_wording:
         length = estimate_tokens(job.task.instruction)
@@ -315,20 +276,11 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
         if job.rewriter is not None:
             calls, tokens = _rewriting(job.relations, item.text)
             count(job.rewriter, "rewrite", calls, tokens)
-    return Plan(
-        rows=rows,
-        models=tuple(
-            Bill(
-                model=model,
-                purpose=purpose,
-                calls=calls,
-                input_tokens=tokens_in,
-                output_tokens=tokens_out,
-                usd=price_of(model, tokens_in, tokens_out),
-            )
-            for (model, purpose), (calls, tokens_in, tokens_out) in sums.items()
-        ),
+    bills = (
+        Bill(model=model, purpose=purpose, **taken, usd=price_of(model, taken["input_tokens"], taken["output_tokens"]))
+        for (model, purpose), taken in sums.items()
     )
+    return Plan(rows=rows, models=tuple(bills))
 
 
 def _ways_of_asking(job: Job) -> list[tuple[Annotator, ChatModel, QuestionForm, int]]:

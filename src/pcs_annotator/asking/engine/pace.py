@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable
 
-from pcs_annotator.base.errors import ModelDown, PcsError, PcsWarning
+from pcs_annotator.base.errors import ModelDown, PcsError, warn_user
 from pcs_annotator.core.chat import RateHint
 
 FIRST_RATE = 8.0
@@ -164,7 +163,8 @@ class Pace:
         self._clock = clock
         self._rate = LearnedRate()
         self._paused_until = 0.0
-        self._window = _first_window(max_in_flight)
+        # few at first, unless the user set a higher maximum than the default
+        self._window = max_in_flight if max_in_flight > MAX_IN_FLIGHT else min(max_in_flight, FIRST_WINDOW)
         self._window_at_round_start = self._window
         self._round_at = 0.0
         self._waiting: deque[asyncio.Future[float]] = deque()
@@ -205,7 +205,10 @@ class Pace:
         self._trouble *= 0.95
         self._rate.answered(now)
         if self._window < self.max_in_flight:
-            self._widen(now)
+            if now - self._round_at > ROUND:
+                self._round_at, self._window_at_round_start = now, self._window
+            if self._window < 2 * self._window_at_round_start:
+                self._window += 1
         if hint is not None and hint.remaining <= self.in_flight:
             # the calls in flight already use up the allowance
             self._pause(now, min(hint.reset_after, LONGEST_PAUSE))
@@ -222,11 +225,9 @@ class Pace:
         first, self._crowded_at = self._crowded_at == -math.inf, self._clock()
         self.max_in_flight = self._window = max(1, self.in_flight // 2)
         if first:
-            warnings.warn(
+            warn_user(
                 f"too many open files: {self.name} is asked {self.max_in_flight} questions at once from now on, or "
-                "fewer; `ulimit -n` shows and raises the limit",
-                PcsWarning,
-                stacklevel=2,
+                "fewer; `ulimit -n` shows and raises the limit"
             )
 
     def failed(self, what: str = "") -> None:
@@ -254,12 +255,6 @@ class Pace:
 
     def _pause(self, now: float, seconds: float) -> None:
         self._paused_until = max(self._paused_until, now + seconds)
-
-    def _widen(self, now: float) -> None:
-        if now - self._round_at > ROUND:
-            self._round_at, self._window_at_round_start = now, self._window
-        if self._window < 2 * self._window_at_round_start:
-            self._window += 1
 
     def _admit(self) -> float:
         now = self._clock()
@@ -306,8 +301,3 @@ class CallsPerSecond:
                 await asyncio.sleep(seconds)
             # after a stall, only a few calls are made up for: they must not come in a burst
             self._next = max(self._next, self._clock() - LATE_SECONDS) + self._step
-
-
-def _first_window(most: int) -> int:
-    """Return how many calls to start with: few, unless the user set a higher maximum than the default."""
-    return most if most > MAX_IN_FLIGHT else min(most, FIRST_WINDOW)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
-from functools import partial
 from typing import Any, TextIO
 
 from pcs_annotator.asking.engine.budget import BudgetTracker
@@ -128,7 +127,7 @@ async def showing(tally: Tally, tracker: BudgetTracker, stream: TextIO | None = 
     started = time.monotonic()
     if bar is None and stream.isatty():
         bar = _bar(stream)
-    show, end = bar or (partial(_print_line, stream), lambda: None)
+    show, end = bar or (lambda _, *said: print(*said, sep=" · ", file=stream, flush=True), lambda: None)
     every = SAMPLE_SECONDS if bar else PIPED_SECONDS
 
     async def keep_showing() -> None:
@@ -249,7 +248,3 @@ def _notebook_bar(tally: Tally) -> tuple[Show, Callable[[], None]] | None:
         bar.set_postfix_str(details)
 
     return show, bar.close
-
-
-def _print_line(stream: TextIO, _tally: Tally, far: str, details: str) -> None:
-    print(far, details, sep=" · ", file=stream, flush=True)

@@ -1,4 +1,7 @@
-"""What a ledger tells about itself and how it is tidied up, in SQL that SQLite and PostgreSQL both understand."""
+"""What every ledger can do: say who pays for a call, keep the reply, tell about itself, and be tidied up.
+
+The SQL here is what SQLite and PostgreSQL both understand.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from pcs_annotator.asking.ledger.sums import LedgerSums
 from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.chat import Reply
 
 # Calls that are in a ledger, and those that were paid for and are not: asked twice, deleted, or set aside.
 KEPT = "SELECT asked_at, model, purpose, 1 AS calls, input_tokens, output_tokens, usd FROM calls"
@@ -28,8 +32,24 @@ COPIED_TOGETHER = 1000
 Row = tuple[Any, ...]
 
 
+class LedgerEntry(NamedTuple):
+    """One paid call, as a row of the ledger."""
+
+    key: bytes
+    model: str
+    purpose: str
+    reply: str
+    finish: str
+    input_tokens: int | None
+    output_tokens: int | None
+    usd: float | None
+    latency: float
+    asked_at: float
+    logprobs: bytes | None = None
+
+
 class LedgerAdmin(ABC):
-    """Sums over the calls of a ledger, and deleting them; a subclass says how SQL is run.
+    """A ledger, in a file or on a server; a subclass says how SQL is run.
 
     Statements have `?` in place of values.
     """
@@ -38,6 +58,21 @@ class LedgerAdmin(ABC):
     """The command whose other processes pay through this ledger, too; empty if there are none."""
     _day: str
     """SQL for the day of `asked_at`."""
+
+    @abstractmethod
+    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
+        """Return the replies that the ledger already has."""
+
+    @abstractmethod
+    async def claim(self, key: bytes) -> Reply | None:
+        """Claim a call before paying for it; if another task or process has got the reply meanwhile, return that."""
+
+    @abstractmethod
+    async def put(self, entry: LedgerEntry) -> None:
+        """Store a paid call, and end the claim on it; returns once it is safely stored."""
+
+    def give_up(self, key: bytes) -> None:  # noqa: B027  # where nothing is claimed, there is nothing to do
+        """End the claim on a call that got no reply."""
 
     @abstractmethod
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from pcs_annotator.asking.ledger.admin import PAID, SPEND, LedgerAdmin, Row
+from pcs_annotator.asking.ledger.admin import PAID, SPEND, LedgerAdmin, LedgerEntry, Row
 from pcs_annotator.asking.ledger.sums import FILE_DAY, FileSums, LedgerSums, add_own
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Finish, Message, Reply, Request, Sampling, Usage
@@ -62,22 +62,6 @@ FOUND = "key, reply, finish, input_tokens, output_tokens, latency, logprobs"
 
 SAME = "SELECT 1 FROM calls WHERE key = ? AND asked_at = ?"
 """Finds a call that is stored already, because a message with it was sent twice."""
-
-
-class LedgerEntry(NamedTuple):
-    """One paid call, as a row of the ledger."""
-
-    key: bytes
-    model: str
-    purpose: str
-    reply: str
-    finish: str
-    input_tokens: int | None
-    output_tokens: int | None
-    usd: float | None
-    latency: float
-    asked_at: float
-    logprobs: bytes | None = None
 
 
 class CallKey(NamedTuple):
@@ -151,34 +135,6 @@ def set_all(results: Iterable[tuple[asyncio.Future[Any], Any]]) -> None:
             done.set_result(result)
 
 
-class CallStore(Protocol):
-    """What asking needs of a ledger, in a file or on a server: it says who pays for a call, and keeps the reply."""
-
-    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
-        """Return the replies that the ledger already has."""
-        ...
-
-    async def claim(self, key: bytes) -> Reply | None:
-        """Claim a call before paying for it; if another process has got the reply meanwhile, return that instead."""
-        ...
-
-    async def put(self, entry: LedgerEntry) -> None:
-        """Store a paid call, and end the claim on it; returns once it is safely stored."""
-        ...
-
-    def give_up(self, key: bytes) -> None:
-        """End the claim on a call that got no reply."""
-        ...
-
-    def graded_models(self) -> dict[str, bool]:
-        """Return model → whether it gives log-probabilities, for those that were asked for them."""
-        ...
-
-    def remember_graded(self, model: str, *, gives: bool) -> None:
-        """Store whether a model gives log-probabilities."""
-        ...
-
-
 class Ledger(LedgerAdmin):
     """A file of paid calls: looked up by content, written in groups; failures are never stored.
 
@@ -244,7 +200,7 @@ class Ledger(LedgerAdmin):
             )
         return int(version)
 
-    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
+    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
         found: dict[bytes, Reply] = {}
         query = f"SELECT {FOUND} FROM calls WHERE key IN ({{}})"
@@ -255,16 +211,9 @@ class Ledger(LedgerAdmin):
                 found.update((row[0], reply_of(*row[1:])) for row in rows)
         return found
 
-    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
-        """Return the replies that the ledger already has."""
-        return self.get_many(keys)
-
     async def claim(self, key: bytes) -> Reply | None:
-        """Return None: only one process at a time asks with this ledger, so every call is its own."""
-        return None
-
-    def give_up(self, key: bytes) -> None:
-        """Do nothing, as nothing was claimed."""
+        """Return the reply if another task has got it since it was looked for; one process at a time asks here."""
+        return (await self.find([key])).get(key)
 
     async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call; returns once it is in the file."""

@@ -8,8 +8,6 @@ import platform
 import sqlite3
 import sys
 import time
-import warnings
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from contextvars import ContextVar
@@ -17,15 +15,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from pcs_annotator.base.errors import LedgerError, PcsError, PcsWarning
+from pcs_annotator.base.errors import LedgerError, PcsError, warn_user
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
 
 LOCK_ATTEMPT_SECONDS = 0.05
 SILENT_SECONDS = 0.5
 """A shorter wait for a lock is not worth a word."""
-ANSWERS_REMEMBERED = 50_000
-"""Far more calls than come between looking for a reply and asking for it."""
 
 Say = Callable[[str], None]
 """Takes a sentence for the user."""
@@ -34,11 +30,6 @@ Refusal = Callable[[str], PcsError]
 _Own = tuple[int, LedgerAddress]
 """A process and a ledger."""
 _HELD: ContextVar[frozenset[_Own]] = ContextVar("ledgers that this thread or task holds", default=frozenset())
-
-
-def warn_user(message: str) -> None:
-    """Tell the user something as a warning."""
-    warnings.warn(message, PcsWarning, stacklevel=4)
 
 
 @contextmanager
@@ -71,34 +62,19 @@ def lock_or_refuse(path: Path | str, refuse: Refusal) -> Iterator[None]:
 
 @dataclass(slots=True)
 class SharedCalls:
-    """What the tasks of an event loop that hold a ledger together share.
+    """What the tasks of an event loop that hold a ledger together share."""
 
-    Attributes:
-        lock: Releases the lock.
-        tasks: How many tasks hold it.
-        under_way: Key of a call → who asks, and the reply to come.
-        answered: Keys of the latest calls. A task that looked for a reply too early checks here before it pays again.
-    """
-
-    lock: ExitStack = field(default_factory=ExitStack)
-    tasks: int = 0
+    lock: ExitStack = field(default_factory=ExitStack)  # releases the lock
+    tasks: int = 0  # how many tasks hold it
+    # key of a call → who asks, and the reply to come
     under_way: dict[bytes, tuple[object, asyncio.Future[Reply]]] = field(default_factory=dict)
-    answered: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
-
-    def note_answer(self, key: bytes) -> None:
-        """Remember that a call was answered."""
-        self.answered[key] = None
-        if len(self.answered) > ANSWERS_REMEMBERED:
-            self.answered.popitem(last=False)  # of a dict, the first key is ever further from its beginning
 
 
 _SHARED: dict[tuple[asyncio.AbstractEventLoop, _Own], SharedCalls] = {}
 
 
 @asynccontextmanager
-async def lock_ledger_async(
-    ledger: LedgerAddress, *, wait: bool = True, say: Say = warn_user
-) -> AsyncIterator[SharedCalls]:
+async def lock_ledger_async(ledger: LedgerAddress, *, wait: bool = True) -> AsyncIterator[SharedCalls]:
     """Do the same as `lock_ledger` in an event loop, which goes on while the lock is waited for.
 
     Tasks of one loop hold the lock together, so that many can ask at the same time. They share the calls under way.
@@ -110,7 +86,7 @@ async def lock_ledger_async(
         return
     with ExitStack() as lock:
         if here not in _SHARED:
-            attempt = lock.enter_context(_attempts(ledger, None if wait else _in_use(ledger), say))
+            attempt = lock.enter_context(_attempts(ledger, None if wait else _in_use(ledger), warn_user))
             while here not in _SHARED and not attempt():
                 await asyncio.sleep(LOCK_ATTEMPT_SECONDS)
         if here not in _SHARED:

@@ -26,8 +26,8 @@ import psycopg
 from psycopg import Cursor
 
 from pcs_annotator.asking.ledger import postgres
-from pcs_annotator.asking.ledger.admin import REMEMBER, LedgerAdmin, Row
-from pcs_annotator.asking.ledger.ledger import COLUMNS, Ledger, LedgerEntry, reply_of
+from pcs_annotator.asking.ledger.admin import REMEMBER, LedgerAdmin, LedgerEntry, Row
+from pcs_annotator.asking.ledger.ledger import COLUMNS, Ledger, reply_of
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.asking.ledger.postgres import LedgerRequests, settle
 from pcs_annotator.asking.ledger.sums import LedgerSums, PaidInRun, add_own
@@ -114,18 +114,17 @@ class PostgresLedger(LedgerAdmin):
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
-        found: asyncio.Future[dict[bytes, Reply]] = asyncio.get_running_loop().create_future()
-        return await self._answer(LedgerRequests(finds=((keys, found),)), found)
+        found: dict[bytes, Reply] = await self._answer("finds", keys)
+        return found
 
     async def claim(self, key: bytes) -> Reply | None:
         """Claim a call before paying for it; if another process pays for it already, return the reply when it comes."""
-        claimed: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
-        return await self._answer(LedgerRequests(claims=((key, claimed),)), claimed)
+        reply: Reply | None = await self._answer("claims", key)
+        return reply
 
     async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call, and end the claim on it; returns once it is safely on the server."""
-        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        await self._answer(LedgerRequests(puts=((entry, stored),)), stored)
+        await self._answer("puts", entry)
 
     def give_up(self, key: bytes) -> None:
         """End the claim on a call that got no reply."""
@@ -209,9 +208,11 @@ class PostgresLedger(LedgerAdmin):
         self._queue.put(LedgerRequests(work=((work, done),)))
         return done
 
-    async def _answer(self, requests: LedgerRequests, answer: asyncio.Future[T]) -> T:
+    async def _answer(self, kind: str, asked: object) -> Any:
         self._check_open()
-        self._queue.put(requests)
+        answer = asyncio.get_running_loop().create_future()
+        requests: dict[str, Any] = {kind: ((asked, answer),)}
+        self._queue.put(LedgerRequests(**requests))
         return await answer
 
     def _check_open(self) -> None:

@@ -14,8 +14,8 @@ import psycopg
 from psycopg import conninfo, errors
 from psycopg.types.numeric import Int8BinaryDumper
 
-from pcs_annotator.asking.ledger.admin import PAID, SPENT_COLUMNS, Row
-from pcs_annotator.asking.ledger.ledger import COLUMNS, FOUND, LedgerEntry, set_all
+from pcs_annotator.asking.ledger.admin import PAID, SPENT_COLUMNS, LedgerEntry, Row
+from pcs_annotator.asking.ledger.ledger import COLUMNS, FOUND, set_all
 from pcs_annotator.asking.ledger.sums import OF_ROWS, READ
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Reply
@@ -229,21 +229,13 @@ def _remedy(error: psycopg.Error, text: str) -> str:
 
 
 class LedgerRequests(NamedTuple):
-    """Requests that are carried out together, each with the future of its result.
+    """Requests that are carried out together, each with the future of its result."""
 
-    Attributes:
-        finds: Keys of replies to look up.
-        claims: Keys of calls that a task is about to pay for.
-        puts: Calls that were paid for.
-        give_ups: Keys of claims that end without a reply.
-        work: Something else to do with the connection.
-    """
-
-    finds: Sequence[tuple[Sequence[bytes], asyncio.Future[dict[bytes, Reply]]]] = ()
-    claims: Sequence[tuple[bytes, asyncio.Future[Reply | None]]] = ()
-    puts: Sequence[tuple[LedgerEntry, asyncio.Future[None]]] = ()
-    give_ups: Sequence[bytes] = ()
-    work: Sequence[tuple[Callable[[Connection], Any], Future[Any]]] = ()
+    finds: Sequence[tuple[Sequence[bytes], asyncio.Future[dict[bytes, Reply]]]] = ()  # keys of replies to look up
+    claims: Sequence[tuple[bytes, asyncio.Future[Reply | None]]] = ()  # keys of calls that a task is about to pay for
+    puts: Sequence[tuple[LedgerEntry, asyncio.Future[None]]] = ()  # calls that were paid for
+    give_ups: Sequence[bytes] = ()  # keys of claims that end without a reply
+    work: Sequence[tuple[Callable[[Connection], Any], Future[Any]]] = ()  # something else to do with the connection
 
     @classmethod
     def joined(cls, several: Iterable[LedgerRequests]) -> LedgerRequests:

@@ -7,7 +7,8 @@ import fcntl
 from pathlib import Path
 from typing import BinaryIO
 
-from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry
+from pcs_annotator.asking.ledger.admin import LedgerEntry
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.core.chat import Reply
 
 POLL_SECONDS = 0.1
@@ -34,7 +35,7 @@ class SharedLedger(Ledger):
     async def claim(self, key: bytes) -> Reply | None:
         """Claim a call before paying for it; if another process pays for it already, return the reply when it comes."""
         claimed = self._lock(key)
-        while (reply := self.get_many([key]).get(key)) is None and not claimed:
+        while (reply := (await self.find([key])).get(key)) is None and not claimed:
             await asyncio.sleep(POLL_SECONDS)
             claimed = self._lock(key)
         if claimed and reply is not None:

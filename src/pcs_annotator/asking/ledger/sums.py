@@ -45,17 +45,11 @@ class PaidInRun(NamedTuple):
 
 
 class LedgerSums(NamedTuple):
-    """What was paid for in a ledger.
+    """What was paid for in a ledger."""
 
-    Attributes:
-        rows: Day, model, dollars, and the tokens in and out of calls whose price is unknown.
-        own: Day → dollars for the calls among them that were stored through the same object.
-        beside: What other processes of the same command paid for.
-    """
-
-    rows: Sequence[tuple[Any, ...]]
-    own: Mapping[int, float]
-    beside: PaidInRun = PaidInRun()
+    rows: Sequence[tuple[Any, ...]]  # day, model, dollars, and the tokens in and out of calls whose price is unknown
+    own: Mapping[int, float]  # day → dollars for the calls among them that were stored through the same object
+    beside: PaidInRun = PaidInRun()  # what other processes of the same command paid for
 
     def by_day(self, price_of: PriceOf) -> dict[int, float]:
         """Return day → dollars; calls whose price was unknown count at the price that is known now."""
@@ -79,15 +73,11 @@ def add_own(own: dict[int, float], calls: Iterable[tuple[float, float | None]]) 
 
 
 class FileSums:
-    """The sums in a file, made if they are not there; `paid` selects the calls that were paid for.
-
-    Attributes:
-        own: Day → dollars for the calls that were stored through this connection.
-    """
+    """The sums in a file, made if they are not there; `paid` selects the calls that were paid for."""
 
     def __init__(self, connection: sqlite3.Connection, paid: str) -> None:
         self._connection = connection
-        self.own: dict[int, float] = {}
+        self.own: dict[int, float] = {}  # day → dollars for the calls that were stored through this connection
         connection.execute("BEGIN IMMEDIATE")  # other processes wait, so that no call is left out
         with connection:
             if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sums'").fetchone():

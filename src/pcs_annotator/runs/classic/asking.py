@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.base.errors import ConfigError, MissingPackage, PcsWarning, TableError
+from pcs_annotator.base.errors import ConfigError, MissingPackage, TableError, warn_user
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.task import Item
@@ -143,15 +142,13 @@ class AskedTexts:
         failed = self.tally.failed
         if failed:
             causes = ", ".join(f"{cause}: {count}" for cause, count in failed.most_common())
-            message = f"{failed.total()} questions unanswered ({causes}); repeat the call to ask only those again"
-            warnings.warn(message, PcsWarning, stacklevel=3)
+            warn_user(f"{failed.total()} questions unanswered ({causes}); repeat the call to ask only those again")
 
     def warn_silent(self) -> None:
         """Warn about texts without a usable answer."""
         silent = int(self.votes.silent.sum())
         if silent:
-            message = f"no model gave a usable label for {silent} of {len(self.votes)} texts: their scores are equal"
-            warnings.warn(message, PcsWarning, stacklevel=3)
+            warn_user(f"no model gave a usable label for {silent} of {len(self.votes)} texts: their scores are equal")
 
 
 async def ask_about(panel: Panel, dataset: ClassicDataset, rows: Sequence[int], path: Path) -> Votes:
@@ -160,15 +157,13 @@ async def ask_about(panel: Panel, dataset: ClassicDataset, rows: Sequence[int], 
     asked = await ask_texts(panel, texts)
     asked.warn_unanswered()
     for relation, cause in asked.unchanged.items():
-        message = f"relation {relation!r} changed none of {len(texts)} texts ({cause}), so it has no votes"
-        warnings.warn(message, PcsWarning, stacklevel=2)
+        warn_user(f"relation {relation!r} changed none of {len(texts)} texts ({cause}), so it has no votes")
     rewrites = {relation: [asked.rewrite(text, relation) for text in texts] for relation in asked.votes.relations}
     try:
         write_annotations(path, with_annotations(dataset, rows, rewrites, asked.votes))
     except (OSError, TableError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        message = f"{path.name} was not written ({reason}); the answers are kept in {without_password(panel.ledger)}"
-        warnings.warn(message, PcsWarning, stacklevel=2)
+        warn_user(f"{path.name} was not written ({reason}); the answers are kept in {without_password(panel.ledger)}")
     return asked.votes
 
 

@@ -7,7 +7,6 @@ answers in `<model>_text`, `<model>_text_mr1`, ….
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pcs_annotator.base.errors import LabelError, PcsWarning, TableError
+from pcs_annotator.base.errors import LabelError, TableError, warn_user
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.task import check_labels, label_lookup
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
@@ -230,11 +229,9 @@ def read_answers(
     if not found:
         raise TableError(f"{name} has none of the labelled texts of {dataset.name}: {GENERATE}")
     if missing:
-        warnings.warn(
+        warn_user(
             f"{len(missing)} of {len(rows)} labelled rows of {dataset.name}, first row {missing[0] + 1}, are not in "
-            f"{name} and are not used for learning: {GENERATE} about them",
-            PcsWarning,
-            stacklevel=2,
+            f"{name} and are not used for learning: {GENERATE} about them"
         )
     votes = _votes(table.take([place[row] for row in found]), annotators, relations, dataset.labels)
     return votes, found
@@ -268,11 +265,7 @@ def _check_columns(table: pa.Table, name: str, annotators: Sequence[str], relati
     numbers = (int(match[1]) for column in table.column_names if (match := _VARIANT.fullmatch(column)))
     if more := sorted(number for number in numbers if number >= len(relations)):
         listed = ", ".join(f"mr{number}" for number in more)
-        warnings.warn(
-            f"{name} also has {listed}, which are not used: add the relation with register_mr to use them",
-            PcsWarning,
-            stacklevel=3,
-        )
+        warn_user(f"{name} also has {listed}, which are not used: add the relation with register_mr to use them")
 
 
 def _places(there: Sequence[str], wanted: Sequence[str]) -> dict[int, int]:

@@ -14,13 +14,7 @@ from pcs_annotator.base.fields import settings_in
 from pcs_annotator.base.removed import removed
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.runs.settings import (
-    Config,
-    LearnSettings,
-    OwnRelation,
-    TaskSettings,
-    sections,
-)
+from pcs_annotator.runs.settings import Config, LearnSettings, OwnRelation, TaskSettings, sections
 
 CONFIG_NAME = "pcs.toml"
 TAKEN = ("label", "id", "text", "gold")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
+from pcs_annotator.tables.files import expecting, read_json, set_aside
 from pcs_annotator.version import __version__
 
 REMEDY = "pcs run writes it again, from the answers in the ledger"
@@ -118,11 +118,6 @@ class WholeTable:
     spreadsheet_safe: bool = False  # whether formulas were made safe in it
     tally: Mapping[str, Any] = field(default_factory=dict)  # what was counted while asking
     ledger: Mapping[str, Any] = field(default_factory=dict)  # how many calls the ledger had, and when
-
-
-def write_whole(folder: RunFolder, whole: WholeTable) -> None:
-    """Write what is known about all rows of a large table."""
-    write_json(folder.whole, asdict(whole))
 
 
 def read_whole(folder: RunFolder) -> WholeTable | None:

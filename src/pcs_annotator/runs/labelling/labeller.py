@@ -6,7 +6,6 @@ import asyncio
 import os
 import shlex
 import threading
-import warnings
 from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -25,7 +24,7 @@ from pcs_annotator.asking.engine.item_asker import Missing, PreparedJob
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
-from pcs_annotator.base.errors import AccessDenied, ConfigError, PcsError, PcsWarning, UserError
+from pcs_annotator.base.errors import AccessDenied, ConfigError, PcsError, UserError, warn_user
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.gold import gold_codes
@@ -91,18 +90,16 @@ class FittedRun:
     def warn_if_unlike(self, found: Drift | None, data: object = None) -> None:
         """Warn if texts differ from the gold rows."""
         if found is not None and found.found:
-            warnings.warn(self.texts_differ(found, data), PcsWarning, stacklevel=3)
+            warn_user(self.texts_differ(found, data))
 
     def warn_if_words_fail(self, checked: Check | None) -> None:
         """Warn if texts that are settled by their words get another label from models more often than in the run."""
         before = None if self.frugal is None else self.frugal.check
         if checked is not None and before is not None and checked.worse_than(before):
-            warnings.warn(
+            warn_user(
                 f"of {checked.texts:,} texts that are settled by their words and were asked about as a check, "
                 f"{checked.others:,} get another label together with the models' answers; in the run it was "
-                f"{before.others:,} of {before.texts:,}: label these texts again without --ask doubtful",
-                PcsWarning,
-                stacklevel=3,
+                f"{before.others:,} of {before.texts:,}: label these texts again without --ask doubtful"
             )
 
     def texts_differ(self, found: Drift, data: object = None) -> str:
@@ -247,7 +244,8 @@ class Labeller:
             self.restart(asker)
             missing = Missing()
             try:
-                votes = await self.ask(items, self._without_calls(), missing)
+                no_calls = replace(self.asker, tracker=BudgetTracker(Budget(calls=0))).restarted()
+                votes = await self.ask(items, no_calls.part(SharedCalls()), missing)
             except PcsError:  # the ledger itself has failed
                 return LabelledTexts(self.fitted.model, None, None, [failure] * len(items))
         reasons = [failure or "; ".join(missing.get(row, ())) or NO_ANSWER for row in range(len(items))]
@@ -259,10 +257,6 @@ class Labeller:
         """Ask further texts anew, unless that was done after another text failed."""
         if self.asker is failed:
             self.asker = failed.restarted()
-
-    def _without_calls(self) -> Asker:
-        no_calls = replace(self.asker, tracker=BudgetTracker(Budget(calls=0)))
-        return no_calls.restarted().part(SharedCalls())
 
     def _judged(self, texts: Sequence[str], votes: Votes) -> tuple[Model, Votes, Verdicts]:
         before = self.recent.found

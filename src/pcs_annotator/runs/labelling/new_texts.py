@@ -1,4 +1,4 @@
-"""New texts for a fitted run: a table in memory, or a stream that is labelled in chunks; the files of labels."""
+"""New texts for a fitted run, in memory or labelled in chunks; the files of labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -42,101 +41,84 @@ def without_gold(request: RunRequest) -> RunRequest:
     return replace(request, config=replace(config, data=replace(config.data, gold_column="", coders=())))
 
 
-def open_texts(request: RunRequest, out: Path | str | None) -> TextsInMemory | TextsInStream:
-    """Open new texts, and say where their labels go; None for nowhere."""
-    request = without_gold(request)
-    stream = request.open_data()
-    if not is_large(stream):
-        return TextsInMemory(request, stream, out)
-    if out is None:
-        raise ConfigError(f"{stream.name} is too large to be labelled in memory: name a file with out=…")
-    return TextsInStream(request, stream, out)
+class NewTexts:
+    """New texts, and where their labels go; None for nowhere.
 
-
-class TextsInMemory:
-    """New texts that are all in memory."""
-
-    def __init__(self, request: RunRequest, stream: TableStream, out: Path | str | None) -> None:
-        self._request, self._stream, self._out = request, stream, out
-        self._dataset = stream.read()
-        self._in_the_way = False
-
-    def check(self) -> int:
-        """Return the number of rows; a file of labels that must not be overwritten is an error."""
-        rows = len(self._dataset.items)
-        if self._out is not None:
-            self._in_the_way = refuse_in_the_way(self._out, self._request, rows, self._dataset)
-        return rows
-
-    def ask(self, fitted: FittedRun) -> tuple[tables.Dataset, Votes]:
-        """Ask a run about all texts; return them and the votes."""
-        items = self._dataset.items
-        return self._dataset, run_sync(
-            partial(ask_job, fitted.job, items, fitted.ledger, fitted.settings, fitted.strategy)
-        )
-
-    def write(self, recorded: Run, fitted: FittedRun, votes: Votes) -> tuple[Model, Counts]:
-        """Write the labels; return the model, whose promise is about these rows, and how many have which label."""
-        model, out = fitted.model.with_coverage(votes), self._out
-        if out is not None and self._in_the_way:
-            self._request.say(f"{out} is kept as {keep_earlier(out)}")
-        style = PLAIN if out is None else style_of(self._request, self._stream, out, model)
-        with RowWriter(model=model, labels=out, style=style) as writer:
-            writer.write(self._dataset, votes)
-        if out is not None:
-            note_written(recorded.folder, out)
-        return model, writer.counts
-
-
-class TextsInStream:
-    """New texts of a table that is larger than memory.
-
-    Labels are written while asking, as if the texts were like those of the run. Whether they are is looked for in a
-    sample. If they are not, the table is gone through once more for other decisions, with the answers in the ledger.
+    A small table is in memory: it is asked about, then written. The labels of a larger one are written while asking, as
+    if its texts were like those of the run. Whether they are is looked for in a sample. If they are not, the table is
+    gone through once more for other decisions, with the answers in the ledger.
     """
 
-    def __init__(self, request: RunRequest, stream: TableStream, out: Path | str) -> None:
-        self._request, self._stream, self._out = request, stream, out
+    def __init__(self, request: RunRequest, out: Path | str | None) -> None:
+        self._request, self._out = without_gold(request), out
+        self._stream = stream = self._request.open_data()
+        self._all = None if is_large(stream) else stream.read()
+        if self._all is None and out is None:
+            raise ConfigError(f"{stream.name} is too large to be labelled in memory: name a file with out=…")
         self._rows, self._data, self._in_the_way = 0, "", False
         self._first: tuple[Model, Counts] | None = None
 
     def check(self) -> int:
         """Return the number of rows; a file of labels that must not be overwritten is an error."""
-        self._rows, self._data = self._stream.check_ids(), data_hash_of(self._stream)
-        self._in_the_way = refuse_in_the_way(self._out, self._request, self._rows, self._data)
+        if self._all is None:
+            self._rows, self._data = self._stream.check_ids(), data_hash_of(self._stream)
+        else:
+            self._rows = len(self._all.items)
+        if self._out is not None:
+            self._in_the_way = refuse_in_the_way(self._out, self._request, self._rows, self._all or self._data)
         return self._rows
 
     def ask(self, fitted: FittedRun) -> tuple[tables.Dataset, Votes]:
-        """Ask a run about all texts, and write labels; return a sample of the texts, and the votes on it."""
-        out = self._out
-        if self._in_the_way:
-            self._request.say(f"{out} is kept as {keep_earlier(out)}")
-        if out == STDIO and fitted.on_drift == "review":  # what is on standard output cannot be taken back
+        """Ask a run about all texts; return them, or a sample of them, and the votes."""
+        if self._all is not None:
+            how = (self._all.items, fitted.ledger, fitted.settings, fitted.strategy)
+            return self._all, run_sync(lambda: ask_job(fitted.job, *how))
+        self._make_way()
+        if self._out == STDIO and fitted.on_drift == "review":  # what is on standard output cannot be taken back
             with TemporaryDirectory() as scratch:
-                written = self._write(fitted, Path(scratch, "labels.csv"))
+                written = self._write_asking(fitted, Path(scratch, "labels.csv"))
         else:
-            written = self._write(fitted, out)
+            written = self._write_asking(fitted, self._out)
             self._first = fitted.model, written.counts
         parts, votes = zip(*written.sample, strict=True)
         return joined(parts), Votes.joined(votes)
 
     def write(self, recorded: Run, fitted: FittedRun, votes: Votes) -> tuple[Model, Counts]:
-        """Write other labels if the model is another now; return it, and how many rows have which label."""
-        if self._first is None or self._first[0] is not fitted.model:
-            settings = replace(
-                fitted.settings, tally=Tally(), budget=Budget(calls=0), batches=None, cluster=None, progress=False
-            )
-            again = replace(fitted, job=job_of(recorded, settings), settings=settings)
-            self._first = fitted.model, self._write(again, self._out).counts
-        model, counts = self._first
-        note_written(recorded.folder, self._out, self._data)
-        return with_counted_coverage(model, counts), counts
+        """Write labels, unless that is done; return the model, whose promise is about these rows, and counts of them.
 
-    def _write(self, fitted: FittedRun, to: Path | str) -> RowWriter:
-        style = style_of(self._request, self._stream, self._out, fitted.model)
-        writer = RowWriter(model=fitted.model, labels=to, style=style, sample_of=self._rows)
+        Those of a large table are written again if the model is another now.
+        """
+        if self._all is not None:
+            self._make_way()
+            model = fitted.model.with_coverage(votes)
+            with self._writer(model, self._out) as writer:
+                writer.write(self._all, votes)
+            counts = writer.counts
+        else:
+            if self._first is None or self._first[0] is not fitted.model:
+                settings = replace(
+                    fitted.settings, tally=Tally(), budget=Budget(calls=0), batches=None, cluster=None, progress=False
+                )
+                again = replace(fitted, job=job_of(recorded, settings), settings=settings)
+                self._first = fitted.model, self._write_asking(again, self._out).counts
+            counts = self._first[1]
+            model = with_counted_coverage(self._first[0], counts)
+        if self._out is not None:
+            note_written(recorded.folder, self._out, self._data)
+        return model, counts
+
+    def _make_way(self) -> None:
+        if self._out is not None and self._in_the_way:
+            self._request.say(f"{self._out} is kept as {keep_earlier(self._out)}")
+
+    def _write_asking(self, fitted: FittedRun, to: Path | str | None) -> RowWriter:
+        writer = replace(self._writer(fitted.model, to), sample_of=self._rows)
         label_all(self._stream, self._data, fitted, writer)
         return writer
+
+    def _writer(self, model: Model, to: Path | str | None) -> RowWriter:
+        style = PLAIN if self._out is None else style_of(self._request, self._stream, self._out, model)
+        return RowWriter(model=model, labels=to, style=style)
 
 
 def style_of(request: RunRequest, stream: TableStream, out: Path | str, model: Model) -> TableStyle:

@@ -6,11 +6,10 @@ A run learns from a sample of a table larger than memory, and labels all its row
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -19,7 +18,7 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
@@ -30,13 +29,13 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.executors import asking
-from pcs_annotator.runs.files.runs import RunFolder, WholeTable, read_whole, write_whole
+from pcs_annotator.runs.files.runs import RunFolder, WholeTable, read_whole
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, job_of
 from pcs_annotator.runs.labelling.run_table import RunTable, data_hash_of, sampled_rows, taken
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import sources, tables, vote_files
-from pcs_annotator.tables.files import signature
+from pcs_annotator.tables.files import signature, write_json
 from pcs_annotator.tables.result_columns import Results, detail_columns, people_columns, with_columns
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, TableWriter, writing_table
 from pcs_annotator.tables.tables import CHUNK_ROWS, Dataset, TableStream, gold_in
@@ -245,26 +244,19 @@ def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) ->
     folder = recorded.folder
     whole = read_whole(folder)
     if whole is None or not (folder.all_votes.exists() and folder.labels.exists()):
-        message = f"{folder.path}: only a sample of the rows has been asked about; pcs run labels all of them"
-        warnings.warn(message, PcsWarning, stacklevel=4)
+        warn_user(f"{folder.path}: only a sample of the rows has been asked about; pcs run labels all of them")
         return learned
-    start = recorded.start
+    start, text_name = recorded.start, recorded.dataset.columns.text or ""
     axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)
-    rows = _RowReader(folder.labels, whole)
     with _writer(recorded, learned.model, folder.labels, spreadsheet_safe) as writer:
-        for votes in vote_files.read_parts(folder.all_votes, axes):
+        parts = vote_files.read_parts(folder.all_votes, axes)
+        for votes, table in _with_own_columns(folder.labels, whole, parts):
             items = tuple(Item(id=name, text="") for name in votes.ids)
-            chunk = replace(recorded.dataset, table=rows.take(len(votes)), items=items, gold=())
-            writer.write(chunk, replace(votes, texts=_texts(chunk)))
-        rows.refuse_more()
+            chunk = replace(recorded.dataset, table=table, items=items, gold=())
+            texts = text_column(text_name, table[text_name]).fill_null("").to_pylist()
+            writer.write(chunk, replace(votes, texts=texts))
     made_from = _made_from(recorded, learned.model, start.get("data_hash", ""), spreadsheet_safe=spreadsheet_safe)
     return _kept(recorded, learned, writer, whole.columns, made_from=made_from, tally=whole.tally, ledger=whole.ledger)
-
-
-def _texts(chunk: Dataset) -> list[str]:
-    name = chunk.columns.text
-    assert name is not None, "a table that was read has texts"
-    return [text or "" for text in text_column(name, chunk.table[name]).to_pylist()]
 
 
 def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collection[str], **more: Any) -> Learned:
@@ -276,41 +268,28 @@ def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collectio
         spreadsheet_safe=writer.style.spreadsheet_safe,
         **more,
     )
-    write_whole(recorded.folder, whole)
+    write_json(recorded.folder.whole, asdict(whole))
     return _with_coverage(learned, whole.counts)
 
 
-class _RowReader:
-    """Reads the user's own columns from a file of labels, a given number of rows at a time."""
+def _with_own_columns(path: Path, whole: WholeTable, parts: Iterable[Votes]) -> Iterator[tuple[Votes, pa.Table]]:
+    """Yield votes with the user's own columns of their rows, from a file of labels; other rows there are an error."""
+    import pyarrow as pa
 
-    def __init__(self, path: Path, whole: WholeTable) -> None:
-        import pyarrow as pa
-
-        self._name, self._whole = path.name, whole
-        stream = sources.open_stream(path, tables.Columns(text=next(iter(whole.columns), None)))
-        self._tables = stream.batches(pa.schema([stream.schema.field(name) for name in whole.columns]))
-        self._rest: list[pa.Table] = []
-
-    def take(self, rows: int) -> pa.Table:
-        """Return the next rows."""
-        import pyarrow as pa
-
-        while sum(map(len, self._rest)) < rows:
-            table = next(self._tables, None)
-            if table is None:
-                raise self._other_rows()
-            self._rest.append(table)
-        found = pa.concat_tables(self._rest)
-        self._rest = [found.slice(rows)]
-        return _with_original_cells(found.slice(0, rows)) if self._whole.spreadsheet_safe else found.slice(0, rows)
-
-    def refuse_more(self) -> None:
-        """Raise if there are more rows."""
-        if sum(map(len, self._rest)) or any(map(len, self._tables)):
-            raise self._other_rows()
-
-    def _other_rows(self) -> TableError:
-        return TableError(f"{self._name} does not have the rows that were asked about: pcs run writes it again")
+    other_rows = TableError(f"{path.name} does not have the rows that were asked about: pcs run writes it again")
+    stream = sources.open_stream(path, tables.Columns(text=next(iter(whole.columns), None)))
+    read = stream.batches(pa.schema([stream.schema.field(name) for name in whole.columns]))
+    rest: list[pa.Table] = []
+    for votes in parts:
+        while sum(map(len, rest)) < len(votes):
+            if (table := next(read, None)) is None:
+                raise other_rows
+            rest.append(table)
+        found = pa.concat_tables(rest)
+        rest, rows = [found.slice(len(votes))], found.slice(0, len(votes))
+        yield votes, _with_original_cells(rows) if whole.spreadsheet_safe else rows
+    if sum(map(len, rest)) or any(map(len, read)):
+        raise other_rows
 
 
 def _with_original_cells(table: pa.Table) -> pa.Table:
@@ -328,7 +307,7 @@ def read_finished(folder: RunFolder, ledger: LedgerAddress, made_from: str) -> W
     try:
         whole = read_whole(folder)
     except TableError as error:  # which says that it is written again
-        warnings.warn(str(error), PcsWarning, stacklevel=3)
+        warn_user(str(error))
         return None
     if whole is None or whole.made_from != made_from or not folder.all_votes.exists():
         return None
@@ -339,17 +318,11 @@ def read_finished(folder: RunFolder, ledger: LedgerAddress, made_from: str) -> W
 
 def _made_from(recorded: Run, model: Model, data: str, *, spreadsheet_safe: bool) -> str:
     """Return a digest of all that a file of labels depends on, the names of its columns among it."""
-    asked, verdicts = recorded.start["asked"], recorded.gold.verdicts.last
-    parts = data, asked, _judging(model), spreadsheet_safe, verdicts, sorted(result_names(recorded.votes.labels))
+    asked, verdicts, judging = recorded.start["asked"], recorded.gold.verdicts.last, model.to_dict()
+    if judging["certificate"]:  # counts of rows decide nothing
+        judging["certificate"] = {**judging["certificate"], "accepted_share": None, "review_rows": None}
+    parts = data, asked, judging, spreadsheet_safe, verdicts, sorted(result_names(recorded.votes.labels))
     return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
-
-
-def _judging(model: Model) -> dict[str, Any]:
-    """Return what decides labels, without counts of rows."""
-    values = model.to_dict()
-    if values["certificate"]:
-        values["certificate"] = {**values["certificate"], "accepted_share": None, "review_rows": None}
-    return values
 
 
 def _with_coverage(learned: Learned, counts: Counts) -> Learned:

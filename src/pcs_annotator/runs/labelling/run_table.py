@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning
+from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning, warn_user
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Array, Mask
 from pcs_annotator.core.gold import same_text
@@ -73,7 +73,9 @@ def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTab
         return earlier
     before = () if earlier is None else earlier.sample.items
     found = survey(stream, _seen_by_people(folder), {item.id for item in before})
-    _refuse_other_gold(found, config, stream)
+    for label, row in found.first_gold.items() if config.task.labels else ():
+        # raises for one that is not in the label set; the sample no longer knows its row
+        label_code(label, config.task.labels, f"{stream.name}, row {row}, column {stream.columns.gold_source}")
     known = (*found.sample.items, *found.found)
     return RunTable(stream=stream, data=data, rows=found.rows, sample=found.sample, known=known)
 
@@ -90,27 +92,15 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> R
             data = start.get("data_hash", "")
             return RunTable(stream=stream, data=data, rows=start[SAMPLED], sample=sample, known=sample.items)
     except PcsError as error:
-        warnings.warn(f"{error}; a new sample of the rows is drawn", PcsWarning, stacklevel=3)
+        warn_user(f"{error}; a new sample of the rows is drawn")
     return None
 
 
 def _seen_by_people(folder: RunFolder) -> Collection[str]:
     """Return the ids of rows that people labelled, reviewed, or got to label."""
-    seen: set[str] = set()
-    if folder.drawn.exists():
-        seen.update(one.id for one in human_files.read_drawn(folder.drawn))
-    if folder.gold.exists():
-        seen.update(one.id for one in human_files.read_gold(folder.gold))
-    if folder.review.exists():
-        seen.update(event.id for event in review_state.read_review(folder.review) if isinstance(event, Verdict))
-    return seen
-
-
-def _refuse_other_gold(found: Survey, config: Config, stream: TableStream) -> None:
-    """Raise for a gold label that is not in the label set; the sample no longer knows its row."""
-    if config.task.labels:
-        for label, row in found.first_gold.items():
-            label_code(label, config.task.labels, f"{stream.name}, row {row}, column {stream.columns.gold_source}")
+    verdicts = [one for one in review_state.read_review(folder.review) if isinstance(one, Verdict)]
+    given = human_files.read_gold(folder.gold) if folder.gold.exists() else []
+    return {one.id for rows in (human_files.read_drawn(folder.drawn), given, verdicts) for one in rows}
 
 
 def _hash_of(items: Sequence[Item]) -> str:
@@ -195,18 +185,23 @@ def survey(stream: TableStream, kept: Collection[str] = (), wanted: Collection[s
     Rows that people have seen (`kept`) come first, then those with a gold label, then others at random. A hash of the
     id decides, so that the sample hardly changes when rows are added. `wanted` are the ids of rows to return as well.
     """
-    check, sample = IdCheck(), _SampleSoFar(SAMPLE_ROWS)
-    found: list[Item] = []
-    first_gold: dict[str, int] = {}
+    check, found, first_gold = IdCheck(), list[Item](), dict[str, int]()
+    parts, lots, limit = list[Dataset](), np.empty(0, dtype=np.uint64), np.iinfo(np.uint64).max
     for chunk in stream.chunks():
         before = check.rows
         check.add(item.id for item in chunk.items)
         first = {row for row, gold in _gold(chunk) if first_gold.setdefault(gold, before + row) == before + row}
-        sample.add(chunk, _lots(chunk, kept, first))
+        drawn = _lots(chunk, kept, first)
+        rows = np.flatnonzero(drawn < np.uint64(limit))
+        lots, parts = np.concatenate([lots, drawn[rows]]), [*parts, taken(chunk, rows)]
+        if len(lots) > 2 * SAMPLE_ROWS:
+            lots, parts = _lowest(lots, parts)
+            limit = int(lots.max())
         if wanted:
             found += [item for item in chunk.items if item.id in wanted]
     check.refuse_twins(stream)
-    return Survey(check.rows, sample.dataset(), found, {gold: row + 1 for gold, row in first_gold.items()})
+    (sample,) = _lowest(lots, parts)[1]
+    return Survey(check.rows, _with_ids(sample), found, {gold: row + 1 for gold, row in first_gold.items()})
 
 
 def _gold(chunk: Dataset) -> list[tuple[int, str]]:
@@ -260,42 +255,23 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
     )
 
 
-class _SampleSoFar:
-    """The rows with the lowest lots so far."""
+def _lowest(lots: Array, parts: Sequence[Dataset]) -> tuple[Array, list[Dataset]]:
+    """Return the rows with the lowest lots, in the order of the table."""
+    rows = np.arange(len(lots))
+    if len(lots) > SAMPLE_ROWS:
+        rows = np.sort(np.argpartition(lots, SAMPLE_ROWS - 1)[:SAMPLE_ROWS])
+    return lots[rows], [taken(joined(parts), rows)]
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._limit: int | None = None
-        self._lots: Array = np.empty(0, dtype=np.uint64)
-        self._parts: list[Dataset] = []
 
-    def add(self, chunk: Dataset, lots: Array) -> None:
-        """Take those rows of a chunk that may be in the sample."""
-        rows = np.arange(len(lots)) if self._limit is None else np.flatnonzero(lots < np.uint64(self._limit))
-        self._lots = np.concatenate([self._lots, lots[rows]])
-        self._parts.append(taken(chunk, rows))
-        if len(self._lots) > 2 * self._size:
-            self._shrink()
+def _with_ids(sample: Dataset) -> Dataset:
+    """Return a sample with a column of ids: rows without one have their number, which is another one in a sample."""
+    import pyarrow as pa
 
-    def _shrink(self) -> None:
-        if len(self._lots) > self._size:
-            rows = np.sort(np.argpartition(self._lots, self._size - 1)[: self._size])
-            self._lots = self._lots[rows]
-            self._parts = [taken(joined(self._parts), rows)]
-            self._limit = int(self._lots.max())
-
-    def dataset(self) -> Dataset:
-        """Return the sample, in the order of the table."""
-        import pyarrow as pa
-
-        self._shrink()
-        sample = joined(self._parts)
-        columns, table = sample.columns, sample.table.combine_chunks()
-        # rows without an id have the number of their row, which is another one in a sample
-        ids = pa.array([item.id for item in sample.items], pa.string())
-        if columns.id is None:
-            columns = replace(columns, id=columns.id_setting or ID, numbered=False)
-            table = table.append_column(columns.id, ids)
-        else:
-            table = table.set_column(table.column_names.index(columns.id), columns.id, ids)
-        return replace(sample, table=table, columns=columns)
+    columns, table = sample.columns, sample.table.combine_chunks()
+    ids = pa.array([item.id for item in sample.items], pa.string())
+    if columns.id is None:
+        columns = replace(columns, id=columns.id_setting or ID, numbered=False)
+        table = table.append_column(columns.id, ids)
+    else:
+        table = table.set_column(table.column_names.index(columns.id), columns.id, ids)
+    return replace(sample, table=table, columns=columns)

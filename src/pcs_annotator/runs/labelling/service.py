@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -15,6 +15,7 @@ from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker, today
 from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.ledger import set_all
 from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import LedgerError, PcsError
@@ -279,14 +280,8 @@ def _state(folder: RunFolder) -> list[tuple[int, int, int] | None]:
 
 
 def _spent(asker: Asker) -> Spent:
-    spent = asker.spent or asker.tracker
-    return Spent(
-        asker.tally.calls,
-        asker.tally.from_ledger,
-        spent.tokens - spent.output_tokens,
-        spent.output_tokens,
-        None if spent.price_unknown else spent.usd,
-    )
+    tally, cost = asker.tally, (asker.spent or asker.tracker).cost
+    return Spent(tally.calls, tally.from_ledger, cost.tokens - cost.output_tokens, cost.output_tokens, cost.usd)
 
 
 def _why(tally: Tally) -> TextError:
@@ -351,18 +346,14 @@ class JudgeTogether:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        results: Sequence[object]
         try:
             votes = Votes.joined([votes for _, votes, _ in waiting])
             model, judged = self._recent.judged(self._model, [text for text, _, _ in waiting], votes)
-            outcomes = list(model.judge(votes, judged))
+            results = list(zip(model.judge(votes, judged), map(tuple, judged.deciding.tolist()), strict=True))
         except Exception as error:
-            for _, _, future in waiting:
-                if not future.done():
-                    future.set_exception(error)
-            return
-        for (_, _, future), outcome, shares in zip(waiting, outcomes, judged.deciding.tolist(), strict=True):
-            if not future.done():  # the client may have gone
-                future.set_result((outcome, tuple(shares)))
+            results = [error] * len(waiting)
+        set_all(zip((future for _, _, future in waiting), results, strict=True))
 
 
 def label_studio_prediction(found: Classified, names: Interface) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator.asking.ledger.lock import lock_or_refuse
-from pcs_annotator.base.errors import ConfigError, PcsError, TableError
+from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
@@ -31,11 +31,8 @@ QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "conflicts"
 
 def lock_review(path: Path) -> AbstractContextManager[None]:
     """Return a context in which nobody else adds to the review in a run folder; an error if somebody else may."""
-
-    def refuse(holder: str) -> PcsError:
-        return ConfigError(f"{path} is being reviewed already, by {holder}: use that page, or stop it first")
-
-    return lock_or_refuse(path / "review", refuse)
+    said, remedy = f"{path} is being reviewed already, by", "use that page, or stop it first"
+    return lock_or_refuse(path / "review", lambda holder: ConfigError(f"{said} {holder}: {remedy}"))
 
 
 @dataclass
@@ -51,10 +48,6 @@ class Leases:
         """Return the other people who have a row in hand."""
         moment = self.clock()
         return [name for name, until in self._until.get(place, {}).items() if name != reviewer and until > moment]
-
-    def in_other_hands(self, reviewer: str) -> list[int]:
-        """Return the rows that other people have in hand."""
-        return [place for place in self._until if self.others(place, reviewer)]
 
     def take(self, place: int, reviewer: str) -> str:
         """Give a row into this person's hands, or renew their lease; their tabs share what it returns as proof."""
@@ -134,7 +127,8 @@ class Queues:
         """Go on with what a new model says."""
         self.rows = rows
         self._no_gold = rows.gold == UNLABELLED
-        self._audit_frame = ""
+        accepted = np.flatnonzero(rows.judgement.accepted & self._no_gold).tolist()
+        self._audit_frame = frame_hash(rows.ids[place] for place in accepted)
         certainty = rows.judgement.certainty
         self._doubtful = self._teaching = np.argsort(certainty, kind="stable")
         if rows.judgement.model.text is not None:
@@ -193,7 +187,8 @@ class Queues:
     def why_empty(self, reviewer: str, queue: Queue) -> str:
         """Return why a queue has no row for a person now, and what brings new ones, in a sentence."""
         own, among = self.state.by(reviewer), self._among(queue)
-        held = [place for place in self.leases.in_other_hands(reviewer) if among[place] and not own[place]]
+        wanted = np.flatnonzero(among & ~own).tolist()
+        held = [place for place in wanted if self.leases.others(place, reviewer)]
         if held:
             minutes = counted(math.ceil(self.leases.seconds / 60), "minute")
             return f"On other people's screens: {counted(len(held), 'row')}. Come again in {minutes}."
@@ -283,16 +278,9 @@ class Queues:
         if not among.any():
             return None
         if queue == "audit":
-            return self._noted(draw_for_audit(self._order[::-1], among), queue, number, self._frame_of_audit())
+            return self._noted(draw_for_audit(self._order[::-1], among), queue, number, self._audit_frame)
         first = int(self._doubtful[among[self._doubtful]][0])
         return replace(self._noted(Drawn(first, 1.0, int(among.sum()), 0), queue, number, ""), probability=None)
-
-    def _frame_of_audit(self) -> str:
-        """Return the hash of all rows that are accepted without gold; between two fits it is computed once."""
-        if not self._audit_frame:
-            accepted = np.flatnonzero(self.rows.judgement.accepted & self._no_gold).tolist()
-            self._audit_frame = frame_hash(self.rows.ids[place] for place in accepted)
-        return self._audit_frame
 
     def _noted(self, drawn: Drawn, queue: Queue, number: int, frame: str) -> Draw:
         return Draw(

@@ -51,10 +51,6 @@ class Refits:
         self.waiting += verdicts
         self._start_if_due()
 
-    def saw_undone(self, verdicts: int) -> None:
-        """Note verdicts that were taken back; a fit waits for the next one, because rows must not lose their labels."""
-        self.waiting += verdicts
-
     def take(self) -> Rows | None:
         """Return the rows with a new model, if a fit has ended well since the last call."""
         if self._thread is None or self._ended is None:

@@ -5,7 +5,6 @@ Every filter of a query is one pass over an array or an Arrow column.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pcs_annotator.asking.annotators.prompt import task_prompt
-from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning, TableError, UnknownRow
+from pcs_annotator.base.errors import ConfigError, PcsError, TableError, UnknownRow, warn_user
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.outcome import Outcome
@@ -63,9 +62,8 @@ class Judgement:
         judged, silent = model.judged(votes), votes.silent
         label = np.where(silent, UNLABELLED, judged.best).astype(np.int8)
         certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
-        codes = {name: code for code, name in enumerate(DECISIONS)}
-        decision = np.array([codes[one or "none"] for one in model.decisions(votes, judged)], dtype=np.int8)
-        decision[silent] = codes["review"]
+        decision = np.array([DECISIONS.index(one or "none") for one in model.decisions(votes, judged)], dtype=np.int8)
+        decision[silent] = DECISIONS.index("review")
         until = read_json(run.folder.model).get("verdicts_until", 0) if fitted else 0
         return cls(model, fitted, judged, label, certainty, decision, until)
 
@@ -80,6 +78,10 @@ class Rows:
     """All rows of a run."""
 
     run: Run
+    task: Task  # what was asked
+    labels: Sequence[str]
+    ids: Sequence[str]
+    own_columns: Sequence[str]  # names of the user's other columns
     own: pa.Table  # the user's columns without IDs, texts and gold: whoever sees gold does not judge the text
     texts: pa.Array
     gold: Codes  # position of the gold label, from the data or a person's file; `UNLABELLED` where there is none
@@ -100,9 +102,14 @@ class Rows:
         run = Run.open(path)
         table, used, ids = run.dataset.table, run.dataset.columns, run.answers.ids
         data_gold = gold_codes(run.votes, run.dataset.gold or [None] * len(ids))
+        own = table.drop_columns([name for name in (used.text, used.id, used.gold, *used.coders) if name])
         rows = cls(
             run=run,
-            own=table.drop_columns([name for name in (used.text, used.id, used.gold, *used.coders) if name]),
+            task=task_of(run.config),
+            labels=run.answers.labels,
+            ids=ids,
+            own_columns=list(own.column_names),
+            own=own,
             texts=text_column(used.text or "", table[used.text]).fill_null(""),
             gold=data_gold,
             data_gold=data_gold,
@@ -114,31 +121,11 @@ class Rows:
         try:
             rows.rewrites.index()
         except TableError as error:
-            warnings.warn(f"{error}; rewrites are not shown", PcsWarning, stacklevel=2)
+            warn_user(f"{error}; rewrites are not shown")
         return replace(rows, gold=rows.known_gold())
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @property
-    def task(self) -> Task:
-        """What was asked."""
-        return task_of(self.run.config)
-
-    @property
-    def own_columns(self) -> Sequence[str]:
-        """Names of the user's other columns."""
-        return list(self.own.column_names)
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """The labels."""
-        return self.run.answers.labels
-
-    @property
-    def ids(self) -> Sequence[str]:
-        """The ID of every row."""
-        return self.run.answers.ids
 
     @cached_property
     def disagreement(self) -> Mask:
@@ -167,10 +154,6 @@ class Rows:
         if name not in self.places:
             raise UnknownRow(f"the run has no row {name!r}: check the ID, or search for a word of its text")
         return self.places[name]
-
-    def code(self, label: str, where: str) -> int:
-        """Return the position of a label; one that the run does not have is an error, said to be found somewhere."""
-        return label_code(label, self.labels, where)
 
     def count_labels(self, places: Integers) -> dict[str, int]:
         """Return label → for how many of these rows the models propose it."""
@@ -247,7 +230,7 @@ def asked_questions(config: Config) -> dict[str, str]:
             plain = Phrasing(task=task_of(config), examples=int(not uses_examples(config.relations.use)))
             phrasing = rephrased(relation, plain)
         except PcsError as error:
-            warnings.warn(f"what {name} asked is not shown: {error}", PcsWarning, stacklevel=3)
+            warn_user(f"what {name} asked is not shown: {error}")
             continue
         if phrasing != plain:
             found[relation.name] = asked(phrasing)
@@ -267,7 +250,7 @@ def asked(phrasing: Phrasing) -> str:
 
 
 FILTERS: Mapping[str, Callable[[Rows, ReviewState, Any], Mask]] = {
-    "label": lambda rows, _, label: rows.judgement.label == rows.code(label, "query"),
+    "label": lambda rows, _, label: rows.judgement.label == label_code(label, rows.labels, "query"),
     "decision": lambda rows, _, name: rows.judgement.decision == _decision(name),
     "least": lambda rows, _, least: rows.judgement.certainty >= least,
     "most": lambda rows, _, most: rows.judgement.certainty <= most,
@@ -275,7 +258,7 @@ FILTERS: Mapping[str, Callable[[Rows, ReviewState, Any], Mask]] = {
     "reviewer": lambda _, state, reviewer: state.by(reviewer),
     "reviewed": lambda _, state, wanted: (state.coders > 0) == wanted,
     "conflict": lambda _, state, wanted: state.conflict == wanted,
-    "verdict": lambda rows, state, label: state.decided == rows.code(label, "query"),
+    "verdict": lambda rows, state, label: state.decided == label_code(label, rows.labels, "query"),
     "text": lambda rows, _, words: _contains(rows.texts, words),
 }
 """Field of a query → which rows have the value that it asks for."""

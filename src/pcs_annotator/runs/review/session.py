@@ -18,7 +18,7 @@ from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpire
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_name
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.task import Task, label_code
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
@@ -180,7 +180,7 @@ class Review:
             ChangedMeanwhile: The row was judged since it was shown.
         """
         place, reviewer = self._rows.place(given.id), _name(given.reviewer)
-        label = None if given.label is None else self.labels[self._rows.code(given.label, "verdict")]
+        label = None if given.label is None else self.labels[label_code(given.label, self.labels, "verdict")]
         self._check_lease(place, replace(given, reviewer=reviewer))
         verdict = self._verdict(place, label, replace(given, reviewer=reviewer), self._state.last + 1)
         self._state.add([verdict])
@@ -233,7 +233,7 @@ class Review:
         if verdicts:
             numbers = tuple(one.number for one in verdicts)
             self._state.add([Undo(number=self._state.last + 1, verdicts=numbers, reviewer=_name(reviewer), at=now())])
-            self._refits.saw_undone(len(verdicts))
+            self._refits.waiting += len(verdicts)  # no fit starts now, because rows must not lose their labels
         return verdicts
 
     # ── lists ──
@@ -328,11 +328,7 @@ class Review:
             if kappa.rows:
                 pairs.append(ReviewerPair(first, second, kappa.rows, alike, kappa.value))
         alpha = krippendorffs_alpha(np.array(list(labels.values()))) if pairs else None
-        return ReviewerAgreement(
-            pairs=pairs,
-            alpha=alpha and alpha.value,
-            rows=alpha.rows if alpha else 0,
-        )
+        return ReviewerAgreement(pairs=pairs, alpha=alpha and alpha.value, rows=alpha.rows if alpha else 0)
 
 
 def _name(reviewer: str) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from pcs_annotator.asking.annotators.prompt import OtherAnswer, PromptStyle, build_messages
-from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.core.chat import Message
 from pcs_annotator.core.elicitations import elicitations, guesses_of, top_k_kind
 from pcs_annotator.core.task import Task
@@ -18,13 +17,10 @@ Messages = tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Probabilities that a model stated in its reply.
+    """Probabilities that a model stated in its reply."""
 
-    Attributes:
-        probabilities: Label → probability, for the labels it named, in the order of its guesses; each is between 0 and
-            1, and so is their sum.
-    """
-
+    # label → probability, for the labels it named, in the order of its guesses; each is between 0 and 1, and so is
+    # their sum
     probabilities: Mapping[str, float]
 
     def __post_init__(self) -> None:
@@ -43,42 +39,32 @@ class Stated:
         return tuple(self.probabilities.get(label, float("nan")) for label in labels)
 
 
-class Elicitation(Protocol):
-    """A conversation of one or two questions that ends with probabilities or a silence."""
-
-    @property
-    def name(self) -> str:
-        """Return the kind, as in `core.elicitations`."""
-        ...
-
-    def first(self, task: Task, text: str) -> Messages:
-        """Return the first question about a text."""
-        ...
-
-    def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
-        """Return the next question after some replies, the stated probabilities, or why there are none."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation(ABC):
-    """An elicitation that reads only what a reply says in its own words; `style` is `plain` without a system role."""
+class Elicitation(ABC):
+    """A conversation of one or two questions that ends with probabilities or a silence.
+
+    `style` is `plain` without a system role. Users' own may be any class with `name`, `first` and `next`.
+    """
 
     style: PromptStyle = "chat"
 
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Return the kind, as in `core.elicitations`."""
+
     @abstractmethod
     def first(self, task: Task, text: str) -> Messages:
         """Return the first question about a text."""
 
     @abstractmethod
-    def read(self, task: Task, question: Messages, said: Sequence[str]) -> Messages | Stated | str:
-        """Return what `next` does from replies without what they only repeat."""
+    def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
+        """Return what `next` does after at least one reply; what replies only repeat does not count."""
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
-        """Return the next question, the stated probabilities, or the reason why there are none."""
+        """Return the next question after some replies, the stated probabilities, or why there are none."""
         question = self.first(task, text)
-        said = [own_words(reply, text, question) for reply in replies]
-        return self.read(task, question, said) if said else question
+        return self.read(task, text, question, replies) if replies else question
 
 
 elicitation = elicitations.register

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pcs_annotator.asking.annotators.elicitations.base import Conversation, Messages, Stated, elicitation, opening
+from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation, opening
+from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.core.elicitations import LING_1S, PHRASES
 from pcs_annotator.core.task import Task
@@ -30,7 +31,7 @@ _BREAK = re.compile(r"[\n,;()|–—]|\s-\s")
 
 @elicitation("ling-1s")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Linguistic(Conversation):
+class Linguistic(Elicitation):
     """One guess, and one of the phrases of the survey."""
 
     name: ClassVar[str] = LING_1S
@@ -45,9 +46,9 @@ class Linguistic(Conversation):
             task, text, wanted=wanted, last="Answer with these two lines and nothing else.", style=self.style
         )
 
-    def read(self, task: Task, question: Messages, said: Sequence[str]) -> Messages | Stated | str:
+    def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the probability in the reply."""
-        return read_phrase(said[0], task.labels)
+        return read_phrase(own_words(replies[0], text, question), task.labels)
 
 
 def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, followed_up
-from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages
+from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation, followed_up
+from pcs_annotator.asking.annotators.prompt import AnswerFormat, build_messages
 from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.asking.annotators.vocabulary import vocabulary
@@ -21,25 +21,21 @@ _BARE = {"yes": True, "correct": True, "right": True, "no": False, "incorrect": 
 
 @elicitation("p-true")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PTrue:
+class PTrue(Elicitation):
     """A label, then whether it is right: 1 for true, 0 for false; `judging` averages draws.
 
     The label has the same form as for the plain annotator, so that the first call is paid for once.
     """
 
     name: ClassVar[str] = P_TRUE
-    style: PromptStyle = "chat"
     answer: AnswerFormat = "tag"
 
     def first(self, task: Task, text: str) -> Messages:
         """Return the question for a plain label."""
         return build_messages(task, text, style=self.style, answer=self.answer)
 
-    def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
+    def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the question of whether the label is right, then the probability in the replies."""
-        question = self.first(task, text)
-        if not replies:
-            return question
         said = read_label(replies[0], task.labels, text, question)
         label = said.label
         if label is None:

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from pcs_annotator.asking.annotators.elicitations.base import (
-    Conversation,
+    Elicitation,
     Messages,
     Stated,
     elicitation,
     followed_up,
     opening,
 )
+from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.asking.annotators.vocabulary import Mention, vocabulary
 from pcs_annotator.core.elicitations import top_k_kind
@@ -44,7 +45,7 @@ _UNCLEAR_UP_TO = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _TopK(Conversation):
+class _TopK(Elicitation):
     """k guesses (or as many as there are labels), in one or two steps.
 
     The first question also asks for `also`, and its reply has a `line` for every guess.
@@ -76,9 +77,9 @@ class OneStepTopK(_TopK):
     also: ClassVar[str] = ", each with the probability from 0 to 1 that it is right"
     line: ClassVar[str] = "G{n}: <label>\nP{n}: <probability>"
 
-    def read(self, task: Task, question: Messages, said: Sequence[str]) -> Messages | Stated | str:
+    def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the probabilities in the reply."""
-        return read_probabilities(said[0], task.labels)
+        return read_probabilities(own_words(replies[0], text, question), task.labels)
 
 
 @elicitation("2s-top-k")
@@ -90,8 +91,9 @@ class TwoStepTopK(_TopK):
     also: ClassVar[str] = ""
     line: ClassVar[str] = "G{n}: <label>"
 
-    def read(self, task: Task, question: Messages, said: Sequence[str]) -> Messages | Stated | str:
+    def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the question for the probabilities, then the probabilities in the replies."""
+        said = [own_words(reply, text, question) for reply in replies]
         guesses = read_guesses(said[0], task.labels)[: self.k]
         if not guesses:
             return "no label in reply"
