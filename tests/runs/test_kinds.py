@@ -161,7 +161,6 @@ def test_a_tree_can_be_reviewed_and_compared_and_used_for_new_texts(tree: Path) 
     ("kind", "labels", "message"),
     [
         ("scale", ("3", "2", "1"), "list those of a scale from the lowest to the highest"),
-        ("scale", ("1", "2"), "a scale of 2 labels has no steps"),
         ("tree", ("a/b", "c"), "label 'c' is not a path of a tree: write the parent before it, such as parent/c"),
         ("tree", ("a/b", "a/b/c", "d/e"), "label 'a/b' is also the parent of 'a/b/c': name it 'a/b/other'"),
         ("tree", ("a/b", "a / b", "d/e"), "labels 'a/b' and 'a / b' are the same path"),

@@ -18,7 +18,6 @@ from pcs_annotator.judging.weighing.scoring import choose, score
 
 Kind = Literal["one", "many", "scale", "tree"]
 STEP = "/"
-LEAST_STEPS = 3
 # In steps. With 1, the prior of the calibrator let the mean place say too little; see benchmarks/results/scales.md.
 PLACE_SD = 0.4
 # Far above the rounding of sums of probabilities, so that a half is a half on every machine.
@@ -152,8 +151,6 @@ ONE = LabelShape()
 
 def check_kind(kind: Kind, labels: Sequence[str]) -> None:
     """Raise for labels that cannot be of this kind."""
-    if kind == "scale" and len(labels) < LEAST_STEPS:
-        raise LabelError(f"a scale of {len(labels)} labels has no steps: name at least {LEAST_STEPS}, or use kind one")
     if kind == "tree":
         _check_paths(labels)
 
