@@ -131,7 +131,9 @@ class Asker:
 
     async def _answered_meanwhile(self, call: Call) -> Reply | None:
         """Return the reply that another task or process has just got; None if the call is to be made here."""
-        reply = await self.ledger.claim(call.key)
+        known = call.key in self.shared.answered
+        reply = (await self.ledger.find([call.key])).get(call.key) if known else None
+        reply = reply or await self.ledger.claim(call.key)
         if reply is not None:
             self._count(call, reply, paid=False)
         return reply
@@ -140,6 +142,7 @@ class Asker:
         if self.tracker.limited:
             self.tracker.check(self.expected(call))  # without waiting for the pace, if the budget is spent
         reply = await self._until_answered(call)
+        self.shared.note_answer(call.key)
         self._count(call, reply, paid=True)
         return reply
 

@@ -211,10 +211,6 @@ class Ledger(LedgerAdmin):
                 found.update((row[0], reply_of(*row[1:])) for row in rows)
         return found
 
-    async def claim(self, key: bytes) -> Reply | None:
-        """Return the reply if another task has got it since it was looked for; one process at a time asks here."""
-        return (await self.find([key])).get(key)
-
     async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call; returns once it is in the file."""
         loop = asyncio.get_running_loop()
