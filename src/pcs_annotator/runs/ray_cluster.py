@@ -190,7 +190,9 @@ class Worker:
             asker, prepared = await asyncio.shield(self._opening)
             part = asker.part(asker.shared)
             await run_job(prepared, pickle.loads(batch["items"][0].as_py()), part, self._work.strategy)
-            done = part.tally, (part.spent or part.tracker).cost
+            spent = part.spent or part.tracker
+            usd = None if spent.price_unknown else spent.usd
+            done = part.tally, Cost(usd, spent.tokens, spent.output_tokens)
         except PcsError as error:
             done = error
         yield {"done": [pickle.dumps(done)]}

@@ -214,18 +214,25 @@ class Asker:
             raise self._stopped
 
     async def _within_budget(self, call: Call, pace: Pace) -> Reply:
+        if not self.tracker.limited:
+            reply, paid = await self._attempt(call, pace)
+            self._pay(paid)
+            return reply
         reserved = await self.tracker.reserve(lambda: self.expected(call))
         try:
             if self._stopped is not None:
                 raise self._stopped
             reply, paid = await self._attempt(call, pace)
             self.lengths.learn(call.model, call.purpose, call.most, reply.usage)
-            self.tracker.pay(paid)
-            if self.spent is not None:
-                self.spent.pay(paid)
+            self._pay(paid)
         finally:
             self.tracker.release(reserved)
         return reply
+
+    def _pay(self, paid: Cost) -> None:
+        self.tracker.pay(paid)
+        if self.spent is not None:
+            self.spent.pay(paid)
 
     async def _attempt(self, call: Call, pace: Pace) -> tuple[Reply, Cost]:
         name = call.model.name

@@ -169,11 +169,6 @@ class Expenses:
 
     usd, tokens, output_tokens, calls, price_unknown = 0.0, 0, 0, 0, False
 
-    @property
-    def cost(self) -> Cost:
-        """Dollars and tokens."""
-        return Cost(None if self.price_unknown else self.usd, self.tokens, self.output_tokens)
-
     def pay(self, paid: Cost) -> None:
         """Count a call that was answered."""
         self.calls += 1

@@ -280,8 +280,14 @@ def _state(folder: RunFolder) -> list[tuple[int, int, int] | None]:
 
 
 def _spent(asker: Asker) -> Spent:
-    tally, cost = asker.tally, (asker.spent or asker.tracker).cost
-    return Spent(tally.calls, tally.from_ledger, cost.tokens - cost.output_tokens, cost.output_tokens, cost.usd)
+    spent = asker.spent or asker.tracker
+    return Spent(
+        asker.tally.calls,
+        asker.tally.from_ledger,
+        spent.tokens - spent.output_tokens,
+        spent.output_tokens,
+        None if spent.price_unknown else spent.usd,
+    )
 
 
 def _why(tally: Tally) -> TextError:
