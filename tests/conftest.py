@@ -22,10 +22,12 @@ from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.relations.base import relations
 from tests.postgres import PostgresServer, postgres_server, programs
 
-# No deadline, because a busy machine is slow.
+# No deadline, because a busy machine is slow. At a desk, every run tries other cases; CI tries many, and the same ones
+# every time, so that a change is judged by itself. `PROPERTIES=explore` searches for long.
 settings.register_profile("fast", deadline=None, max_examples=10)
-settings.register_profile("ci", deadline=None, max_examples=100)
-settings.load_profile("ci" if os.environ.get("CI") else "fast")
+settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("PROPERTIES") or ("ci" if os.environ.get("CI") else "fast"))
 SYSTEM_FIXTURES = {"postgres", "browser", "shared_stub"}
 PROCESSES = {"subprocess", "Popen", "stub_process", "in_a_fresh_interpreter", "service_process"}
 # thinc, a part of spaCy, would also seed torch before and after every test, and load it in every process where it is

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcs_annotator.relations.base import Context, relations
@@ -106,6 +106,7 @@ PIECES = st.sampled_from(
 )
 
 
+@example("I'D DON'T")
 @given(st.one_of(st.text(), st.lists(PIECES).map(" ".join)))
 def test_writing_out_twice_is_writing_out_once(text: str) -> None:
     assert expand(expand(text)) == expand(text)

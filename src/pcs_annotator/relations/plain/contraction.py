@@ -48,7 +48,9 @@ def expand(text: str) -> str:
     >>> expand("It's late, he's gone, and we don't know who's been here.")
     "It is late, he's gone, and we do not know who has been here."
     """
-    return _CONTRACTION.sub(lambda found: _written_out(found) or found[0], text)
+    once = _CONTRACTION.sub(lambda found: _written_out(found) or found[0], text)
+    # A word that was written out may tell what the one before it stands for: `I'd don't` becomes `I'd do not` first.
+    return once if once == text else expand(once)
 
 
 def _written_out(found: re.Match[str]) -> str:
