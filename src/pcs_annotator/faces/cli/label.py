@@ -47,7 +47,7 @@ from pcs_annotator.verbs import label
 @options.options_for("text_column", "id_column")
 @options.MOVED_LEDGER
 @options.saving_options
-@options.options_for("on_drift")
+@options.options_for("on_drift", "audit", "keep_texts", "keep_days")
 @options.execution_options
 @options.options_for("limit", "replace", "spreadsheet_safe", "wait")
 @options.printing
@@ -74,7 +74,8 @@ def command(*, data: Path | str, folder: Path, out: Path | str | None, **given: 
     with options.gathered_warnings() as notes:
         labelled = label.label(request, path, saving)
     options.show(labelled_json, labelled_shown, labelled, notes, details=labelled_details, stderr=path == STDIO)
-    return exit_codes.exit_code(labelled.counts.unanswered, labelled.tally.failed)
+    differ = labelled.drift is not None and labelled.drift.found and saving.on_drift != "accept"
+    return exit_codes.exit_code(labelled.counts.unanswered, labelled.tally.failed, differ=differ)
 
 
 def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, Any]:

@@ -119,7 +119,8 @@ PURPOSES = {
     "Rewrites": ("[relations]", "rewritten"),
     "Learning and promise": (
         *("[learn]", "folds", "repeats", "resamples", "methods", "order", "baselines"),
-        *("spare_looks", "to_label", "on_drift", "alt_test", "epsilon"),
+        *("spare_looks", "to_label", "alt_test", "epsilon"),
+        *("on_drift", "audit", "keep_texts", "keep_days", "refit_every"),
     ),
     "Cost and speed": (*SPENDING, "concurrency", "ledger", "ask", "cascade", "fresh", "wait"),
     "Service": ("port", "host", "token", "names", "max_queue", "timeout"),

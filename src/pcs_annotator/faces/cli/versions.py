@@ -1,4 +1,4 @@
-"""`pcs versions` and `pcs use`: the fits of a run, and going back to one of them."""
+"""`pcs versions`, `pcs use` and `pcs forget`: the fits of a run, going back to one, and deleting a text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from pcs_annotator.faces.cli import options
 from pcs_annotator.runs.certificate_text import promised
+from pcs_annotator.runs.forget import forget
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.versions import list_versions
 from pcs_annotator.showing import blocks as b
@@ -55,3 +56,16 @@ def use_command(*, run: Path, version: int) -> None:
     model = use_version(run, version, options.say).learned.model
     promise = "nothing was promised" if model.certificate is None else promised(model.certificate).headline
     options.tell({"version": version, "promise": promise}, f"{run} uses version {version} now; {promise}")
+
+
+@click.command("forget")
+@RUN
+@click.argument("id")
+@options.JSON
+def forget_command(*, run: Path, id: str) -> None:
+    """Delete the text ID, which pcs serve or pcs label left for people, from every file of RUN.
+
+    Answers about it, its rewrites, and verdicts on it go too; the labels of others stay as they are.
+    """
+    answers = forget(run, id)
+    options.tell({"forgotten": id, "answers": answers}, f"{id} is forgotten, and so are {answers} answers about it")

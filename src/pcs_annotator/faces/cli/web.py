@@ -105,7 +105,15 @@ def review_command(
 @click.option("--concurrency", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model.")
 @options.MOVED_LEDGER
 @options.saving_options
-@options.options_for("on_drift")
+@options.options_for("on_drift", "audit", "keep_texts", "keep_days")
+@click.option(
+    "--refit-every",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Learn from verdicts on these texts after every N of them; 0: only when you run pcs fit.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
 def serve_command(
     *,
@@ -118,6 +126,7 @@ def serve_command(
     timeout: float,
     concurrency: int | None,
     ledger: str,
+    refit_every: int,
     verbose: bool,
     **given: Any,
 ) -> int:
@@ -132,7 +141,8 @@ def serve_command(
     from pcs_annotator.runs.labelling.service import Service
 
     saving = options.take(Saving, given)
-    service = Service(folder, LoadOptions(saving=saving, ledger=ledger, in_flight=concurrency), options.say)
+    loading = LoadOptions(saving=saving, ledger=ledger, in_flight=concurrency)
+    service = Service(folder, loading, options.say, refit_every)
     service.check()
     door = listen(host, port, token, names)
     with door.socket:
