@@ -34,6 +34,8 @@ HOW = Learning(optimiser="auto", promise=Promise(max_error=0.05))
 
 
 class Texts(NamedTuple):
+    """Votes on texts, and their true labels."""
+
     votes: Votes
     truth: Codes
 
@@ -65,6 +67,8 @@ def fitted(rng: np.random.Generator) -> Model:
 
 
 class Stream(NamedTuple):
+    """What became of a stream."""
+
     alarm: int | None  # after how many texts there was an alarm; None for none
     wrong: float | None  # share of errors among accepted texts after the alarm and a fit with 300 rows from then on
 
@@ -118,9 +122,8 @@ def main(streams: int = 100) -> None:
     for limit in (0.1, 0.05, 0.02):
         promise = replace(HOW.promise or Promise(), max_error=limit)
         twice, same, half = (audits(rate * limit, promise, 5_000, 0.05, 2_000, 1) for rate in (2, 1, 0.5))
-        print(
-            f"audit of 5 % of 5,000, promise {limit:.0%}: withdrawn at twice {twice:.1%}, at it {same:.1%}, at half {half:.1%}"
-        )
+        print(f"audit of 5 % of 5,000, promise {limit:.0%}: ", end="")
+        print(f"withdrawn if errors are twice as many {twice:.1%}, as many {same:.1%}, half as many {half:.1%}")
 
 
 if __name__ == "__main__":
