@@ -12,7 +12,7 @@ from pcs_annotator.core.task import is_empty
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.weights import Flag, FlagKind
-from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
+from pcs_annotator.judging.metrics.agreement import FlipMatrix, flip_matrices
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.metrics.significance import mcnemar
 from pcs_annotator.judging.promising.drift import MIN_CHANGE, homogeneity

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pcs_annotator.base.errors import LedgerError, PcsWarning
 from pcs_annotator.base.text import capital, counted, series
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.judging.evaluation.agreement_tables import shown
+from pcs_annotator.judging.evaluation.tables import shown
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.examples import about_examples
 from pcs_annotator.runs.files.runs import read_origin

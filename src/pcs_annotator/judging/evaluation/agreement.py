@@ -18,8 +18,8 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import positions_of
-from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
 from pcs_annotator.judging.evaluation.scored import Measured, measure
+from pcs_annotator.judging.metrics import agreement
 from pcs_annotator.judging.metrics.agreement import Weighting, alpha_on, coincidences, kappa_on, pair_tables
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_share
 from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of, exact_interval
@@ -138,7 +138,7 @@ class AmongCoders:
     # and the model and their majority
     pairs: Sequence[CoderPair]
     # whether the model may replace them; None if that could not be tested
-    replacing: AlternativeAnnotator | None = None
+    replacing: agreement.AlternativeAnnotator | None = None
     not_tested: str = ""  # why not
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class AmongCoders:
             tied=values["tied"],
             alpha=_estimates(values["alpha"]),
             pairs=pairs,
-            replacing=None if tested is None else AlternativeAnnotator.from_dict(tested),
+            replacing=None if tested is None else agreement.AlternativeAnnotator.from_dict(tested),
             not_tested=values.get("not_tested", ""),
         )
 
@@ -244,7 +244,7 @@ def _replacing(coders: Coders, model: Codes | None) -> dict[str, Any]:
     if model is None:
         return {"not_tested": "there is too little gold to learn from"}
     try:
-        return {"replacing": alternative_annotator(model, coders.codes)}
+        return {"replacing": agreement.alternative_annotator(model, coders.codes)}
     except UndefinedMetric as error:
         return {"not_tested": str(error)}
 

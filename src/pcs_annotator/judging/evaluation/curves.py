@@ -15,16 +15,8 @@ from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.fit_model import Trial
+from pcs_annotator.judging.metrics import metrics
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, resample_counts
-from pcs_annotator.judging.metrics.metrics import (
-    Estimate,
-    ReliabilityBin,
-    auroc,
-    auroc_on,
-    ends_of_runs,
-    exact_interval,
-    reliability,
-)
 from pcs_annotator.judging.promising.acceptance import steps_of
 
 MOST_POINTS = 200
@@ -38,7 +30,7 @@ class Roc(NamedTuple):
     """One label against all others."""
 
     label: str  # its name
-    auroc: Estimate  # area under the curve; `n` counts the rows of this label
+    auroc: metrics.Estimate  # area under the curve; `n` counts the rows of this label
     # share of other rows that score at or above each threshold, rising; empty for rarer labels
     false_alarms: Sequence[float]
     hits: Sequence[float]  # share of this label's rows that do
@@ -61,8 +53,10 @@ class Curves:
     """The curves of a report."""
 
     rows: int  # number of gold rows behind them
-    raw: Sequence[ReliabilityBin]  # the reliability diagram of the Perceived Confidence Score
-    calibrated: Sequence[ReliabilityBin]  # the same of the calibrated confidence; empty when nothing is calibrated
+    raw: Sequence[metrics.ReliabilityBin]  # the reliability diagram of the Perceived Confidence Score
+    calibrated: Sequence[
+        metrics.ReliabilityBin
+    ]  # the same of the calibrated confidence; empty when nothing is calibrated
     # every label that some but not all rows have, most frequent first; the first few with their curve
     roc: Sequence[Roc]
     risk: Risk  # error against coverage
@@ -83,10 +77,10 @@ class Curves:
     def from_dict(cls, values: Mapping[str, Any]) -> Curves:
         """Return the curves that `to_dict` wrote."""
         raw, calibrated = (
-            [ReliabilityBin(**{**one, "interval": Interval(*one["interval"])}) for one in values[name]]
+            [metrics.ReliabilityBin(**{**one, "interval": Interval(*one["interval"])}) for one in values[name]]
             for name in ("raw", "calibrated")
         )
-        roc = [Roc(**{**one, "auroc": Estimate.from_dict(one["auroc"])}) for one in values["roc"]]
+        roc = [Roc(**{**one, "auroc": metrics.Estimate.from_dict(one["auroc"])}) for one in values["roc"]]
         return cls(rows=values["rows"], raw=raw, calibrated=calibrated, roc=roc, risk=Risk(**values["risk"]))
 
 
@@ -96,8 +90,8 @@ def curves_of(trial: Trial, *, calibrated: bool = True, resamples: int = 200, se
     bins = int(np.clip(rows // ROWS_PER_BIN, 3, MOST_BINS))
     return Curves(
         rows=rows,
-        raw=_rounded_bins(reliability(trial.scores, trial.gold, bins)),
-        calibrated=_rounded_bins(reliability(trial.probabilities, trial.gold, bins)) if calibrated else [],
+        raw=_rounded_bins(metrics.reliability(trial.scores, trial.gold, bins)),
+        calibrated=_rounded_bins(metrics.reliability(trial.probabilities, trial.gold, bins)) if calibrated else [],
         roc=_rocs(trial, resamples, seed),
         risk=_risk(trial),
     )
@@ -113,14 +107,14 @@ def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) ->
     scores, positive = trial.scores[:, label], trial.gold == label
     codes: Codes = positive.astype(np.int8)
     both = np.stack([-scores, scores], axis=1)  # either side of a binary question ranks the same
-    value = auroc(both, codes)
-    found = np.concatenate([auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])
+    value = metrics.auroc(both, codes)
+    found = np.concatenate([metrics.auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])
     interval = _ends(interval_around(value, found, least_auroc(codes), WIDENING))
-    roc = Roc(trial.labels[label], Estimate(round(value, DIGITS), interval, int(positive.sum())), [], [])
+    roc = Roc(trial.labels[label], metrics.Estimate(round(value, DIGITS), interval, int(positive.sum())), [], [])
     if not drawn:
         return roc
     order = np.argsort(-scores, kind="stable")
-    ends = ends_of_runs(scores[order])
+    ends = metrics.ends_of_runs(scores[order])
     hits = np.append(0.0, np.cumsum(positive[order])[ends] / positive.sum())
     false_alarms = np.append(0.0, np.cumsum(~positive[order])[ends] / (~positive).sum())
     kept = _kept(len(hits))
@@ -131,7 +125,7 @@ def _risk(trial: Trial) -> Risk:
     steps = steps_of(trial.judged)
     kept = _kept(len(steps.rows))
     seen, wrong = steps.rows[kept], steps.wrong[kept]
-    low, high = np.array([exact_interval(*pair) for pair in zip(wrong.tolist(), seen.tolist(), strict=True)]).T
+    low, high = np.array([metrics.exact_interval(*pair) for pair in zip(wrong.tolist(), seen.tolist(), strict=True)]).T
     return Risk(*(_rounded(values) for values in (seen / len(trial.gold), wrong / seen, low, high)))
 
 
@@ -148,8 +142,10 @@ def _ends(interval: Interval) -> Interval:
     return Interval(*(round(end, DIGITS) for end in interval))
 
 
-def _rounded_bins(bins: Sequence[ReliabilityBin]) -> list[ReliabilityBin]:
+def _rounded_bins(bins: Sequence[metrics.ReliabilityBin]) -> list[metrics.ReliabilityBin]:
     return [
-        ReliabilityBin(round(one.confidence, DIGITS), round(one.accuracy, DIGITS), one.rows, _ends(one.interval))
+        metrics.ReliabilityBin(
+            round(one.confidence, DIGITS), round(one.accuracy, DIGITS), one.rows, _ends(one.interval)
+        )
         for one in bins
     ]

@@ -17,7 +17,7 @@ from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.baselines import Baseline, baselines
-from pcs_annotator.judging.baselines.plain_votes import graded_rows
+from pcs_annotator.judging.baselines.baseline import graded_rows
 from pcs_annotator.judging.weighing import crossfit
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 

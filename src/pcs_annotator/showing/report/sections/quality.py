@@ -6,17 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pcs_annotator.base.text import capital, counted
+from pcs_annotator.judging.evaluation import tables
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, AmongCoders
-from pcs_annotator.judging.evaluation.agreement_tables import (
-    ABOUT_F1,
-    ABOUT_INTERVALS,
-    ABOUT_KAPPA,
-    ABOUT_PAIRS,
-    MOST_NAMED,
-    NO_LABEL,
-    TITLES,
-    about_replacing,
-)
 from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB, VOTES_ALONE
 from pcs_annotator.judging.evaluation.figures import ABOUT_ECE
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
@@ -84,7 +75,7 @@ def against_gold(found: AgainstGold) -> b.Group:
 def per_label(found: AgainstGold) -> b.Group:
     """Return precision and recall per label."""
     rare = any("f1" not in figures and "recall" in figures for figures in found.by_label.values())
-    notes = [ABOUT_INTERVALS, *([ABOUT_F1] if rare else [])]
+    notes = [tables.ABOUT_INTERVALS, *([tables.ABOUT_F1] if rare else [])]
     if silent := int(found.table[-1].sum()):
         notes.append(f"{counted(silent, 'row')} without a label count as wrong; κ and α leave them out.")
     return b.titled("Per label", _by_label(found), b.note(" ".join(notes)))
@@ -93,14 +84,14 @@ def per_label(found: AgainstGold) -> b.Group:
 def beyond_chance(found: AgainstGold) -> b.Folded:
     """Return κ and α; accuracy and means over labels are shown elsewhere."""
     shown = {key: one for key, one in found.figures.items() if key.removesuffix("_weighted") not in ELSEWHERE}
-    rows = [[TITLES[key], b.figure(one), one.n] for key, one in shown.items()]
+    rows = [[tables.TITLES[key], b.figure(one), one.n] for key, one in shown.items()]
     table = b.Table(columns=[b.Column("Figure"), *b.numbers("value", "n")], rows=rows, kind="figures narrow")
-    return b.Folded("Agreement beyond chance: κ and α", [table, b.note(f"{ABOUT_KAPPA} {FOR_A_PAPER}")])
+    return b.Folded("Agreement beyond chance: κ and α", [table, b.note(f"{tables.ABOUT_KAPPA} {FOR_A_PAPER}")])
 
 
 def _confusion(found: AgainstGold) -> tuple[b.Table, b.Block]:
     """Return a line per label and a column per gold label; from some number of labels on, columns are numbered."""
-    numbered = len(found.labels) > MOST_NAMED
+    numbered = len(found.labels) > tables.MOST_NAMED
     gold = found.table.sum(axis=0).tolist()
     columns, lines = [b.Column("label ↓ gold →")], []
     for place, label in enumerate(found.labels, 1):
@@ -108,7 +99,7 @@ def _confusion(found: AgainstGold) -> tuple[b.Table, b.Block]:
         lines.append((b.Styled(f"{place} ", "quiet"), b.name(label)) if numbered else b.name(label))
     rows = [
         [line, *_line(found, at, gold, numbered)]
-        for at, line in enumerate((*lines, NO_LABEL))
+        for at, line in enumerate((*lines, tables.NO_LABEL))
         if at < len(lines) or found.table[at].any()
     ]
     rows.append(["all", *(b.Shaded(count(times), "number quiet") for times in (*gold, found.n))])
@@ -162,16 +153,16 @@ def coders(found: AmongCoders) -> b.Group:
         rows.append([pair, *(b.figure(one.figures.get(kind)) for kind in kinds), n])
     alphas: list[str | b.Styled] = []
     for kind, alpha in found.alpha.items():
-        alphas.append(b.strong(f"{TITLES[kind]}: {number(alpha.value)}"))
+        alphas.append(b.strong(f"{tables.TITLES[kind]}: {number(alpha.value)}"))
         alphas.append(f" {interval(alpha.interval)} on {counted(alpha.n, 'row')}. ")
     tied = f"{count(found.tied)} of {counted(found.rows, 'row')} with several labels have no majority."
-    columns = [b.Column("Pair"), *b.numbers(*(TITLES[kind] for kind in kinds), "n")]
+    columns = [b.Column("Pair"), *b.numbers(*(tables.TITLES[kind] for kind in kinds), "n")]
     return b.titled(
         counted(len(found.names), "coder"),
         b.text(*alphas, tied),
         b.Table(columns=columns, rows=rows, kind="figures"),
-        b.text(b.name(about_replacing(found))),
-        b.note(ABOUT_PAIRS),
+        b.text(b.name(tables.about_replacing(found))),
+        b.note(tables.ABOUT_PAIRS),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Share
-from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
 from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, points, relation_values
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions
+from pcs_annotator.judging.metrics.agreement import FlipMatrix, flip_matrices, flips_by
 from pcs_annotator.judging.spending.frugal import Spending
 from pcs_annotator.judging.texts.text_model import TextModel
 from pcs_annotator.runs.learn import Learned, counted_once
@@ -229,7 +229,7 @@ def _levels(shares: Mapping[str, Share | None]) -> Iterator[tuple[str, Share | N
 
 
 def _of_models(votes: Votes, spending: Spending | None) -> dict[str, dict[str, b.Cell]]:
-    changed = _changed([(one.annotator, one) for one in flip_matrices(votes)])
+    changed = _changed("annotator", votes)
     found: dict[str, dict[str, b.Cell]] = {}
     for place, name in enumerate(votes.annotators):
         given, silent = int(np.sum(votes.codes[:, place] >= 0)), int(np.sum(votes.codes[:, place] == ABSTAINED))
@@ -242,7 +242,7 @@ def _of_models(votes: Votes, spending: Spending | None) -> dict[str, dict[str, b
 def _of_relations(
     votes: Votes, spending: Spending | None, values: RelationValues | None
 ) -> dict[str, dict[str, b.Cell]]:
-    changed = _changed([(one.relation, one) for one in flip_matrices(votes)])
+    changed = _changed("relation", votes)
     answered = (votes.codes >= 0).any(axis=(1, 3)).sum(axis=0).tolist()
     found: dict[str, dict[str, b.Cell]] = {
         name: {"answered": percent(times, len(votes)), "changed": changed.get(name, "")}
@@ -255,13 +255,8 @@ def _of_relations(
     return found
 
 
-def _changed(found: Sequence[tuple[str, FlipMatrix]]) -> dict[str, str]:
-    """Return the share of answers that changed, by name."""
-    total: dict[str, tuple[int, int]] = {}
-    for name, one in found:
-        changed, pairs = total.get(name, (0, 0))
-        total[name] = changed + one.flips.changed, pairs + one.flips.pairs
-    return {name: percent(changed, pairs) for name, (changed, pairs) in total.items()}
+def _changed(kind: Literal["annotator", "relation"], votes: Votes) -> dict[str, str]:
+    return {name: percent(one.changed, one.pairs) for name, one in flips_by(kind, votes).items()}
 
 
 def _valued(view: View) -> RelationValues | str:
