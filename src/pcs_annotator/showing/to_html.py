@@ -116,7 +116,7 @@ def _group(block: blocks.Group) -> Markup:
 
 def _folded(block: blocks.Folded) -> Markup:
     summary = tag("summary", inline(block.summary))
-    return tag("details", summary, html_of(*block.blocks), class_="numbers", open=block.opened)
+    return tag("details", summary, html_of(*block.blocks), class_="numbers")
 
 
 def _pairs(block: blocks.KeyValues) -> Markup:

@@ -14,8 +14,7 @@ from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.figures_text import SHOWN
-from pcs_annotator.showing.formats import number, signed
+from pcs_annotator.showing.formats import SHOWN, number, signed
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate
 

@@ -280,10 +280,11 @@ def two_digits(rows: float) -> int:
     return int(-(-rows // step) * step)
 
 
-def points(test: BootstrapTest | None) -> str:
-    """Return a gain in points with its interval; nothing if there is none."""
+def points(test: BootstrapTest | None, metric: str = "") -> str:
+    """Return a gain in points, if need be with the name of its metric, and its interval; nothing if there is none."""
     if test is None:
         return ""
     figures = (test.difference, *test.interval.rounded(3))
     value, low, high = (f"{round(100 * one, 1) + 0:+.1f}" for one in figures)  # + 0: there is no minus zero
-    return f"{value} [{low.lstrip('+')}, {high.lstrip('+')}]".replace("-", "−")
+    unit = f" points of {metric}" if metric else ""
+    return f"{value}{unit} [{low.lstrip('+')}, {high.lstrip('+')}]".replace("-", "−")

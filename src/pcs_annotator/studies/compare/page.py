@@ -7,18 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from pcs_annotator.base.text import capital, counted
-from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, about_intervals
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, about_intervals, cell_of
 from pcs_annotator.judging.evaluation.relation_value import two_digits
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text, rows_to_tell
 from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.figures_text import SHOWN
-from pcs_annotator.showing.formats import DASH, count, dollars, interval, number, percent, signed
+from pcs_annotator.showing.formats import DASH, SHOWN, count, dollars, interval, number, percent, signed
 from pcs_annotator.showing.markup import Markup, tag, user_text
 from pcs_annotator.showing.report.document import STYLES, document, header
 from pcs_annotator.showing.report.sections import rows as lists
 from pcs_annotator.showing.report.sections.questions import matrix, top_changes
-from pcs_annotator.showing.report.view import MOST_CELLS, Selection, rows_at, view_of
+from pcs_annotator.showing.report.view import MOST_CELLS, Row, Selection, rows_at, view_of
 from pcs_annotator.studies.compare import comparison
 from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side
 from pcs_annotator.tables.files import check_ending, write_page
@@ -173,7 +172,7 @@ def quality(found: comparison.Comparison) -> b.Section:
         return b.section("quality", "Quality", b.not_known(f"{capital(found.no_figures.rstrip('.'))}."))
     tests = {"accuracy": figures.accuracy, "auroc": figures.auroc}
     rows: list[b.Row] = [
-        [title, *(b.figure(one.get(name)) for one in figures.figures), *_difference(tests.get(name))]
+        [title, *(cell_of(one.get(name)) for one in figures.figures), *_difference(tests.get(name))]
         for name, title in FIGURES
     ]
     right = figures.right
@@ -271,10 +270,7 @@ def _rows(found: comparison.Comparison) -> b.Section:
     ]
     listed = Selection(rows=tuple(marks), room=min(side.room for side in sides))
     gold = any(one.gold is not None for one in shown)
-    entries = [
-        _row(one, [lists.ShownRow(row, view) for row, view in zip((first, second), views, strict=True)], listed.room)
-        for one, first, second in zip(shown, listed.rows, sides[1].rows, strict=True)
-    ]
+    entries = [_row(one, both, listed.room) for one, *both in zip(shown, listed.rows, sides[1].rows, strict=True)]
     titles = ["id", "text", *NAMES, *(["gold"] if gold else [])]
     return b.section(
         "rows",
@@ -304,7 +300,7 @@ def _which(found: comparison.Comparison, shown: int) -> str:
     return f"{count(shown)} of {counted(found.differing, 'row')}, those with gold labels among them. {order}"
 
 
-def _row(one: comparison.DifferingRow, shown: Sequence[lists.ShownRow], room: int) -> lists.Entry:
+def _row(one: comparison.DifferingRow, shown: Sequence[Row], room: int) -> lists.Entry:
     cells = [_said(one, at) for at in range(len(NAMES))]
     return lists.entry(shown, cells if one.gold is None else [*cells, ("gold", one.gold, None, "")], room)
 

@@ -9,18 +9,13 @@ from pcs_annotator.base.text import capital, counted
 from pcs_annotator.judging.evaluation import tables
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, AmongCoders
 from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB, VOTES_ALONE
-from pcs_annotator.judging.evaluation.figures import ABOUT_ECE
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, MethodFigures, cell_of
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
+from pcs_annotator.judging.evaluation.relation_value import points
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.figures_text import (
-    SHOWN,
-    about_auroc,
-    what_more_questions_bought,
-    what_texts_add,
-)
-from pcs_annotator.showing.formats import DASH, count, interval, number, percent, signed
+from pcs_annotator.showing.formats import DASH, SHOWN, count, interval, number, percent, signed
 from pcs_annotator.showing.report.sections.curves import calibration, risk, separation
 from pcs_annotator.showing.report.view import View
 
@@ -84,7 +79,7 @@ def per_label(found: AgainstGold) -> b.Group:
 def beyond_chance(found: AgainstGold) -> b.Folded:
     """Return κ and α; accuracy and means over labels are shown elsewhere."""
     shown = {key: one for key, one in found.figures.items() if key.removesuffix("_weighted") not in ELSEWHERE}
-    rows = [[tables.TITLES[key], b.figure(one), one.n] for key, one in shown.items()]
+    rows = [[tables.TITLES[key], cell_of(one), one.n] for key, one in shown.items()]
     table = b.Table(columns=[b.Column("Figure"), *b.numbers("value", "n")], rows=rows, kind="figures narrow")
     return b.Folded("Agreement beyond chance: κ and α", [table, b.note(f"{tables.ABOUT_KAPPA} {FOR_A_PAPER}")])
 
@@ -135,9 +130,9 @@ def _by_label(found: AgainstGold) -> b.Table:
     rows: list[b.Row] = []
     for code, (label, figures) in enumerate(found.by_label.items()):
         said, true = int(found.table[code].sum()), int(found.table[:, code].sum())
-        rows.append([b.name(label), *(b.figure(figures.get(mean)) for mean in MEANS), said, true])
+        rows.append([b.name(label), *(cell_of(figures.get(mean)) for mean in MEANS), said, true])
     for title, ending in (("mean of labels", ""), ("mean weighted by gold", "_weighted")):
-        cells = [b.figure(found.figures.get(f"{mean}{ending}")) for mean in MEANS]
+        cells = [cell_of(found.figures.get(f"{mean}{ending}")) for mean in MEANS]
         rows.append([b.Styled(title, "em"), *cells, "", found.n])
     columns = [b.Column("Label"), *b.numbers("precision", "recall", "F1", "labelled", "gold")]
     return b.Table(columns=columns, rows=rows, kind="figures")
@@ -150,7 +145,7 @@ def coders(found: AmongCoders) -> b.Group:
     for one in found.pairs:
         pair: b.Words = (b.name(one.first), " – ", b.name(one.second))
         n = max((each.n for each in one.figures.values()), default=0)
-        rows.append([pair, *(b.figure(one.figures.get(kind)) for kind in kinds), n])
+        rows.append([pair, *(cell_of(one.figures.get(kind)) for kind in kinds), n])
     alphas: list[str | b.Styled] = []
     for kind, alpha in found.alpha.items():
         alphas.append(b.strong(f"{tables.TITLES[kind]}: {number(alpha.value)}"))
@@ -222,6 +217,37 @@ def quality(learned: Learned, folds: int, unit: str = "questions") -> b.Section:
     )
 
 
+def about_auroc(figures: Sequence[MethodFigures]) -> str:
+    """Return what the two AUROCs among these figures are, and why the second is missing where it is."""
+    found = ["auroc_confidence" in one.figures for one in figures]
+    older = "" if any(found) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
+    return ABOUT_AUROC if all(found) else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}{older}"
+
+
+def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "questions") -> str:
+    """Return in one sentence what all questions bought over the first one alone; empty if that was not measured.
+
+    `unit` is what the price is counted in.
+    """
+    first = next((one for one in figures if one.method == FIRST_QUESTION), None)
+    if first is None or first.behind is None or first.accuracy_behind is None:
+        return ""
+    times = (figures[0].questions or 0) / (first.questions or 1)
+    asking = "Asking twice" if round(times, 1) == 2 else "Asking every question, not just the first,"
+    gains = f"{points(first.behind, 'class AUROC')} and {points(first.accuracy_behind, 'accuracy')}"
+    shown = first.holm is not None and first.holm < SHOWN and first.behind.difference > 0
+    found = "" if shown else "; a gain in class AUROC cannot be shown on these rows"
+    return f"{asking} bought {gains} for {times:.2g} × the {unit}{found}."
+
+
+def what_texts_add(figures: Sequence[MethodFigures]) -> str:
+    """Return in one sentence what the model of the texts adds to the votes; empty if it has no say."""
+    alone = next((one for one in figures if one.method == VOTES_ALONE), None)
+    if alone is None or alone.accuracy_behind is None:
+        return ""
+    return f"Reading the texts adds {points(alone.accuracy_behind, 'accuracy')} to the votes, without a call."
+
+
 def _table(figures: Sequence[Any], optimiser: str) -> b.Table:
     ends = [one.auroc.interval for one in figures]
     low = max(0.0, min(one.low for one in ends) - 0.02)
@@ -231,7 +257,7 @@ def _table(figures: Sequence[Any], optimiser: str) -> b.Table:
     more = b.numbers("questions", *(["log-probs"] if graded else []), "n")
     rows: list[b.Row] = []
     for one in figures:
-        first, *rest = [b.figure(one.figures.get(metric)) for metric, _ in METRICS]
+        first, *rest = [cell_of(one.figures.get(metric)) for metric, _ in METRICS]
         needs = ["yes" if one.graded else "no"] if graded else []
         spot = b.Spot(one.auroc.value, one.auroc.interval, low, high)
         rows.append([_name(one, optimiser), first, spot, *rest, _questions(one), *needs, one.auroc.n])
