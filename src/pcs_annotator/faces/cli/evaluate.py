@@ -1,20 +1,25 @@
-"""`pcs evaluate`: compare PCS with other methods on the same recorded votes and the same splits."""
+"""`pcs evaluate` and `pcs compare`: methods on the same votes and splits, and runs or their parts on the same rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import join
 from typing import Any
 
 import click
 
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import ResultTable
-from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.cli import learned_view, options
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import SHOWN, number, signed
+from pcs_annotator.studies.compare import page
+from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
+from pcs_annotator.studies.compare.page import verdict, write_comparison
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate
 
@@ -65,7 +70,7 @@ splitting_options = options.with_options(
     help="For --alt-test: how much worse than a coder the model may be: .2 for experts, .1 for crowds.",
 )
 @options.printing
-def command(*, source: Path, alt_test: bool, epsilon: float, **given: Any) -> None:
+def evaluate_command(*, source: Path, alt_test: bool, epsilon: float, **given: Any) -> None:
     """Is PCS better than simpler methods? All of them on the same votes and the same splits; no model is called.
 
     SOURCE is a table of votes with gold (see pcs fit), or a run folder, which then also gets evaluation-methods.json.
@@ -179,3 +184,65 @@ def evaluation_details(found: evaluate.Evaluated, _notes: Sequence[str]) -> Iter
     yield from (replace(table, rows=table.rows[:known]) for table in compared)
     title = f"{found.evaluation.methods[0].method}: {against_gold.title}"
     yield replace(against_gold, title=title, notes=against_gold.notes[2:])
+
+
+EXAMPLES_PRINTED = 5
+LONGEST_TEXT = 160
+
+
+@click.command("compare")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "-o", "--out", type=options.PATH, default=Path("compare.html"), show_default=True, help="HTML file to write."
+)
+@options.KEEP_EARLIER
+@options.printing
+def compare_command(*, first: str, second: str, out: Path, replace: bool) -> None:
+    """Which is better, A or B? Compare them on the rows that they have in common; no model is called.
+
+    A and B are run folders, or parts of the votes in one: RUN:model=NAME, RUN:relations=original,order or
+    RUN:optimiser=NAME, also several of these. B may leave out the folder if it is that of A, as in :model=NAME.
+
+    It says where labels differ, whether one is more accurate (paired tests on rows that the fits did not see), what
+    each costs, and which settings differ.
+    """
+    with options.gathered_warnings() as notes:
+        found = evaluate.compare(first, second)
+        path = write_comparison(found, out, replace=replace)
+    options.show(
+        lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": str(path)},
+        lambda: [
+            *comparison_shown(found, [*found.notes, *notes]),
+            b.Answer([("report", str(path)), ("next", b.strong(join(["pcs", "compare", first, second, "--details"])))]),
+        ],
+        details=lambda: comparison_details(found),
+    )
+
+
+def comparison_shown(found: Comparison, notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield who is compared, and the verdict."""
+    for name, side in zip("AB", found.sides, strict=True):
+        yield b.text(b.strong(f"{name}  "), side.name)
+    yield b.Bullets(verdict(found), "spoken")
+    yield from learned_view.notes_shown(notes)
+
+
+def comparison_details(found: Comparison) -> Iterator[b.Block]:
+    """Yield the figures of both, and the first rows on which they differ."""
+    yield from (show(found) for show in (page.quality, page.promises, page.cost, page.settings))
+    yield from _examples(found)
+
+
+def _examples(found: Comparison) -> Iterator[b.Block]:
+    if found.examples:
+        yield b.Paragraph("rows on which they differ, those first on which both are sure:", "title")
+    for one in found.examples[:EXAMPLES_PRINTED]:
+        item = found.a.result.dataset.items[one.rows[0]]
+        said = [
+            f"{name}: {outcome.label or 'no label'}{'' if outcome.confidence is None else f' {outcome.confidence:.2f}'}"
+            for name, outcome in zip("AB", one.outcomes, strict=True)
+        ]
+        gold = "" if one.gold is None else f"; gold: {one.gold}"
+        yield f"  {item.id}  {clipped(' '.join(item.text.split()), LONGEST_TEXT)}"
+        yield b.note(f"    {', '.join(said)}{gold}")

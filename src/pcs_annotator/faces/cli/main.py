@@ -55,7 +55,8 @@ PURPOSES: dict[str, dict[str, str]] = {
 }
 VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
 MODULES = {
-    **dict.fromkeys(("init", "run"), "ask"),
+    **dict.fromkeys(("demo", "init", "run"), "ask"),
+    **dict.fromkeys(("evaluate", "compare"), "evaluate"),
     **dict.fromkeys(("gold", "estimate", "robust"), "conclude"),
     **dict.fromkeys(("report", "paper", "exchange"), "write"),
     **dict.fromkeys(("review", "serve"), "web"),

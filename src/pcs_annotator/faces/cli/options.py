@@ -121,8 +121,8 @@ PURPOSES = {
         *("[learn]", "folds", "repeats", "resamples", "methods", "order", "baselines"),
         *("spare_looks", "to_label", "on_drift", "alt_test", "epsilon"),
     ),
-    "Cost and speed": (*SPENDING, "concurrency", "ledger", "ask", "cascade", "fresh", "wait"),
-    "Service": ("port", "host", "token", "names", "max_queue", "timeout"),
+    "Cost and speed": (*SPENDING, "concurrency", "in_flight", "ledger", "ask", "cascade", "fresh", "wait"),
+    "Service": ("port", "host", "token", "names", "max_queue", "seconds"),
     "Output": (),
 }
 """Purpose → [sections] of the table of settings, and options that are in none or belong elsewhere; output: the rest."""
