@@ -130,25 +130,16 @@ def evaluation_shown(found: evaluate.Evaluated, notes: Sequence[str]) -> Iterato
     columns = [b.Column("Method"), *b.numbers("calls per text", digits=1), *b.numbers("right, %", "95 % interval")]
     rows: list[b.Row] = [_accuracy_row(one) for one in (first, *listed)]
     yield b.Table(columns=[*columns, *b.numbers(f"{first.method} − it", "p (Holm)", digits=3)], rows=rows)
-    more = counted(len(others) - len(listed), "more method")
+    more, files = counted(len(others) - len(listed), "more method"), [*map(str, found.files)]
+    several = f"{len(files)} files in {found.files[0].parent}" if files else ""
     yield b.Answer(
         [
             ("verdict", _verdict(first, others)),
             *answer.look_at(notes),
-            *files_line(found.files),
-            (
-                "more",
-                f"--details: other figures, tests{f', {more}' if others[len(listed) :] else ''}",
-            ),
+            *([("files", files[0] if len(files) == 1 else several)] if files else []),
+            ("more", f"--details: other figures, tests{f', {more}' if others[len(listed) :] else ''}"),
         ]
     )
-
-
-def files_line(files: Sequence[Path]) -> Iterator[answer.Line]:
-    """Yield the file that was written, or how many are in which folder."""
-    if files:
-        several = f"{len(files)} files in {files[0].parent}"
-        yield "files", str(files[0]) if len(files) == 1 else several
 
 
 def _accuracy_row(one: Any) -> b.Row:
@@ -231,10 +222,6 @@ def comparison_shown(found: Comparison, notes: Sequence[str]) -> Iterator[b.Bloc
 def comparison_details(found: Comparison) -> Iterator[b.Block]:
     """Yield the figures of both, and the first rows on which they differ."""
     yield from (show(found) for show in (page.quality, page.promises, page.cost, page.settings))
-    yield from _examples(found)
-
-
-def _examples(found: Comparison) -> Iterator[b.Block]:
     if found.examples:
         yield b.Paragraph("rows on which they differ, those first on which both are sure:", "title")
     for one in found.examples[:EXAMPLES_PRINTED]:

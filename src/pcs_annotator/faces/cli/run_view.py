@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
 from pcs_annotator.runs.certificate_text import what_is_promised
 from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.runs.run_result import SILENCES, Model, RunResult
+from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
@@ -115,87 +113,73 @@ def print_panel(panel: DefaultPanel) -> None:
 
 INTERVAL = "95\xa0% interval"
 LabelledJson = Callable[[Labelled, Sequence[str]], dict[str, Any]]
+Variables = Mapping[str, RunResult] | Mapping[str, Labelled]
 
 
 def run_and_show(request: RunRequest) -> int:
     """Run every variable of a codebook, print what came out, and return the exit code."""
     with options.gathered_warnings() as notes:
         result = codebook.run_codebook(request)
-    options.show(_codebook_json, _codebook_shown, result, notes)
-    return max(exit_codes.exit_code(one.counts.unanswered, one.tally.failed) for one in result.results.values())
-
-
-def _codebook_json(result: codebook.CodebookResult, notes: Sequence[str]) -> dict[str, Any]:
-    parts = {name: run_json(one, ()) for name, one in result.results.items()}
-    return {"folder": str(result.folder), "labels": str(result.labels), "variables": parts, "warnings": list(notes)}
-
-
-def _codebook_shown(result: codebook.CodebookResult, notes: Sequence[str]) -> Iterator[b.Block]:
-    results = result.results
-    first = next(iter(results.values()))
-    figures = {name: one.learned.figures[0].accuracy for name, one in results.items() if one.learned.figures}
+    found, first = result.results, next(iter(result.results.values())).folder
+    figures = {name: one.learned.figures[0].accuracy for name, one in found.items() if one.learned.figures}
     right = {
         name: (percent(one.value, 1), percent_interval(one.interval)[len(INTERVAL) + 1 :])
         for name, one in figures.items()
     }
-    calls, known = (sum(getattr(one.tally, name) for one in results.values()) for name in ("calls", "from_ledger"))
-    yield _table({name: (one.model, one.counts) for name, one in results.items()}, right)
-    yield b.Answer(
-        [
-            ("labelled", f"{counted(first.counts.rows, 'row')}, {counted(len(result.variables), 'variable')}"),
-            _use({name: one.model for name, one in results.items()}),
-            *answer.look_at(notes),
-            answer.cost(calls, known, ()),
-            ("labels", str(result.labels)),
-            ("reports", f"{first.folder.report}, and one in the folder of every other variable"),
-            ("next", b.strong(f"pcs review {quote(str(first.folder.path))}")),
-        ]
+    written: list[answer.Line] = [
+        ("labels", str(result.labels)),
+        ("reports", f"{first.report}, and one in the folder of every other variable"),
+        ("next", b.strong(f"pcs review {quote(str(first.path))}")),
+    ]
+    parts = {name: run_json(one, ()) for name, one in found.items()}
+    files = {"folder": str(result.folder), "labels": str(result.labels)}
+    options.show(
+        lambda: {**files, "variables": parts, "warnings": notes},
+        lambda: _variables_shown(found, right, f", {counted(len(result.variables), 'variable')}", notes, written),
     )
-
-
-def _table(judged: Mapping[str, tuple[Model, Counts]], right: Mapping[str, tuple[str, str]]) -> b.Table:
-    names = (*(("right", INTERVAL) if right else ()), "accepted", "to review")
-    rows: list[b.Row] = []
-    for name, (_, counts) in judged.items():
-        figures = right.get(name, ("unknown", "")) if right else ()
-        rows.append([name, *figures, *(count(counts.decisions.get(one, 0)) for one in ("accept", "review"))])
-    return b.Table(columns=[b.Column("variable"), *b.numbers(*names)], rows=rows)
-
-
-def _use(models: Mapping[str, Model]) -> answer.Line:
-    """Return what is promised about accepted labels, and of which variables nothing is."""
-    certificates = {name: model.certificate for name, model in models.items()}
-    holding = [one for one in certificates.values() if one is not None and one.holds]
-    without = [name for name, one in certificates.items() if one is None or not one.holds]
-    said = what_is_promised(holding[0]) if holding else "nothing is promised"
-    return "use", f"{said}; no promise for {', '.join(without)}" if holding and without else said
+    return _exit_code(found)
 
 
 def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json: LabelledJson) -> int:
     """Label new texts with every variable of a codebook, print what came out, and return the exit code."""
     with options.gathered_warnings() as notes:
         found = codebook.label_codebook(request, out, saving)
-    options.show(partial(_label_json, as_json), _label_shown, found, out, notes, stderr=out == STDIO)
+    parts = {name: as_json(one, ()) for name, one in found.items()}
+    options.show(
+        lambda: {"out": str(out), "variables": parts, "warnings": notes},
+        lambda: _variables_shown(found, {}, "", notes, [] if out == STDIO else [("labels", str(out))]),
+        stderr=out == STDIO,
+    )
+    return _exit_code(found)
+
+
+def _exit_code(found: Variables) -> int:
     return max(exit_codes.exit_code(one.counts.unanswered, one.tally.failed) for one in found.values())
 
 
-def _label_json(
-    as_json: LabelledJson, found: Mapping[str, Labelled], out: Path | str, notes: Sequence[str]
-) -> dict[str, Any]:
-    parts = {name: as_json(one, ()) for name, one in found.items()}
-    return {"out": str(out), "variables": parts, "warnings": list(notes)}
-
-
-def _label_shown(found: Mapping[str, Labelled], out: Path | str, notes: Sequence[str]) -> Iterator[b.Block]:
-    rows = next(iter(found.values())).counts.rows
+def _variables_shown(
+    found: Variables,
+    right: Mapping[str, tuple[str, str]],
+    variables: str,
+    notes: Sequence[str],
+    written: Sequence[answer.Line],
+) -> Iterator[b.Block]:
+    """Yield a row per variable, then what is promised, what it cost and where it is; `right` is how good labels are."""
     calls, known = (sum(getattr(one.tally, name) for one in found.values()) for name in ("calls", "from_ledger"))
-    yield _table({name: (one.model, one.counts) for name, one in found.items()}, {})
-    yield b.Answer(
-        [
-            ("labelled", counted(rows, "row")),
-            _use({name: one.model for name, one in found.items()}),
-            *answer.look_at(notes),
-            answer.cost(calls, known, ()),
-            *([] if out == STDIO else [("labels", str(out))]),
-        ]
-    )
+    columns = b.numbers(*(("right", INTERVAL) if right else ()), "accepted", "to review")
+    rows: list[b.Row] = []
+    for name, one in found.items():
+        figures = right.get(name, ("unknown", "")) if right else ()
+        rows.append([name, *figures, *(count(one.counts.decisions.get(what, 0)) for what in ("accept", "review"))])
+    yield b.Table(columns=[b.Column("variable"), *columns], rows=rows)
+    said = f"{counted(max(one.counts.rows for one in found.values()), 'row')}{variables}"
+    yield b.Answer([("labelled", said), _use(found), *answer.look_at(notes), answer.cost(calls, known, ()), *written])
+
+
+def _use(found: Variables) -> answer.Line:
+    """Return what is promised about accepted labels, and of which variables nothing is."""
+    certificates = {name: one.model.certificate for name, one in found.items()}
+    holding = [one for one in certificates.values() if one is not None and one.holds]
+    without = [name for name, one in certificates.items() if one is None or not one.holds]
+    said = what_is_promised(holding[0]) if holding else "nothing is promised"
+    return "use", f"{said}; no promise for {', '.join(without)}" if holding and without else said

@@ -184,8 +184,7 @@ class Scored:
     @cached_property
     def auroc(self) -> metrics.Estimate:
         """The class AUROC of the scores."""
-        found = measure(lambda counts: {"auroc": self.aurocs(counts)}, self.gold, self.how.resamples, self.how.seed)
-        estimate = metrics.estimate_of(*found["auroc"], len(self.gold), least_auroc(self.gold))
+        estimate = self._estimate(self.aurocs, least_auroc(self.gold))
         assert estimate is not None, "it is defined on all resamples"
         return estimate
 
@@ -193,13 +192,16 @@ class Scored:
     def confidence(self) -> metrics.Estimate | None:
         """The confidence AUROC; None where nearly all labels are right, or wrong."""
 
-        def figures(counts: Floats) -> dict[str, Floats]:
+        def aurocs(counts: Floats) -> Floats:
             parts = [metrics.auroc_confidence_on(fit.probabilities, self.gold, counts) for fit in self.splits]
-            return {"auroc": np.mean(parts, axis=0)}
+            return np.asarray(np.mean(parts, axis=0))
 
-        found = measure(figures, self.gold, self.how.resamples, self.how.seed)
         right = float(np.mean([metrics.accuracy(fit.probabilities, self.gold) for fit in self.splits]))
-        return metrics.estimate_of(*found["auroc"], len(self.gold), least_confidence(right, len(self.gold)))
+        return self._estimate(aurocs, least_confidence(right, len(self.gold)))
+
+    def _estimate(self, figure: Callable[[Floats], Floats], least: float) -> metrics.Estimate | None:
+        found = measure(lambda counts: {"": figure(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
+        return metrics.estimate_of(*found, len(self.gold), least)
 
     @cached_property
     def distinct(self) -> Sequence[CrossFit]:

@@ -38,6 +38,7 @@ def single_models(study: panels.Replication) -> Experiment:
             scored = _single(study, bench, annotator, notes)
             rows.append(panels.PanelRow([bench.dataset, annotator], scored, paper or (None, None)))
     found = panels.PanelTable(
+        study=study,
         name="rq1",
         title="PCS with a single model against its zero-shot labels (class AUROC)",
         leading=("Dataset", "LLM"),
@@ -54,7 +55,7 @@ def single_models(study: panels.Replication) -> Experiment:
         improvement = f"+{published.SINGLE_IMPROVEMENT} %, p = {published.SINGLE_P_VALUE}"
         summary.append(("paper: PCS against zero-shot", improvement))
     # the labels and confidence of PCS hard are those of PCS
-    tables = [found.table(study, summary), found.confidence(study, without=["PCS hard"])]
+    tables = [found.table(summary), found.confidence(without=["PCS hard"])]
     return Experiment(name="rq1", tables=tables, pairs=found.pairs("PCS", "Zero-shot"), rival="Zero-shot")
 
 
@@ -95,6 +96,7 @@ def several_models(study: panels.Replication) -> Experiment:
             scored = _beside_one_call(study, bench, models, notes)
             rows.append(panels.PanelRow([bench.dataset, " + ".join(models)], scored, paper or (None, None)))
     found = panels.PanelTable(
+        study=study,
         name="rq3",
         title="PCS with several models against their majority vote (class AUROC)",
         leading=("Dataset", "LLMs"),
@@ -106,7 +108,7 @@ def several_models(study: panels.Replication) -> Experiment:
     summary = panels.summaries({"PCS against MV": panels.compared(found.by_method("PCS"), found.by_method("MV"))})
     if found.known:
         summary.append(("paper: PCS against MV", f"+{published.SEVERAL_IMPROVEMENT} %, p < 0.01"))
-    tables = [found.table(study, summary), found.confidence(study)]
+    tables = [found.table(summary), found.confidence()]
     return Experiment(name="rq3", tables=tables, pairs=found.pairs("PCS", "MV"), rival="Majority vote")
 
 
@@ -154,6 +156,7 @@ def temperatures(study: panels.Replication) -> Experiment:
                 scored = _beside_one_call(study, bench, panel, notes)
                 rows.append(panels.PanelRow([bench.dataset, degree, shown], scored))
     found = panels.PanelTable(
+        study=study,
         name="temperature",
         title="PCS against one call per model, by sampling temperature (class AUROC)",
         leading=("Dataset", "Temperature", "LLM"),
@@ -169,7 +172,7 @@ def temperatures(study: panels.Replication) -> Experiment:
             for degree, own in pairs.items()
         }
     )
-    return Experiment(name="temperature", tables=[found.table(study, summary), found.confidence(study)])
+    return Experiment(name="temperature", tables=[found.table(summary), found.confidence()])
 
 
 def each_relation(study: panels.Replication) -> Experiment:
@@ -188,6 +191,7 @@ def each_relation(study: panels.Replication) -> Experiment:
             paper = [printed.get(RELATIONS.get(name, name)) for name in columns]
             rows.append(panels.PanelRow([bench.dataset, shown], _scored(study, bench, models, relations, notes), paper))
     found = panels.PanelTable(
+        study=study,
         name="rq4",
         title="Each relation alone, none, and all together as PCS (class AUROC)",
         leading=("Dataset", "LLM"),
@@ -199,7 +203,7 @@ def each_relation(study: panels.Replication) -> Experiment:
     pairs = combinations(sorted(columns, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)), 2)
     tests = {(one, other): panels.compared(found.by_method(one), found.by_method(other)) for one, other in pairs}
     tested = comparisons(tests, paper=bool(found.known))
-    return Experiment(name="rq4", tables=[found.table(study), tested, found.confidence(study)])
+    return Experiment(name="rq4", tables=[found.table(), tested, found.confidence()])
 
 
 def comparisons(found: Mapping[tuple[str, str], panels.Compared], *, paper: bool) -> ResultTable:

@@ -182,10 +182,10 @@ class Replication:
         return [[name, *[None] * (columns - 1)] for name in self.refused]
 
 
-def attempt(notes: list[str], scored: Callable[[], Scored]) -> Scored | None:
-    """Return the function's results; if undefined, None and a note with the reason."""
+def attempt(notes: list[str], compute: Callable[[], T]) -> T | None:
+    """Return what the function returns; if undefined, None and a note with the reason."""
     try:
-        return scored()
+        return compute()
     except UndefinedMetric as error:
         if (sentence := f"{error}.") not in notes:
             notes.append(sentence)
@@ -204,6 +204,7 @@ class PanelRow(NamedTuple):
 class PanelTable:
     """Panels of models by method, with the paper's figures beside ours."""
 
+    study: Replication  # the datasets
     name: str  # short name, used for files
     title: str  # what the table shows; it names the class AUROC
     leading: Sequence[str]  # headings of the columns that say which panel a row is about
@@ -222,7 +223,7 @@ class PanelTable:
         """Return the results of a method on every panel."""
         return [row.scored[self.methods.index(method)] for row in self.rows]
 
-    def table(self, study: Replication, summary: Sequence[tuple[str, str]] = ()) -> ResultTable:
+    def table(self, summary: Sequence[tuple[str, str]] = ()) -> ResultTable:
         """Return the class AUROC of every method."""
         columns = (*self.leading, *self.methods, *(f"paper: {self.paper[at]}" for at in self.known))
         rows: list[list[Content]] = [
@@ -238,13 +239,13 @@ class PanelTable:
             name=self.name,
             title=self.title,
             columns=columns,
-            rows=[*rows, *study.refused_rows(len(columns))],
+            rows=[*rows, *self.study.refused_rows(len(columns))],
             summary=summary,
             notes=self.notes,
             best=best_in_rows(rows, best),
         )
 
-    def confidence(self, study: Replication, without: Sequence[str] = ()) -> ResultTable:
+    def confidence(self, without: Sequence[str] = ()) -> ResultTable:
         """Return the confidence AUROC of every method but some."""
         shown = [name for name in self.methods if name not in without]
         found = [[row.scored[self.methods.index(name)] for name in shown] for row in self.rows]
@@ -255,7 +256,7 @@ class PanelTable:
             name=f"{self.name}-confidence",
             title=self.title.replace("class AUROC", "confidence AUROC"),
             columns=[*self.leading, *shown],
-            rows=[*rows, *study.refused_rows(len(self.leading) + len(shown))],
+            rows=[*rows, *self.study.refused_rows(len(self.leading) + len(shown))],
             notes=[
                 "Confidence AUROC: right labels against wrong ones, by the probability of the chosen label, calibrated "
                 f"on other folds; rows, splits and intervals as for {self.name}.",
@@ -294,7 +295,7 @@ def compared(ours: Sequence[Scored | None], theirs: Sequence[Scored | None]) -> 
         )
         for one, other in pairs
     ]
-    return found._replace(test=_defined(lambda: significance.mean_difference_test(differences, WIDENING)))
+    return found._replace(test=attempt([], lambda: significance.mean_difference_test(differences, WIDENING)))
 
 
 def _influence(one: Scored) -> Floats:
@@ -306,17 +307,10 @@ def compared_figures(ours: Sequence[float], theirs: Sequence[float]) -> Compared
     """Return the paper's comparison of bare figures; without the scores of every row, no other test can be given."""
     return Compared(
         len(ours),
-        _defined(lambda: significance.average_relative_improvement(ours, theirs)),
-        _defined(lambda: significance.paired_t_test(ours, theirs)),
+        attempt([], lambda: significance.average_relative_improvement(ours, theirs)),
+        attempt([], lambda: significance.paired_t_test(ours, theirs)),
         None,
     )
-
-
-def _defined(compute: Callable[[], T]) -> T | None:
-    try:
-        return compute()
-    except UndefinedMetric:
-        return None
 
 
 def summaries(comparisons: Mapping[str, Compared]) -> list[tuple[str, str]]:
