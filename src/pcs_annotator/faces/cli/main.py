@@ -62,9 +62,8 @@ MODULES = {
     **dict.fromkeys(("demo", "init", "run"), "ask"),
     **dict.fromkeys(("evaluate", "compare"), "evaluate"),
     **dict.fromkeys(("gold", "estimate", "robust"), "conclude"),
-    **dict.fromkeys(("report", "paper", "exchange"), "write"),
+    **dict.fromkeys(("report", "paper", "exchange", "versions", "use"), "write"),
     **dict.fromkeys(("review", "serve"), "web"),
-    **dict.fromkeys(("versions", "use"), "versions"),
 }
 """Modules with several commands; each of the others has one."""
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.base.errors import MismatchError, UndefinedMetric, UnknownNameError
+from pcs_annotator.base.errors import MismatchError, UndefinedMetric, UnknownNameError, UserError
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
@@ -123,7 +123,7 @@ def _at_equal_calls(votes: Votes, first: methods.Entrant) -> tuple[list[methods.
     """Return self-consistency with the calls of the first method, and the note about it."""
     try:
         plain = methods.self_consistency(votes, first.calls.total)
-    except UndefinedMetric as error:
+    except UserError as error:
         return [], [f"{error}."]
     rivals = [plain]
     if first.optimiser is not None:

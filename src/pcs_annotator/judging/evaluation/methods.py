@@ -145,18 +145,12 @@ def _method(name: str) -> Method:
     raise UnknownNameError(f"no method is called {name!r}; known: {', '.join(known)}")
 
 
-def plain_votes(votes: Votes) -> Votes:
-    """Return the votes of the annotators that gave plain labels, without stating a confidence."""
-    plain = [name for name in votes.annotators if not elicitations.kind_of(name)]
-    return votes if len(plain) == len(votes.annotators) else votes.select(annotators=plain)
-
-
 def ready(method: Method, votes: Votes, rewritten: AbstractSet[str] = frozenset()) -> Entrant:
     """Return the method prepared for some votes; a model wrote the `rewritten` relations, a call for every variant."""
     if isinstance(method, str):
-        return _named(method, plain_votes(votes), rewritten)
+        return _named(method, votes.plain(), rewritten)
     if isinstance(method, OnCells):
-        part = plain_votes(votes) if method.annotators is None else votes.select(annotators=method.annotators)
+        part = votes.plain() if method.annotators is None else votes.select(annotators=method.annotators)
         part = part.select(relations=method.relations, draws=method.draws)
         return _learner(method.name, method.optimiser, part.hard() if method.hard else part, rewritten)
     asked = method.asks(votes)
@@ -201,7 +195,7 @@ def self_consistency(votes: Votes, budget: float) -> OnCells:
     Raises:
         UndefinedMetric: No annotator was asked more than once.
     """
-    votes = plain_votes(votes)
+    votes = votes.plain()
     original = original_of(votes)
     drawn = (votes.select(relations=[original]).codes >= 0).any(axis=(0, 2)).sum(axis=1)
     annotators = [name for name, draws in zip(votes.annotators, drawn, strict=True) if draws > 1]

@@ -18,7 +18,7 @@ from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation import scored
 from pcs_annotator.judging.evaluation.figures import about_intervals, adjusted, cell_of, test_json
-from pcs_annotator.judging.evaluation.methods import OnCells, calls_of, original_of, plain_votes, ready
+from pcs_annotator.judging.evaluation.methods import OnCells, calls_of, original_of, ready
 from pcs_annotator.judging.metrics.significance import BootstrapTest, rows_to_tell
 from pcs_annotator.judging.weighing.optimiser import any_graded
 
@@ -193,7 +193,7 @@ def relation_values(
     """
     how = how or scored.EvaluationOptions()
     scored.refuse_without_gold(gold, name, "gains")
-    votes, gold = scored.labelled_rows(plain_votes(votes), gold, how.folds)
+    votes, gold = scored.labelled_rows(votes.plain(), gold, how.folds)
     original = original_of(votes)
     answered: Mask = np.asarray((votes.codes >= 0).any(axis=(1, 3)))  # `[item, relation]`
     covered = {name: answered[:, at] for at, name in enumerate(votes.relations) if name != original}

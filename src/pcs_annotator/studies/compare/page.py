@@ -14,10 +14,10 @@ from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import DASH, SHOWN, count, dollars, interval, number, percent, signed
 from pcs_annotator.showing.markup import Markup, tag, user_text
-from pcs_annotator.showing.report.document import STYLES, document, header
 from pcs_annotator.showing.report.sections import rows as lists
 from pcs_annotator.showing.report.sections.questions import matrix, top_changes
 from pcs_annotator.showing.report.view import MOST_CELLS, Row, Selection, rows_at, view_of
+from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.compare import comparison
 from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side
 from pcs_annotator.tables.files import check_ending, write_page

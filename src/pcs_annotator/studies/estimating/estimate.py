@@ -14,9 +14,8 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
-from pcs_annotator.judging.estimating.corrected import UNSEEN, CoefficientEstimate, Study
+from pcs_annotator.judging.estimating.corrected import UNSEEN, CoefficientEstimate, LabelRegression, Link, Study
 from pcs_annotator.judging.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
-from pcs_annotator.judging.estimating.regression import LabelRegression, Link
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating import answers
 from pcs_annotator.studies.estimating.evidence import CodedColumn, LabelEvidence, evidence_of, restricted, study_of

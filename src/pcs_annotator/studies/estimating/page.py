@@ -14,8 +14,8 @@ from pcs_annotator.judging.metrics.significance import p_text
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import LONGEST_LABEL, look_at
 from pcs_annotator.showing.formats import interval, label_name, number, signed
-from pcs_annotator.showing.report.document import STYLES, document, header
 from pcs_annotator.showing.result_tables import markdown_text, to_csv, to_latex, to_markdown
+from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.estimating.answers import METHODS, Estimated, Line
 from pcs_annotator.tables.files import check_ending, write_page
 

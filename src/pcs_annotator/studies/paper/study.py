@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.base.errors import UndefinedMetric, UserError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.result_table import Content, Pair, ResultTable, best_in_rows
 from pcs_annotator.core.votes import Votes
@@ -87,7 +87,7 @@ class ExperimentBench:
         votes, gold = labelled_rows(votes, gold, settings.how.folds)
         wanted = settings.relations
         relations = [one for one in votes.relations if wanted is None or one in wanted]
-        plain = methods.plain_votes(votes).select(relations=relations)
+        plain = votes.plain().select(relations=relations)
         methods.original_of(plain)  # raises for an empty panel
         return cls(dataset=name, votes=votes, plain=plain, gold=gold, how=settings.how)
 
@@ -155,7 +155,7 @@ class Replication:
         for name, (votes, gold) in sets.items():
             try:
                 benches.append(ExperimentBench.of(name, votes, gold, settings))
-            except UndefinedMetric as error:
+            except UserError as error:
                 refused[name] = str(error)
         return cls(benches=benches, refused=refused, settings=settings)
 

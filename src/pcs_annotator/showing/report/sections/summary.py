@@ -20,8 +20,8 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import DASH, count, percent, percent_interval, total_cost
 from pcs_annotator.showing.markup import Markup
-from pcs_annotator.showing.report.document import header
 from pcs_annotator.showing.report.view import View
+from pcs_annotator.showing.to_html import header
 
 MOST_LABELS = 6
 SHOWN = 3
