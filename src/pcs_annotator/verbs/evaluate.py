@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import GoldError, TableError
-from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable

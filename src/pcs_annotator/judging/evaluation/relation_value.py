@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.core.votes import Votes

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.core.bill import Bill

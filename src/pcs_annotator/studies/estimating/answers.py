@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
