@@ -18,18 +18,7 @@ from pcs_annotator.showing.svg_plot import Plot
 
 NUMBER = re.compile(r"(about )?[-+<≤$]? ?\d|(unknown|free|text unchanged|)$")
 Style = Literal[
-    "name",
-    "plain",
-    "strong",
-    "bold",
-    "em",
-    "small",
-    "quiet",
-    "count",
-    "warn",
-    "caution",
-    "chip",
-    "command",
+    "name", "plain", "strong", "bold", "em", "small", "quiet", "count", "warn", "caution", "chip", "command"
 ]
 
 

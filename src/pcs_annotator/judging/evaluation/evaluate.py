@@ -50,9 +50,7 @@ class Evaluation:
         """Return plain values for JSON."""
         return {
             "n": self.n,
-            "folds": self.how.folds,
-            "seeds": list(self.how.seeds),
-            "resamples": self.how.resamples,
+            **self.how.to_dict(),
             "calibration": self.how.calibration,
             "rewritten": sorted(self.how.rewritten),
             "methods": [one.as_evaluated() for one in self.methods],
@@ -259,9 +257,7 @@ class PairFigures:
         """Return plain values for JSON; the contenders are `a` and `b`."""
         return {
             "n": self.n,
-            "folds": self.how.folds,
-            "seeds": list(self.how.seeds),
-            "resamples": self.how.resamples,
+            **self.how.to_dict(),
             **{
                 side: {name: figures.figure_json(one) for name, one in own.items()}
                 for side, own in zip("ab", self.figures, strict=True)

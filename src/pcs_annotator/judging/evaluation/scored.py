@@ -75,6 +75,10 @@ class Splitting:
         """The seed of every split."""
         return tuple(range(self.seed, self.seed + max(1, self.repeats)))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what results say about it, as plain values."""
+        return {"folds": self.folds, "seeds": list(self.seeds), "resamples": self.resamples}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationOptions(Splitting):
