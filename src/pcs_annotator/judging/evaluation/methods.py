@@ -19,7 +19,7 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.baselines import Baseline, baselines
 from pcs_annotator.judging.baselines.baseline import graded_rows
 from pcs_annotator.judging.weighing import crossfit
-from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
+from pcs_annotator.judging.weighing.optimiser import Optimiser, any_graded, optimisers
 
 ZERO_SHOT = "zero-shot"
 MAJORITY = "majority"
@@ -173,8 +173,8 @@ def _named(name: str, votes: Votes, rewritten: AbstractSet[str]) -> Entrant:
 
 def _learner(name: str, optimiser: str | Optimiser, votes: Votes, rewritten: AbstractSet[str] = frozenset()) -> Entrant:
     chosen = optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser
-    graded = votes.grades is not None and not np.isnan(votes.grades).all()
-    return Entrant(name=name, votes=votes, optimiser=chosen, calls=calls_of(votes, rewritten), graded=bool(graded))
+    calls = calls_of(votes, rewritten)
+    return Entrant(name=name, votes=votes, optimiser=chosen, calls=calls, graded=any_graded(votes))
 
 
 def calls_of(votes: Votes, rewritten: AbstractSet[str], cells: Mask | None = None) -> Calls:
