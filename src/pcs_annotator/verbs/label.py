@@ -11,8 +11,8 @@ from typing import NamedTuple
 from pcs_annotator.asking.batches.waves import ways_to_label
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import DriftFound
-from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill, Plan, WayToAsk
 from pcs_annotator.core.outcome import Counts, Outcomes

@@ -11,7 +11,7 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import DECISION, LABEL
-from pcs_annotator.faces.cli import codebook_view, exit_codes, learned_view, options
+from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.runs.run_request import RunRequest
@@ -70,7 +70,7 @@ def command(*, data: Path | str, folder: Path, out: Path | str | None, **given: 
     )
     path = out or label.default_out(data)
     if variables_in(RunFolder(folder)):
-        return codebook_view.label_and_show(request, path, saving, labelled_json)
+        return run_view.label_and_show(request, path, saving, labelled_json)
     with options.gathered_warnings() as notes:
         labelled = label.label(request, path, saving)
     options.show(labelled_json, labelled_shown, labelled, notes, details=labelled_details, stderr=path == STDIO)

@@ -60,11 +60,11 @@ PURPOSES: dict[str, dict[str, str]] = {
 }
 VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
 MODULES = {
-    **dict.fromkeys(("init", "run"), "ask"),
+    **dict.fromkeys(("demo", "init", "run"), "ask"),
+    **dict.fromkeys(("evaluate", "compare"), "evaluate"),
     **dict.fromkeys(("gold", "estimate", "robust"), "conclude"),
-    **dict.fromkeys(("report", "paper", "exchange"), "write"),
+    **dict.fromkeys(("report", "paper", "exchange", "versions", "use", "forget"), "write"),
     **dict.fromkeys(("review", "serve"), "web"),
-    **dict.fromkeys(("versions", "use", "forget"), "versions"),
 }
 """Modules with several commands; each of the others has one."""
 
