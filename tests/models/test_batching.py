@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from pcs_annotator.core.chat import Message, Reply, Request
-from pcs_annotator.models.local.batching import Manner, Runner, WaitingQuestion
+from pcs_annotator.models.local.runner import Manner, Runner, WaitingQuestion
 
 Jobs = Sequence[WaitingQuestion]
 

@@ -10,8 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.models.failures import CallSite
-from pcs_annotator.models.keys import refuse_key
-from pcs_annotator.models.provider import read_key
+from pcs_annotator.models.provider import read_key, refuse_key
 
 Structure = Literal["json_schema", "choice", "none"]
 AZURE_VERSION = "2024-10-21"

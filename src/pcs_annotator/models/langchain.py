@@ -11,9 +11,8 @@ from pcs_annotator.base.errors import ConfigError, MissingPackage, ModelError, S
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Sampling, sendable
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure
-from pcs_annotator.models.fingerprint import OwnModel
-from pcs_annotator.models.keys import refuse_key
-from pcs_annotator.models.provider import provider
+from pcs_annotator.models.own import OwnModel
+from pcs_annotator.models.provider import provider, refuse_key
 from pcs_annotator.models.thinking import ask_with_room, has_thought, usual_room, with_room
 from pcs_annotator.models.wire import FINISHES, finish_of, join_parts, usage_of
 

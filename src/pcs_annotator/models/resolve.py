@@ -14,9 +14,8 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.models import langchain
 from pcs_annotator.models.catalog import provider_of
-from pcs_annotator.models.function import FunctionModel
-from pcs_annotator.models.keys import hide_keys, refuse_key
-from pcs_annotator.models.provider import providers, read_environment
+from pcs_annotator.models.own import FunctionModel
+from pcs_annotator.models.provider import hide_keys, providers, read_environment, refuse_key
 from pcs_annotator.models.wire import open_url
 
 

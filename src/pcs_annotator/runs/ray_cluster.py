@@ -30,8 +30,8 @@ from pcs_annotator.asking.engine.collect import in_blocks, prepare_job, run_job
 from pcs_annotator.asking.engine.item_asker import PreparedJob
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally, showing
+from pcs_annotator.asking.ledger.admin import PaidInRun
 from pcs_annotator.asking.ledger.open_ledger import open_server_ledger
-from pcs_annotator.asking.ledger.sums import PaidInRun
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.errors import ClusterError, ConfigError, Interrupted, MissingPackage, PcsError
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server

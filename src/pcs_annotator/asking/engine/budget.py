@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
-from pcs_annotator.asking.ledger.admin import LedgerAdmin
-from pcs_annotator.asking.ledger.sums import LedgerSums, PaidInRun, PriceOf, day_of
+from pcs_annotator.asking.ledger.admin import LedgerAdmin, LedgerSums, PaidInRun, PriceOf, day_of
 from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import ChatModel, Request, Usage
 

@@ -32,7 +32,7 @@ from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.relations.base import Context, asks_about_truth
-from pcs_annotator.relations.compose import text_parts
+from pcs_annotator.relations.choose import text_parts
 
 FIRST_ROWS = 1024
 BUDGET_REACHED = "budget reached"

@@ -14,8 +14,8 @@ from uuid import uuid4
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
+from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.asking.ledger.ledger import call_key
-from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.chat import ChatModel, gets_no_examples, identity_of
@@ -26,7 +26,7 @@ from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import Strategy, Vote
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.relations.base import Original, Relation, rephrased
-from pcs_annotator.relations.compose import text_parts
+from pcs_annotator.relations.choose import text_parts
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.windows import cut_windows
 from pcs_annotator.version import code_stamp

@@ -11,8 +11,8 @@ from typing import Any
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel, Request, TokenPosition, sendable
 from pcs_annotator.models.failures import CallSite, Complaint, failure
-from pcs_annotator.models.local.batching import Runner, WaitingQuestion
 from pcs_annotator.models.local.models import LocalModel, require
+from pcs_annotator.models.local.runner import Runner, WaitingQuestion
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.thinking import usual_room
 from pcs_annotator.models.wire import as_dicts, read_completion, sampling_fields

@@ -24,8 +24,8 @@ from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.models.local.batching import Manner, Runner, Style
 from pcs_annotator.models.local.hub_files import ModelFiles, download, find_files
+from pcs_annotator.models.local.runner import Manner, Runner, Style
 from pcs_annotator.models.provider import provider
 from pcs_annotator.models.pull import Progress, pull, weights_of, weights_path
 from pcs_annotator.models.sharing import lease, release

@@ -15,10 +15,9 @@ from transformers.utils.logging import disable_progress_bar, enable_progress_bar
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.core.chat import Reply, Usage
-from pcs_annotator.models.local.batching import Ask
 from pcs_annotator.models.local.chat_prompts import PromptWriter
 from pcs_annotator.models.local.label_tree import Floats, LabelQuestion
-from pcs_annotator.models.local.runner import Encoded, MemoryFull, TextQuestion
+from pcs_annotator.models.local.runner import Ask, Encoded, MemoryFull, TextQuestion
 from pcs_annotator.models.local.torch_reading import Reader
 
 

@@ -16,8 +16,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from pcs_annotator.models.local.label_tree import Floats, Kept, LabelQuestion, LabelTree, Prompt
-from pcs_annotator.models.local.layout import TokenLayout, lay_out, lay_out_whole
+from pcs_annotator.models.local.label_tree import (
+    Floats,
+    Kept,
+    LabelQuestion,
+    LabelTree,
+    Prompt,
+    TokenLayout,
+    lay_out,
+    lay_out_whole,
+)
 
 MOST_ROWS = 256
 # Tokens of a batch, with padding and the shared start: larger batches are not faster.

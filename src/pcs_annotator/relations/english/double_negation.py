@@ -6,8 +6,17 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.english.sentence import FINITE, agrees, finite_of, subject_of, why_not_plain
-from pcs_annotator.relations.facts import inflect, lemma, within_sentence, word_set
+from pcs_annotator.relations.facts import (
+    FINITE,
+    agrees,
+    finite_of,
+    inflect,
+    lemma,
+    subject_of,
+    why_not_plain,
+    within_sentence,
+    word_set,
+)
 from pcs_annotator.relations.rule import NotApplicable, sentence_rule
 
 if TYPE_CHECKING:

@@ -6,8 +6,20 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.english.sentence import NOUNS, agrees, finite_of, is_plural, subject_of, why_not_plain
-from pcs_annotator.relations.facts import inflect, lemma, listed, readings, within_sentence, word_set
+from pcs_annotator.relations.facts import (
+    NOUNS,
+    agrees,
+    finite_of,
+    inflect,
+    is_plural,
+    lemma,
+    listed,
+    readings,
+    subject_of,
+    why_not_plain,
+    within_sentence,
+    word_set,
+)
 from pcs_annotator.relations.rule import NotApplicable, sentence_rule
 
 if TYPE_CHECKING:

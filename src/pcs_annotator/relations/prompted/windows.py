@@ -11,8 +11,7 @@ from functools import lru_cache
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.relations.checks.reading import prose
-from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, NO_REWRITE, Refused
-from pcs_annotator.relations.prompted.likeness import SENTENCE
+from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, NO_REWRITE, SENTENCE, Refused
 
 LONGEST_WINDOW = 1500
 

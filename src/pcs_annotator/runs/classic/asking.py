@@ -21,11 +21,10 @@ from pcs_annotator.judging.weighing import fitting, scoring
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.relations.base import Relation
-from pcs_annotator.relations.choose import choose_relations
-from pcs_annotator.relations.compose import InTurn
-from pcs_annotator.relations.function import FunctionRelation, Rewriting
+from pcs_annotator.relations.choose import InTurn, choose_relations
 from pcs_annotator.relations.parse import INSTALL, Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
+from pcs_annotator.relations.rule import FunctionRelation, Rewriting
 from pcs_annotator.runs.classic.files import ClassicDataset, with_annotations, write_annotations
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.own_objects import as_relations, is_relation, name_annotators
