@@ -24,19 +24,12 @@ Where one relation asks with `examples`, relations that do not need them ask wit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a relation may use besides the text.
+    """What a relation may use besides the text."""
 
-    Attributes:
-        ask: Calls the model that rewrites; None when there is none.
-        parser: Parses English, each text once; loaded at its first use.
-        hint: Why the first attempt was rejected; empty at the first attempt.
-        about_truth: Whether the task asks if texts are true, so that no rewrite may speak of truth itself.
-    """
-
-    ask: AskRewriter | None = None
-    parser: Parser = field(default_factory=Parser)
-    hint: str = ""
-    about_truth: bool = False
+    ask: AskRewriter | None = None  # calls the model that rewrites; None when there is none
+    parser: Parser = field(default_factory=Parser)  # parses English, each text once; loaded at its first use
+    hint: str = ""  # why the first attempt was rejected; empty at the first attempt
+    about_truth: bool = False  # whether the task asks if texts are true, so that no rewrite may speak of truth itself
 
     def hinting(self, hint: str) -> Self:
         """Return the context of a second attempt."""
@@ -155,13 +148,9 @@ relations: Registry[Relation] = Registry(
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """Base of relations that leave the text as it is.
+    """Base of relations that leave the text as it is."""
 
-    Attributes:
-        name: As it appears in tables.
-    """
-
-    name: str
+    name: str  # as it appears in tables
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[Need]] = frozenset()
     deterministic: ClassVar[bool] = True

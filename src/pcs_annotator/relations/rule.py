@@ -22,13 +22,9 @@ if TYPE_CHECKING:
 
 
 class NotApplicable(NamedTuple):
-    """The rule does not apply to this text.
+    """The rule does not apply to this text."""
 
-    Attributes:
-        reason: Why, in the same words for every text of this kind, so that reasons can be counted.
-    """
-
-    reason: str
+    reason: str  # why, in the same words for every text of this kind, so that reasons can be counted
 
 
 class Replacement(NamedTuple):
@@ -64,19 +60,12 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class ByFunction(Generic[F]):
-    """Base of relations made from a function: no model is called, and the same text gives the same rewrite.
+    """Base of relations made from a function: no model is called, and the same text gives the same rewrite."""
 
-    Attributes:
-        name: As it appears in tables.
-        function: Rewrites a text or a sentence.
-        version: Changes whenever the rewrite of a text may change.
-        expects: What its rewrites may do to a text.
-    """
-
-    name: str
-    function: F
-    version: str = "1"
-    expects: Expectation = field(default_factory=Expectation)
+    name: str  # as it appears in tables
+    function: F  # rewrites a text or a sentence
+    version: str = "1"  # changes whenever the rewrite of a text may change
+    expects: Expectation = field(default_factory=Expectation)  # what its rewrites may do to a text
     needs: ClassVar[frozenset[Need]] = frozenset()
     deterministic: ClassVar[bool] = True
 
@@ -87,13 +76,9 @@ class ByFunction(Generic[F]):
 
 @dataclass(frozen=True, slots=True)
 class TextRule(ByFunction[TextFunction]):
-    """A rule that works on the characters of a text.
+    """A rule that works on the characters of a text."""
 
-    Attributes:
-        english: Whether it is for English only.
-    """
-
-    english: bool = True
+    english: bool = True  # whether it is for English only
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the rewrite, or why there is none."""
@@ -109,12 +94,9 @@ class TextRule(ByFunction[TextFunction]):
 
 @dataclass(frozen=True, slots=True)
 class SentenceRule(ByFunction[SentenceFunction]):
-    """A rule that works on one parsed sentence at a time and changes every sentence that it can.
+    """A rule that works on one parsed sentence at a time and changes every sentence that it can."""
 
-    Attributes:
-        vouches: Whether its rewrites speak of truth, so that it does not apply where the task asks if texts are true.
-    """
-
+    # whether its rewrites speak of truth, so that it does not apply where the task asks if texts are true
     vouches: bool = False
     needs: ClassVar[frozenset[Need]] = frozenset({"parser"})
 

@@ -30,15 +30,10 @@ _SAME = {"usa": "us", "america": "us", "american": "us", "americans": "us", "bri
 
 
 class Entity(NamedTuple):
-    """A name of one or more words.
+    """A name of one or more words."""
 
-    Attributes:
-        words: Its words, in lower case; any of them may stand for it.
-        opens: Whether it opens a sentence, where every word has a capital.
-    """
-
-    words: tuple[str, ...]
-    opens: bool
+    words: tuple[str, ...]  # its words, in lower case; any of them may stand for it
+    opens: bool  # whether it opens a sentence, where every word has a capital
 
 
 @lru_cache(maxsize=256)

@@ -62,17 +62,11 @@ _ANY = PLAIN | LEXICAL | frozenset().union(*(words for lists in FOREIGN.values()
 
 
 class _Reading(NamedTuple):
-    """What a text denies.
+    """What a text denies."""
 
-    Attributes:
-        plain: Number of grammatical negations.
-        cues: The same plus words that deny by their meaning.
-        denied: Number of clauses that deny something; two negations in one clause cancel out.
-    """
-
-    plain: int
-    cues: int
-    denied: int
+    plain: int  # number of grammatical negations
+    cues: int  # the same plus words that deny by their meaning
+    denied: int  # number of clauses that deny something; two negations in one clause cancel out
 
 
 def negation(rewrite: Rewrite) -> str:

@@ -119,17 +119,11 @@ def _all_passed(found: Sequence[CheckResult]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRelation(MadeOf):
-    """A relation under the name that the user wrote, with every rewrite checked.
+    """A relation under the name that the user wrote, with every rewrite checked."""
 
-    Attributes:
-        inner: The relation that rewrites.
-        name: As it appears in tables.
-        judged: Whether to also ask the rewriter if a rewrite means the same.
-    """
-
-    inner: Relation
-    name: str
-    judged: bool = False
+    inner: Relation  # the relation that rewrites
+    name: str  # as it appears in tables
+    judged: bool = False  # whether to also ask the rewriter if a rewrite means the same
 
     @property
     def parts(self) -> tuple[Relation, ...]:

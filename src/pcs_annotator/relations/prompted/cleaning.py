@@ -93,17 +93,11 @@ REMINDER = "Now write the new version of this text, and nothing else."
 
 
 class Refused(NamedTuple):
-    """Why a reply gives no rewrite.
+    """Why a reply gives no rewrite."""
 
-    Attributes:
-        reason: One of a few fixed sentences, so that reasons can be counted.
-        fails: Whether the whole text fails; False if this window may stay as it is while others change.
-        text: The incomplete rewrite, to show to a person.
-    """
-
-    reason: str
-    fails: bool = True
-    text: str | None = None
+    reason: str  # one of a few fixed sentences, so that reasons can be counted
+    fails: bool = True  # whether the whole text fails; False if this window may stay as it is while others change
+    text: str | None = None  # the incomplete rewrite, to show to a person
 
 
 _I_CAN_NOT = r"(?:i\s(?:really\s)?(?:can['’]?t|can\s?not|won['’]?t|could\snot|couldn['’]?t|am\s(?:unable|not\sable))\b)"

@@ -25,14 +25,10 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windows:
-    """A text in pieces.
+    """A text in pieces."""
 
-    Attributes:
-        texts: The pieces, without whitespace around them.
-        gaps: The whitespace before the first piece, between pieces, and after the last: one more than pieces.
-    """
-
-    texts: tuple[str, ...]
+    texts: tuple[str, ...]  # the pieces, without whitespace around them
+    # the whitespace before the first piece, between pieces, and after the last: one more than pieces
     gaps: tuple[str, ...]
 
     def joined(self, texts: Sequence[str]) -> str:

@@ -20,14 +20,10 @@ LABELS_WITH_MANY_ORDERS = 5
 
 @dataclass(frozen=True, slots=True)
 class LabelOrder(Unchanged):
-    """The labels in another order.
-
-    Attributes:
-        which: Which order.
-    """
+    """The labels in another order."""
 
     name: str = "order"
-    which: Which = "reversed"
+    which: Which = "reversed"  # which order
 
     def rephrase(self, question: Phrasing) -> Phrasing:
         """Return the question with its labels in the other order, also where its instruction lists them."""

@@ -34,14 +34,10 @@ def wordings_of(task: Task) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Wording(Unchanged):
-    """Another instruction: one of the task's, else a template around the task's instruction.
-
-    Attributes:
-        number: Which one, from 1 on.
-    """
+    """Another instruction: one of the task's, else a template around the task's instruction."""
 
     name: str = "wording"
-    number: int = 1
+    number: int = 1  # which one, from 1 on
 
     def rephrase(self, question: Phrasing) -> Phrasing:
         """Return the question with the other instruction.
@@ -98,14 +94,10 @@ class Layout(Unchanged):
 
 @dataclass(frozen=True, slots=True)
 class WithExamples(Unchanged):
-    """The question with the task's examples.
-
-    Attributes:
-        number: Which set of them, from 1 on: those nearest to the text, the next ones, and so on.
-    """
+    """The question with the task's examples."""
 
     name: str = "examples"
-    number: int = 1
+    number: int = 1  # which set of them, from 1 on: those nearest to the text, the next ones, and so on
     needs: ClassVar[frozenset[Need]] = frozenset({"examples"})
 
     def rephrase(self, question: Phrasing) -> Phrasing:
