@@ -11,6 +11,7 @@ from pcs_annotator.base.registry import Registry
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.task import Phrasing, Task
 from pcs_annotator.core.variant import ORIGINAL, Expectation, Variant
+from pcs_annotator.relations.facts import pattern
 from pcs_annotator.relations.parse import Parser
 
 AskRewriter = Callable[[Request], Awaitable[Reply]]
@@ -36,12 +37,7 @@ class Context:
         return replace(self, hint=hint)
 
 
-_TRUTH = re.compile(
-    r"\b(?:true|untrue|false(?:hood)?s?|fake|fact(?:s|ual|ually|-?check\w*)?|hoax(?:es)?|(?:un)?truth\w*|veracity|"
-    r"(?:mis|dis)-?information|rumou?rs?|(?:in)?accura\w+|debunk\w*|refute[sd]?|wahr|falsch|vrai|faux|falso|"
-    r"verdadero|verdadeiro|vero)\b|^real$",
-    re.IGNORECASE | re.MULTILINE,
-)
+_TRUTH = pattern("truth", re.IGNORECASE | re.MULTILINE)
 
 
 def asks_about_truth(task: Task) -> bool:

@@ -35,6 +35,11 @@ def listed(table: str, *names: str) -> frozenset[str]:
     return word_set(" ".join(word_tables()[table][name] for name in names))
 
 
+def pattern(name: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """Return a regular expression of `words.toml`."""
+    return re.compile(word_tables()["patterns"][name], flags | re.VERBOSE)
+
+
 SMALL = listed("names", "small")
 """Words that say little by themselves and are never names."""
 LOUD = listed("names", "loud")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pcs_annotator.base.thinking import thinking_spans, without_thinking
+from pcs_annotator.relations.facts import pattern
 from pcs_annotator.relations.prompted import structure
 
 DOUBLE_QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
@@ -113,19 +114,7 @@ _REFUSAL = re.compile(
     )""",
     re.X | re.I | re.S,
 )
-# The usual refusals in languages of the texts, which models answer in.
-_FOREIGN_REFUSAL = re.compile(
-    r"""\W*(?:
-        (?:es\s)?tut\smir\sleid\b.{0,60}?\bkann\b | leider\skann\sich\b
-      | lo\ssiento\b.{0,60}?\bno\spuedo\b | (?:je\ssuis\s)?désolée?\b.{0,60}?\bne\speux\spas\b
-      | mi\sdispiace\b.{0,60}?\bnon\sposso\b | (?:desculpe|lamento|sinto\smuito)\b.{0,60}?\bnão\sposso\b
-      | (?:het\sspijt\sme|sorry)\b.{0,60}?\bkan\sik\b | przykro\smi\b.{0,60}?\bnie\smogę\b
-      | (?:извините|к\sсожалению)\b.{0,60}?\bне\sмогу\b | üzgünüm\b.{0,80}?(?:amam|emem|amıyorum|emiyorum)\b
-      | (?:很?抱歉|对不起|對不起).{0,30}?(?:不能|无法|無法) | 申し訳.{0,40}?(?:できません|できかねます)
-      | (?:عذر[اًا]*|آسف).{0,60}?لا\s(?:أستطيع|يمكنني)
-    )""",
-    re.X | re.I | re.S,
-)
+_FOREIGN_REFUSAL = pattern("foreign_refusal", re.I | re.S)
 _NOT_APPLICABLE = re.compile(r"\W*(?:not[ _-]applicable|n/a)\s*(?:\Z|[.:;,!()\n*–—-])", re.I)
 
 _LONGEST_BESIDE = 4000  # what is far longer than the text is no rewrite, and comparing it would take long
