@@ -104,12 +104,10 @@ def context_of(name: str) -> int | None:
 
 
 def price_of(name: str, own_prices: Mapping[str, Any] | None = None) -> Price | None:
-    """Return the price of a model; None if unknown.
+    """Return the price of a model, `provider:model`; None if unknown.
 
-    Args:
-        name: `provider:model`.
-        own_prices: The user's prices, by `provider:model` or bare model name; they take precedence. A value is a
-            `Price`, or a pair of USD per million input and output tokens.
+    The user's own prices, by `provider:model` or bare name, take precedence: each a `Price`, or a pair of USD per
+    million input and output tokens.
 
     >>> price_of("openai:gpt-4o-mini").output, price_of("ollama:llama3.2").output, price_of("vllm:mine")
     (0.6, 0.0, None)

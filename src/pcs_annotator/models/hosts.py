@@ -99,11 +99,7 @@ ANTHROPIC = Host("anthropic", "https://api.anthropic.com")
 
 
 def call_site(host: Host, model: str, environment: Mapping[str, str], url: str = "") -> CallSite:
-    """Return where calls to a model go, to a URL of the user's own if one is given.
-
-    Raises:
-        ConfigError: The key or the address is missing.
-    """
+    """Return where calls to a model go, to a URL of the user's own if one is given; a missing key is an error."""
     base = url or base_url(host.name, environment, host.base_url, host.url_variables)
     return CallSite(
         name=f"{base}#{model}" if url else f"{host.name}:{model}",

@@ -62,12 +62,9 @@ def fingerprint(thing: object) -> CodeFingerprint:
 
 
 class OwnModel:
-    """A model that is given as an object.
+    """A model that is given as an object; `thing` is what it answers by, None if the name says everything.
 
-    Args:
-        name: Its name.
-        thing: What it answers by; None if the name says everything.
-        known_as: What ledger keys call it, before the digest of the thing; by default the name.
+    Ledger keys have `known_as`, by default the name, before the digest of the thing.
     """
 
     can_constrain = False

@@ -53,8 +53,7 @@ def unasked(environment: Mapping[str, str] | None) -> Unasked:
 def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: str, *, required: bool = True) -> str:
     """Return the key from the first variable that is set, or "" if none is set and none is required or used.
 
-    Raises:
-        ConfigError: A required key is missing, or it is not a valid key. The message never shows the key.
+    A required key that is missing, or that cannot be one, is an error, which never shows the key.
     """
     for variable in variables:
         key = environment.get(variable, "").strip()
@@ -84,8 +83,7 @@ LINE = re.compile(
 def read_environment(folder: Path) -> dict[str, str]:
     """Return the variables of the process and of `folder/.env`, if it exists; those of the process take precedence.
 
-    Raises:
-        ConfigError: The file cannot be read; the message has the number of a bad line, never its content.
+    The error for a file that cannot be read has the number of a bad line, never its content.
     """
     return {**_read_file(folder / ".env"), **os.environ}
 

@@ -87,11 +87,9 @@ class NotText(ValueError):
 
 
 def find_encoding(open: Callable[[], Any], file: str, wanted: str = "", most: int | None = None) -> Encoding:
-    """Return the encoding of a file after a look at all of it, or at its first `most` bytes.
+    """Return the encoding of a file after a look at all of it, or at its first `most` bytes; bytes are `NotText`.
 
-    Raises:
-        TableError: The encoding that the user wants is unknown or does not fit, or none can be guessed.
-        NotText: These are not the bytes of a text.
+    An encoding that the user wants and that is unknown or does not fit, or one that cannot be guessed, is an error.
     """
     with open() as stream:
         head = stream.read(BLOCK)

@@ -97,10 +97,8 @@ class Asker:
     async def ask(self, call: Call) -> Reply:
         """Return a reply once it is safely in the ledger; concurrent calls with the same question are paid for once.
 
-        Raises:
-            BudgetReached: The call could cost more than is left.
-            Deferred: The call waits for a batch.
-            ModelError: There was no answer; the message says why.
+        Raises `BudgetReached` if the call could cost more than is left, `Deferred` if it waits for a batch, and a
+        `ModelError` that says why if there was no answer.
         """
         if self.defer is not None and self.defer(call):
             raise Deferred(f"{call.model.name}: waits for a batch")

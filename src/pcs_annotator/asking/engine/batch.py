@@ -94,9 +94,8 @@ class Collector:
     def take(self, call: Call) -> bool:
         """Take a call, if its model has a batch API.
 
-        Raises:
-            BudgetReached: It could cost more than is left after the calls that wait already.
-            Unanswerable: The server has refused it.
+        Raises `BudgetReached` if it could cost more than is left after the calls that wait already, and `Unanswerable`
+        if the server has refused it.
         """
         self.recall(call)
         api = batch_api(call.model)

@@ -198,8 +198,7 @@ class BudgetTracker(Expenses):
     async def reserve(self, expect: Callable[[], Cost]) -> Cost:
         """Reserve what a call is expected to cost, when there is room for it, and return that.
 
-        Raises:
-            BudgetReached: There is no room even without the calls in flight.
+        Raises `BudgetReached` if there is no room even without the calls in flight.
         """
         while not self.hold(expected := expect()):
             self.check(expected)

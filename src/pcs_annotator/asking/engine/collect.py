@@ -205,21 +205,10 @@ async def run_job(
 
     Items are read as needed, rewriting and asking overlap, and only a bounded number of items is in progress, so memory
     does not grow with the number of rows. A question without an answer stays open (`NOT_ASKED`, counted in the tally)
-    and the next run asks it again. With a strategy, asking about an item stops once its label is settled; if there is a
-    budget as well, unsettled items stay in memory and the budget goes to those that need it most. Cancelling stops new
-    calls, waits for those in flight and stores their replies.
-
-    Args:
-        job: What to ask; prepared if it is asked again and again.
-        items: The texts.
-        asker: How to ask: ledger, budget, pace.
-        strategy: The order of the questions, and when a label is settled; None to ask everything.
-        missing: Filled with the reasons why votes are missing, row by row; None if that need not be known.
-
-    Raises:
-        ConfigError: The strategy asks a cell that the job does not have.
-        ModelError: A wrong key, model name or server; no call would be answered.
-        LedgerError: Replies can no longer be stored.
+    and the next run asks it again; `missing`, if given, is filled with the reasons, row by row. With a strategy, asking
+    about an item stops once its label is settled; if there is a budget as well, unsettled items stay in memory and the
+    budget goes to those that need it most. Cancelling stops new calls, waits for those in flight and stores their
+    replies. A job that is asked again and again should be prepared.
     """
     prepared = job if isinstance(job, PreparedJob) else await prepare_job(job, asker)
     item_asker = ItemAsker(prepared, asker, missing)

@@ -97,11 +97,7 @@ FORMATS = {
 
 
 def read_gguf(path: Path) -> GgufFile:
-    """Return the opened file.
-
-    Raises:
-        ConfigError: It cannot be read, or is not a GGUF file of a supported kind.
-    """
+    """Return the opened file; one that is damaged or of another kind is a `ConfigError`."""
     try:
         with path.open("rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -48,14 +48,9 @@ class WaitingQuestion:
 
 
 class Runner(Generic[Loaded]):
-    """Loads a model at the first question; worker threads answer waiting questions in batches.
+    """Loads a model at the first question; worker threads answer waiting questions, at most `size` of them at a time.
 
     It is not tied to an event loop: questions may come from several, in turn or at once.
-
-    Args:
-        load: Returns the loaded model, after downloading it if needed.
-        threads: Batches at once.
-        size: Most questions in a batch.
     """
 
     def __init__(self, load: Callable[[], Loaded], *, threads: int, size: int) -> None:

@@ -104,11 +104,7 @@ class TorchEngine:
 
 
 def load_engine(folder: Path, device_name: str | None = None, dtype_name: str | None = None) -> TorchEngine:
-    """Return the model in a folder; None for the usual device and type of numbers.
-
-    Raises:
-        ConfigError: The files are damaged, need code of their own, or do not fit onto the device.
-    """
+    """Return the model in a folder; None for the usual device and type of numbers."""
     device = pick_device(device_name)
     dtype = pick_dtype(dtype_name, device)
     try:

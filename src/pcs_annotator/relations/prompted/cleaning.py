@@ -123,10 +123,7 @@ _LONGEST_BESIDE = 4000  # what is far longer than the text is no rewrite, and co
 def read_versions(reply: str, source: str, least: float = LEAST) -> list[str] | Refused:
     r"""Return the rewrites that a reply offers, in its order, or why there is none.
 
-    Args:
-        reply: What the model wrote.
-        source: The text to rewrite.
-        least: How much a rewrite has in common with the source at least, from 0 to 1.
+    A rewrite has at least the share `least` in common with the source.
 
     >>> read_versions('Sure! Here is the new text:\n\n"The man was bitten by the dog."', "The dog bit the man.")
     ['The man was bitten by the dog.']

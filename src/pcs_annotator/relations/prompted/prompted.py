@@ -68,11 +68,7 @@ class PromptedRelation:
         return float(windows.count_windows(text, self.longest_window))
 
     async def rewrite(self, text: str, context: Context) -> Variant:
-        """Return what the model wrote, unless that is empty, unchanged, a refusal or cut off.
-
-        Raises:
-            ConfigError: There is no model that rewrites.
-        """
+        """Return what the model wrote, unless that is empty, unchanged, a refusal or cut off."""
         if context.ask is None:
             raise ConfigError(f"relation {self.name!r} needs a model that rewrites: name one as rewriter")
         rewrite = partial(self.rewrite_window, ask=context.ask, hint=context.hint)

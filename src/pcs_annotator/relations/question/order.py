@@ -44,13 +44,10 @@ class LabelOrder(Unchanged):
         return tuple(found)
 
     def permutation(self, size: int) -> tuple[int, ...]:
-        """Return the place of each listed label in the task's list.
+        """Return the place of each listed label in the task's list; an order that few labels do not have is an error.
 
         >>> LabelOrder().permutation(3), LabelOrder("order:rotated", "rotated").permutation(3)
         ((2, 1, 0), (1, 2, 0))
-
-        Raises:
-            ConfigError: So many labels do not have that many orders.
         """
         same = tuple(range(size))
         if self.which == "reversed":
