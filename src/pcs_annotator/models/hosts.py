@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
@@ -46,14 +45,6 @@ class Host:
     def key_variables(self) -> tuple[str, ...]:
         """Return the environment variables that may hold the key."""
         return self.keys or (f"{self.name.upper()}_API_KEY",)
-
-    def structure_for(self, model: str) -> Structure:
-        """Return how this model's answers can be constrained."""
-        return self.structure if re.match(self.structured_models, model) else "none"
-
-    def reasons(self, model: str) -> bool:
-        """Return whether the model takes the settings of OpenAI's reasoning models."""
-        return re.match(self.reasoning_models, model) is not None
 
 
 _OPENAI: Mapping[str, Any] = {

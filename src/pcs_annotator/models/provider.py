@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.registry import Registry
@@ -39,6 +39,23 @@ providers: Registry[Provider] = Registry(
 )
 provider = providers.register
 """Decorator: register a provider class under a name."""
+Open = Callable[[str, Mapping[str, str]], ChatModel]
+
+
+class OpenedBy(NamedTuple):
+    """A provider that is one function."""
+
+    open: Open
+
+
+def opens(name: str) -> Callable[[Open], Open]:
+    """Return a decorator that registers a function as what opens the models of a provider."""
+
+    def decorate(function: Open) -> Open:
+        providers.register(name)(lambda: OpenedBy(function))
+        return function
+
+    return decorate
 
 
 class Unasked(dict[str, str]):

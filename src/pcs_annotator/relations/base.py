@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from pcs_annotator.base.registry import Registry
 from pcs_annotator.core.chat import Reply, Request
@@ -31,10 +31,6 @@ class Context:
     parser: Parser = field(default_factory=Parser)  # parses English, each text once; loaded at its first use
     hint: str = ""  # why the first attempt was rejected; empty at the first attempt
     about_truth: bool = False  # whether the task asks if texts are true, so that no rewrite may speak of truth itself
-
-    def hinting(self, hint: str) -> Self:
-        """Return the context of a second attempt."""
-        return replace(self, hint=hint)
 
 
 _TRUTH = pattern("truth", re.IGNORECASE | re.MULTILINE)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -216,11 +216,6 @@ def with_named_labels(seen: Sequence[str], columns: VoteColumns) -> tuple[str, .
             for folded, column in named.items():
                 labels.setdefault(folded, column.removeprefix(kind.prefix))
     return tuple(sorted(labels.values()))
-
-
-def look_graded(names: Collection[str]) -> bool:
-    """Return whether several columns look like grades; then votes need no column `label`."""
-    return any(sum(name.startswith(kind.prefix) for name in names) > 1 for kind in (GRADE, LOG_GRADE))
 
 
 def read_stated(columns: VoteColumns, labels: Sequence[str]) -> Floats | None:

@@ -50,8 +50,9 @@ def read_vote_table(
 
 def is_long(names: Collection[str]) -> bool:
     """Return whether a table with these columns has one row per vote."""
-    labelled = "label" in names or vote_columns.look_graded(names)
-    return labelled and "annotator" in names and "relation" in names
+    prefixes = (vote_columns.GRADE.prefix, vote_columns.LOG_GRADE.prefix)
+    graded = any(sum(name.startswith(prefix) for name in names) > 1 for prefix in prefixes)
+    return ("label" in names or graded) and "annotator" in names and "relation" in names
 
 
 def _read_wide(columns: VoteColumns, labels: Iterable[str] | None, unknown: Unknown) -> VoteTable:

@@ -140,7 +140,7 @@ class CheckedRelation(MadeOf):
         first = await self._attempt(text, context)
         if first.status != "rejected" or self.inner.deterministic:
             return first
-        second = await self._attempt(text, context.hinting(first.reason))
+        second = await self._attempt(text, replace(context, hint=first.reason))
         return second if second.status == "changed" else first
 
     async def _attempt(self, text: str, context: Context) -> Variant:

@@ -18,6 +18,7 @@ from pcs_annotator.relations.checks.run import passes
 from pcs_annotator.relations.language import NAMES, known_language
 from pcs_annotator.relations.prompted import windows
 from pcs_annotator.relations.prompted.cleaning import (
+    CHANGED_NOTHING,
     CUT_OFF,
     LEAST,
     NO_REWRITE,
@@ -80,7 +81,8 @@ class PromptedRelation:
         sampling = Sampling(temperature=0.0, max_tokens=room_for(text, self.expects))
         reply = await ask(Request(messages=messages_for(self.prompt, text, hint, language), sampling=sampling))
         new = self._read(reply, text)
-        return new if isinstance(new, Refused) else windows.unless_unchanged(new, text)
+        same = isinstance(new, str) and new.split() == text.split()
+        return Refused(CHANGED_NOTHING, fails=False) if same else new
 
     def _read(self, reply: Reply, text: str) -> str | Refused:
         """Return the rewrite in a reply, or why there is none; of several, the first that passes the checks."""

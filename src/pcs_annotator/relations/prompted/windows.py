@@ -11,7 +11,7 @@ from functools import lru_cache
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.relations.checks.reading import prose
-from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, NO_REWRITE, SENTENCE, Refused
+from pcs_annotator.relations.prompted.cleaning import CUT_OFF, NO_REWRITE, SENTENCE, Refused
 
 LONGEST_WINDOW = 1500
 
@@ -106,11 +106,6 @@ def _nothing(relation: str, text: str, outcomes: Sequence[str | Refused], failed
     reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, Refused)]
     reason = failed.reason if failed is not None else max(reasons, key=reasons.count, default="empty text")
     return Variant(relation=relation, status="not_applicable", reason=reason, source=text)
-
-
-def unless_unchanged(new: str, text: str) -> str | Refused:
-    """Return a rewrite, unless it differs from the text only in whitespace."""
-    return Refused(CHANGED_NOTHING, fails=False) if new.split() == text.split() else new
 
 
 def _furthest(text: str, stops: Sequence[int], start: int, longest: int) -> int:
