@@ -28,7 +28,7 @@ class Batcher(Runner[None]):
 
 
 def number_in(job: WaitingQuestion) -> int:
-    return int(job.question.request.messages[0].content)
+    return int(job.request.messages[0].content)
 
 
 def double(jobs: Jobs) -> None:

@@ -122,28 +122,20 @@ def text_rule(
     name: str, *, version: str = "1", expects: Expectation | None = None, english: bool = True
 ) -> Callable[[TextFunction], TextFunction]:
     """Return a decorator that registers a function of a text as a relation; by default for English only."""
-
-    def decorate(function: TextFunction) -> TextFunction:
-        _register(TextRule(name, function, version, expects or Expectation(), english))
-        return function
-
-    return decorate
+    return partial(_register, lambda function: TextRule(name, function, version, expects or Expectation(), english))
 
 
 def sentence_rule(
     name: str, *, version: str, expects: Expectation, vouches: bool = False
 ) -> Callable[[SentenceFunction], SentenceFunction]:
     """Return a decorator that registers a function of a parsed sentence as a relation."""
-
-    def decorate(function: SentenceFunction) -> SentenceFunction:
-        _register(SentenceRule(name, function, version, expects, vouches))
-        return function
-
-    return decorate
+    return partial(_register, lambda function: SentenceRule(name, function, version, expects, vouches))
 
 
-def _register(rule: TextRule | SentenceRule) -> None:
+def _register(make: Callable[[F], TextRule | SentenceRule], function: F) -> F:
+    rule = make(function)
     relations.register(rule.name)(lambda: rule)
+    return function
 
 
 def by_sentence(doc: Doc, function: SentenceFunction) -> list[Replacement] | NotApplicable:

@@ -72,8 +72,15 @@ def writing_table(place: Path | str, style: TableStyle = PLAIN) -> Iterator[Tabl
     On standard output, rows appear as they come.
     """
     name = PurePosixPath(place).name
-    with _opened(place) as file, _closing(_writer(file, name, style)) as writer:
-        yield writer
+    with _opened(place) as file:
+        writer = _writer(file, name, style)
+        try:
+            yield writer
+        except BaseException:
+            with suppress(Exception):  # the first error is the one to report
+                writer.close()
+            raise
+        writer.close()
 
 
 @contextmanager
@@ -84,17 +91,6 @@ def _opened(place: Path | str) -> Iterator[BinaryIO]:
     else:
         with _temporary(place) as temporary, temporary.open("wb") as file:
             yield file
-
-
-@contextmanager
-def _closing(writer: TableWriter) -> Iterator[TableWriter]:
-    try:
-        yield writer
-    except BaseException:
-        with suppress(Exception):  # the first error is the one to report
-            writer.close()
-        raise
-    writer.close()
 
 
 def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:

@@ -78,11 +78,11 @@ def read_long(columns: VoteColumns, labels: Iterable[str] | None, unknown: Unkno
     """Read votes and gold from a table with one row per vote."""
     row_ids, nothing = _row_ids(columns), TextColumn("label", [], np.full(len(columns), -1, dtype=np.intp))
     votes = columns.texts("label") if "label" in columns.columns else nothing
-    ids, item = row_ids.in_order()
+    _, ids, item = row_ids
     gold = _gold_by_item(columns.texts("gold"), ids, item, columns.table) if "gold" in columns.columns else None
     known = check_labels(_seen([votes], gold, columns) if labels is None else labels)
-    annotators, annotator = columns.texts("annotator").in_order()
-    relations, relation = columns.texts("relation").in_order()
+    _, annotators, annotator = columns.texts("annotator")
+    _, relations, relation = columns.texts("relation")
     values = vote_columns.label_codes(votes, known, unknown, row_ids)
     empty, grades = votes.positions < 0, vote_columns.read_grades(columns, known, unknown)
     if grades is None and "label" not in columns.columns:

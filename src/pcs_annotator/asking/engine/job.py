@@ -207,7 +207,8 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
         if any(callable(part) and not str(getattr(part, "__module__", "")).startswith(_OUR_CODE) for part in parts):
             return uuid4().hex
         asking = job.form(relation)
-        asked += [relation.name, relation.version, asking.order, *map(_described, parts)]
+        described = (f"{one.__module__}.{one.__qualname__}" if callable(one) else repr(one) for one in parts)
+        asked += [relation.name, relation.version, asking.order, *described]
         for annotator, (_, model) in zip(asking.annotators, job.annotators, strict=True):
             question = annotator.question(asking.about(text), text, model)
             key = question if isinstance(question, Vote) else call_key(annotator.identity(model), question.request, 0)
@@ -235,10 +236,6 @@ def _parts(thing: object) -> Iterator[Any]:
         yield type(thing)
         if is_dataclass(thing):
             yield from (part for entry in fields(thing) for part in _parts(getattr(thing, entry.name)))
-
-
-def _described(part: Any) -> str:
-    return f"{part.__module__}.{part.__qualname__}" if callable(part) else repr(part)
 
 
 def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:

@@ -56,24 +56,17 @@ class LabelTree:
     Where labels diverge, the model chooses among the tokens that lead to some label and no others; so the answer is
     always a label, and the probabilities sum to one. Tokens between the first fork and a later one are appended to the
     prompt, and each sees only the tokens that lead to it: however many tokens a label has, the prompt is read once.
-
-    Attributes:
-        lengths: The number of tokens of each label.
-        appended: Tokens to append to the prompt.
-        parents: For each of them, the row that it follows; 0 is the end of the prompt, the first appended token is 1.
-        depths: For each of them, its distance from the end of the prompt in tokens.
-        visible: Whether an appended token (row) sees another one (column); all see the whole prompt.
-        forks: The choices to make.
     """
 
     def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
         """Build the tree; each sequence must end with a token that ends an answer: none may be a prefix of another."""
         self.size = len(sequences)
-        self.lengths = [len(sequence) for sequence in sequences]
-        self.appended: list[int] = []
+        self.lengths = [len(sequence) for sequence in sequences]  # the number of tokens of each label
+        self.appended: list[int] = []  # tokens to append to the prompt
+        # for each of them, the row that it follows: 0 is the end of the prompt, the first appended token is 1
         self.parents: list[int] = []
-        self.depths: list[int] = []
-        self.forks: list[Fork] = []
+        self.depths: list[int] = []  # for each of them, its distance from the end of the prompt in tokens
+        self.forks: list[Fork] = []  # the choices to make
         root = _Node(0)
         for label, sequence in enumerate(sequences):
             node = root
@@ -82,6 +75,7 @@ class LabelTree:
                 node = node.children.setdefault(token, _Node(node.depth + 1))
                 node.labels.append(label)
         self._add(root, 0)
+        # whether an appended token (row) sees another one (column); all see the whole prompt
         self.visible = np.eye(len(self.appended), dtype=bool)
         for number, parent in enumerate(self.parents):
             if parent:

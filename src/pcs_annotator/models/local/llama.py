@@ -53,7 +53,7 @@ class LlamaRunner(Runner[Any]):
 
     def _work(self, jobs: Sequence[WaitingQuestion]) -> None:
         for job in jobs:
-            request = job.question.request
+            request = job.request
             data = self.engine().handle_chat_completions(_payload(request))
             error = data.get("error")
             if error is not None:

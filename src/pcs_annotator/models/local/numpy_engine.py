@@ -21,7 +21,7 @@ from pcs_annotator.core.task import enumerated
 from pcs_annotator.models.local.forward import KVCache, Network, Piece
 from pcs_annotator.models.local.gguf import GgufFile, read_gguf
 from pcs_annotator.models.local.label_tree import Floats, Kept, LabelQuestion, LabelTree, Prompt, draw, normalised
-from pcs_annotator.models.local.runner import Ask, Encoded, Manner, Style, TextQuestion
+from pcs_annotator.models.local.runner import Encoded, Manner, Style, TextQuestion, WaitingQuestion
 
 # Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
 EMPTY_TEXTS = ("N/A", "", "[MASK]", "...")
@@ -32,11 +32,6 @@ class TokenVocabulary:
     """Converts text to tokens and back, with the vocabulary in the model file.
 
     Text is never read as a control token: a text that contains `<|im_end|>` cannot end its own turn.
-
-    Attributes:
-        turn_start: The control token before a message.
-        turn_end: The control token after a message.
-        control: All control tokens.
     """
 
     def __init__(self, file: GgufFile) -> None:
@@ -45,8 +40,7 @@ class TokenVocabulary:
             raise ConfigError(f"{file.path} has a tokenizer that the embedded model does not support")
         tokens: list[str] = settings["tokenizer.ggml.tokens"]
         self._texts = _tokenizer(tokens, settings["tokenizer.ggml.merges"])
-        self.turn_start = tokens.index("<|im_start|>")
-        self.turn_end = tokens.index("<|im_end|>")
+        self.turn_start, self.turn_end = tokens.index("<|im_start|>"), tokens.index("<|im_end|>")  # around a message
         self.control = frozenset(
             number for number, kind in enumerate(settings["tokenizer.ggml.token_type"]) if kind == 3
         )
@@ -164,9 +158,9 @@ class NumpyEngine:
         """Let BLAS use all its threads again."""
         self._limits.restore_original_limits()
 
-    def encode(self, asked: Sequence[Ask]) -> Iterable[Encoded]:
+    def encode(self, asked: Sequence[WaitingQuestion]) -> Iterable[Encoded]:
         """Return requests as tokens, in the words that suit this model."""
-        return [encoded(self.vocabulary, *ask) for ask in asked]
+        return [encoded(self.vocabulary, one.request, one.manner) for one in asked]
 
     def label_logprobs(self, questions: Sequence[LabelQuestion]) -> Iterable[tuple[int, Floats]]:
         """Return the log-probabilities of the labels of each question."""

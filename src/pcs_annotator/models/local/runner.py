@@ -31,18 +31,12 @@ class Manner(NamedTuple):
     prior: bool = True
 
 
-class Ask(NamedTuple):
-    """A request, and how an engine that knows several ways is to put it."""
-
-    request: Request
-    manner: Manner
-
-
 @dataclass(slots=True)
 class WaitingQuestion:
     """A question, the future of its answer, and whether nobody waits for it any more: it may then stay unanswered."""
 
-    question: Ask
+    request: Request
+    manner: Manner  # how an engine that knows several ways is to put it
     answer: Future[Reply] = field(default_factory=Future)
     abandoned: bool = False
 
@@ -67,7 +61,7 @@ class Runner(Generic[Loaded]):
 
     async def ask(self, request: Request, manner: Manner) -> Reply:
         """Return the answer; a question whose caller is cancelled is dropped, or marked if it is being worked on."""
-        job = WaitingQuestion(Ask(request, manner))
+        job = WaitingQuestion(request, manner)
         with self._changed:
             if self._closing:
                 raise RuntimeError("the runner is closed")
@@ -167,7 +161,7 @@ class Engine(Protocol):
     def most_texts(self) -> int:
         """Most prompts that are continued at once."""
 
-    def encode(self, asked: Sequence[Ask]) -> Iterable[Encoded]:
+    def encode(self, asked: Sequence[WaitingQuestion]) -> Iterable[Encoded]:
         """Return requests as tokens."""
 
     def label_logprobs(self, questions: Sequence[LabelQuestion]) -> Iterable[tuple[int, Floats | None]]:
@@ -209,7 +203,7 @@ class TokenRunner(Runner[Engine]):
         asked = [job for job in jobs if self._takes(job)]
         labels: list[tuple[WaitingQuestion, LabelQuestion]] = []
         texts: list[tuple[WaitingQuestion, TextQuestion]] = []
-        for job, encoded in zip(asked, engine.encode([job.question for job in asked]), strict=True):
+        for job, encoded in zip(asked, engine.encode(asked), strict=True):
             longest = max(map(len, encoded.labels), default=1)
             if self._context is not None and encoded.prompt.length + longest > self._context:
                 said = f"{encoded.prompt.length} tokens, the limit is {self._context}"
@@ -217,12 +211,12 @@ class TokenRunner(Runner[Engine]):
             elif encoded.labels:
                 labels.append((job, LabelQuestion(encoded.prompt, self._tree(encoded.labels), encoded.empty)))
             else:
-                texts.append((job, self._text_question(job.question.request, encoded.prompt)))
+                texts.append((job, self._text_question(job.request, encoded.prompt)))
         self._label(engine, labels)
         self._write(engine, texts)
 
     def _takes(self, job: WaitingQuestion) -> bool:
-        constraint = job.question.request.constraint
+        constraint = job.request.constraint
         refused = constraint is not None and not constraint.choices and constraint.json_schema is not None
         if refused:
             said = f"{self._name} can be restricted to a list of answers, but not to a JSON schema"
@@ -242,7 +236,7 @@ class TokenRunner(Runner[Engine]):
             if logs is None:
                 job.answer.set_exception(self._too_large(question.length))
             else:
-                job.answer.set_result(label_reply(job.question.request, logs, question))
+                job.answer.set_result(label_reply(job.request, logs, question))
 
     def _write(self, engine: Engine, asked: Sequence[tuple[WaitingQuestion, TextQuestion]]) -> None:
         for numbers in together([question for _, question in asked], engine.most_texts):

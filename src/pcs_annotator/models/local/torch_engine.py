@@ -17,7 +17,7 @@ from pcs_annotator.base.text import first_line
 from pcs_annotator.core.chat import Reply, Usage
 from pcs_annotator.models.local.chat_prompts import PromptWriter
 from pcs_annotator.models.local.label_tree import Floats, LabelQuestion
-from pcs_annotator.models.local.runner import Ask, Encoded, MemoryFull, TextQuestion
+from pcs_annotator.models.local.runner import Encoded, MemoryFull, TextQuestion, WaitingQuestion
 from pcs_annotator.models.local.torch_reading import Reader
 
 
@@ -40,7 +40,7 @@ class TorchEngine:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def encode(self, asked: Sequence[Ask]) -> Iterable[Encoded]:
+    def encode(self, asked: Sequence[WaitingQuestion]) -> Iterable[Encoded]:
         """Return requests as tokens."""
         prompts = self.prompts.prompts([ask.request.messages for ask in asked])
         for ask, prompt in zip(asked, prompts, strict=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from pcs_annotator.core.chat import Message, Request, Sampling
 from pcs_annotator.core.variant import CheckResult, Expectation, Variant
@@ -51,18 +50,8 @@ def read_judgement(reply: str) -> CheckResult | None:
     return CheckResult("judge", False, f"a reader finds: {reason}; keep the meaning")
 
 
-CHECKS: Mapping[str, Check] = MappingProxyType(
-    {
-        "unchanged": unchanged,
-        "length": length,
-        "language": language,
-        "numbers": numbers,
-        "negation": negation,
-        "names": names,
-        "certainty": certainty,
-        "roles": roles,
-    }
-)
+_ALL: Sequence[Check] = (unchanged, length, language, numbers, negation, names, certainty, roles)
+CHECKS: Mapping[str, Check] = {check.__name__: check for check in _ALL}
 """The checks made on every rewrite, by name."""
 
 
