@@ -130,19 +130,7 @@ def within_sentence(first: Token) -> str | None:
     return low if tag in ("NNS", "JJ", "JJR", "CD", "VBG") else None
 
 
-_KEPT = re.compile(
-    r"""
-      (?:https?://|www\.)\S+
-    | \S+@\S+\.\w+
-    | [@\#]\w+
-    | &\#?\w+;
-    | \S*\w[/\\_.]\w\S*            # a path, a domain, a file, an abbreviation
-    | \w*\d\w*(?:[.,:/-]\w*\d\w*)*
-    | [:;=8xX][-'^o]?[DPpOoSsXxCcLl3](?!\w)
-    | \b[xX]D+\b
-    """,
-    re.VERBOSE,
-)
+_KEPT = pattern("kept")
 
 
 def kept_as_they_are(text: str) -> bytearray:

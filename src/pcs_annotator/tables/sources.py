@@ -55,10 +55,7 @@ def items_of(given: object, text_column: str | None = None) -> Sequence[Item]:
 
 
 def open_stream(
-    spec: Path | str | pa.Table,
-    columns: Columns,
-    limit: int | None = None,
-    reading: Reading = AS_FOUND,
+    spec: Path | str | pa.Table, columns: Columns, limit: int | None = None, reading: Reading = AS_FOUND
 ) -> TableStream:
     """Return the texts of a source, to be read in chunks; a look at its columns is all that is read here.
 

@@ -25,12 +25,7 @@ from pcs_annotator.tables.tabular import is_address
 from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, Sheet, number_cells, safe_cell
 
 _TEXTS = (".csv", ".tsv", ".jsonl")
-WRITTEN = (
-    *_TEXTS,
-    *PARQUET,
-    WORKBOOK,
-    *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS),
-)
+WRITTEN = (*_TEXTS, *PARQUET, WORKBOOK, *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS))
 """Extensions of the tables that we write."""
 GROUP_ROWS = 50_000
 GROUP_BYTES = 32 * 1024**2

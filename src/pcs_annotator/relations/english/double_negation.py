@@ -31,10 +31,7 @@ _NAMING = facts.word_set("name elect appoint call crown vote award give send cha
 
 
 @sentence_rule(
-    "rule:double-negation",
-    version="4",
-    expects=Expectation(negations="doubled", longest=LONGEST),
-    vouches=True,
+    "rule:double-negation", version="4", expects=Expectation(negations="doubled", longest=LONGEST), vouches=True
 )
 def double_negation(sentence: Span) -> str | NotApplicable:
     """Return the sentence behind a frame that denies twice, or why it cannot stand there."""
