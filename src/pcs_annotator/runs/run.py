@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally, bills_of
-from pcs_annotator.asking.ledger.sums import PriceOf
+from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.base.errors import ConfigError, LedgerError, MismatchError, TableError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.coders import Coders

@@ -26,8 +26,7 @@ from pcs_annotator.judging.metrics.agreement import Flips, flips_by
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, Original, QuestionRelation, Relation, asks_about_truth, rephrased
-from pcs_annotator.relations.choose import choose_relations, known_relations
-from pcs_annotator.relations.compose import text_parts
+from pcs_annotator.relations.choose import choose_relations, known_relations, text_parts
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
