@@ -133,11 +133,13 @@ class Queues:
         accepted = np.flatnonzero(rows.judgement.accepted & self._no_gold & self._own).tolist()
         self._audit_frame = frame_hash(rows.ids[place] for place in accepted)
         certainty = rows.judgement.certainty
-        self._doubtful = self._teaching = np.argsort(certainty, kind="stable")
+        self._teaching = np.argsort(certainty, kind="stable")
+        # rows that a promise about the whole table needs come first
+        self._doubtful = np.array([*dict.fromkeys([*rows.to_finish.tolist(), *self._teaching.tolist()])], dtype=np.intp)
         if rows.judgement.model.text is not None:
             gold = [rows.texts[place].as_py() or "" for place in np.flatnonzero(rows.gold != UNLABELLED).tolist()]
-            texts = [rows.texts[place].as_py() or "" for place in self._doubtful[:COMPARED].tolist()]
-            self._teaching = unlike_gold_first(self._doubtful, certainty, texts, gold)
+            texts = [rows.texts[place].as_py() or "" for place in self._teaching[:COMPARED].tolist()]
+            self._teaching = unlike_gold_first(self._teaching, certainty, texts, gold)
         self._by_queue: dict[Queue, dict[int, Draw]] = {queue: {} for queue in QUEUES}
         for draw in self.state.draws:
             if draw.queue in ("audit", "doubtful") or draw.frame == self._sequence.frame:

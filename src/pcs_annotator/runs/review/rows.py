@@ -151,6 +151,13 @@ class Rows:
         lowest = np.where(spoken, top, len(self.labels)).min(axis=1)
         return np.asarray((highest > lowest) & spoken.any(axis=1))
 
+    @cached_property
+    def to_finish(self) -> Integers:
+        """The rows that people label for a promise about the whole table, the least certain first."""
+        place = self.run.folder.finish
+        named = read_json(place)["by_people"] if place.exists() else ()
+        return np.array([self.places[name] for name in named if name in self.places], dtype=np.intp)
+
     def refitted(self) -> Rows:
         """Return the rows with the model and the gold that are in the folder now; texts and votes stay."""
         return replace(self, judgement=Judgement.of(self.run), gold=self.known_gold())
