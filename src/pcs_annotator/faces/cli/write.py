@@ -8,7 +8,8 @@ from typing import get_args
 import click
 
 from pcs_annotator.core.review import Queue
-from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.cli import codebook_view, options
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.showing.report.page import write_figures, write_report
 from pcs_annotator.verbs import exchange, paper
 from pcs_annotator.verbs.fit import open_run
@@ -27,6 +28,9 @@ from pcs_annotator.verbs.fit import open_run
 @options.JSON
 def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that works offline."""
+    if book := CodebookFolder.find(folder):
+        codebook_view.report_and_show(book, out, replace=replace)
+        return
     result = open_run(folder)
     path = write_report(result, out, replace=replace)
     charts = write_figures(result, path.parent / "figures") if figures else []
