@@ -12,10 +12,13 @@ from typing import Any
 
 import click
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.review.layout import keys_of, link
 from pcs_annotator.faces.web import need_web
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labelling.labeller import LoadOptions
+from pcs_annotator.runs.review.jointly import CodebookReview
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.settings import Saving
@@ -71,12 +74,20 @@ def review_command(
     """Review rows of the run in FOLDER in a browser: one key per row, and every verdict is stored before the next."""
     need_web("pcs review")
     from pcs_annotator.faces.review.app import Pages
+    from pcs_annotator.faces.review.codebook import CodebookPages
     from pcs_annotator.faces.web.server import listen, serve
 
+    how, name, book = options.take(ReviewOptions, given), folder.resolve().name, CodebookFolder.find(folder)
+    if book and keys:
+        raise ConfigError("--keys is for one variable: leave it out, or name the folder of one variable")
     listening = listen(host, port, token, names)
     listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
-    with listening.socket, Review.open(folder, options.take(ReviewOptions, given)) as review:
-        pages = Pages(review, folder.resolve().name, keys_of(review.labels, keys), reviewer)
+    with listening.socket, CodebookReview.open(book, how) if book else Review.open(folder, how) as review:
+        pages = (
+            CodebookPages(review, name, reviewer)
+            if isinstance(review, CodebookReview)
+            else Pages(review, name, keys_of(review.labels, keys), reviewer)
+        )
         for note in review.notes:
             options.say(note)
         if browser:
