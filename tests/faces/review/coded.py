@@ -72,7 +72,7 @@ def truth(name: str, row: int) -> str:
     return ONE[name][pick(len(ONE[name]), name, str(row))]
 
 
-class _Coder:
+class Coder:
     """Opens `coder:NAME@PERCENT`, which is right about each variable on that percentage of texts."""
 
     def open(self, model: str, environment: object) -> ChatModel:
@@ -101,7 +101,7 @@ def make_codebook(folder: Path, rows: int = 90, gold: int = 40) -> Path:
     data, config = folder / "data.csv", folder / "codebook.toml"
     data.write_text("\n".join(lines) + "\n")
     config.write_text(CONFIG % ", ".join(f'"{label}"' for label in ONE["event"]))
-    with mock.patch.dict(providers._factories, {"coder": _Coder}):
+    with mock.patch.dict(providers._factories, {"coder": Coder}):
         run_codebook(data, config, folder / "run")
     return folder / "run"
 

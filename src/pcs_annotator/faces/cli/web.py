@@ -140,10 +140,14 @@ def serve_command(
     need_web("pcs serve")
     from pcs_annotator.faces.serve.app import Limits, serve_run
     from pcs_annotator.faces.web.server import listen
-    from pcs_annotator.runs.labelling.service import Service
+    from pcs_annotator.runs.labelling.service import CodebookService, Service
 
     saving = options.take(Saving, given)
-    service = Service(folder, LoadOptions(saving=saving, ledger=ledger, in_flight=concurrency), options.say)
+    how, book = LoadOptions(saving=saving, ledger=ledger, in_flight=concurrency), CodebookFolder.find(folder)
+    service: Any = Service(folder, how, options.say)
+    if book:
+        services = book.each(lambda place: Service(place, how, options.say))
+        service = CodebookService(folder.resolve().name, services, book.variables)
     service.check()
     door = listen(host, port, token, names)
     with door.socket:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -30,6 +30,7 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, RecentTexts, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
+from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.tables.label_studio import Interface, prediction
 
 GATHER_SECONDS = 0.05
@@ -261,6 +262,29 @@ class Service:
             await before.retire()
         finally:
             self._loading = None
+
+
+class CodebookService:
+    """The services of all variables of a codebook; they share its ledger."""
+
+    def __init__(self, name: str, services: Mapping[str, Service], variables: Mapping[str, TaskSettings]) -> None:
+        self.version, self.services, self.variables = name, services, variables
+        self._stack = AsyncExitStack()
+
+    def check(self) -> None:
+        """Raise if a folder is not a run folder."""
+        for one in self.services.values():
+            one.check()
+
+    async def __aenter__(self) -> CodebookService:
+        async with AsyncExitStack() as stack:
+            for one in self.services.values():
+                await stack.enter_async_context(one)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
 
 
 def _now() -> float:
