@@ -28,6 +28,7 @@ from pcs_annotator.runs.settings import Config, TaskSettings
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import text_column
 
+__all__ = ["YES", "CodebookFolder", "CodebookPart", "OpenedCodebook"]
 TRUE = ("1", "1.0", "true", "yes", "y", "x", "wahr", "ja", "vrai", "oui")
 FALSE = ("0", "0.0", "false", "no", "n", "-", "falsch", "nein", "faux", "non")
 _BETWEEN = re.compile(r"\s*[;|]\s*")

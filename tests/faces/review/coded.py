@@ -91,12 +91,12 @@ class Coder:
         return ScriptedModel(answer, name=f"coder:{model}")
 
 
-def make_codebook(folder: Path, rows: int = 90, gold: int = 40) -> Path:
+def make_codebook(folder: Path, rows: int = 90, gold: int = 40, framed: int = 30) -> Path:
     """Return the folder of a codebook that was run; the first rows have gold, frames fewer than the others."""
     lines = ["id,text,source,topic,frames,tone,event"]
     for row in range(rows):
         told = [truth(name, row) if row < gold else "" for name in ("topic", "tone", "event")]
-        frames = truth("frames", row).replace("; ", ";") if row < gold - 10 else ""
+        frames = truth("frames", row).replace("; ", ";") if row < framed else ""
         lines.append(f"t{row},Text {row} tells a story.,paper {row % 3},{told[0]},{frames},{told[1]},{told[2]}")
     data, config = folder / "data.csv", folder / "codebook.toml"
     data.write_text("\n".join(lines) + "\n")

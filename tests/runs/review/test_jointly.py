@@ -229,6 +229,24 @@ def test_the_queue_ends_and_conflicts_are_settled(folder: Path) -> None:
         assert review.why_empty("ann", "random")
 
 
+def test_neighbours_on_a_scale_agree_better_than_ends(folder: Path) -> None:
+    found = {}
+    for second in ("negative", "very positive"):
+        with open_review(folder, replace(OPTIONS, double=1.0)) as review:
+            for at in range(6):
+                for who in ("ann", "bob"):
+                    shown = review.next_row(who, "random")
+                    assert shown is not None
+                    other = second if who == "bob" and at == 0 else "very negative" if at % 2 == 0 else "very positive"
+                    review.submit(given(shown, labels={**given(shown).labels, "tone": other}, who=who))
+            found[second] = review.reviews["tone"].agreement().alpha
+        for place in PLACES:
+            (folder / place / "review.jsonl").unlink()
+    assert found["negative"] is not None
+    assert found["very positive"] is not None
+    assert found["negative"] > found["very positive"]
+
+
 def test_variables_with_other_rows_are_refused(folder: Path) -> None:
     book = CodebookFolder.find(folder)
     assert book is not None

@@ -20,7 +20,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_name
 from pcs_annotator.core.task import Task, label_code
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
+from pcs_annotator.judging.metrics.agreement import Scale, cohens_kappa, krippendorffs_alpha
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
 from pcs_annotator.runs.review.rows import DECISIONS, Rows, matching
@@ -331,7 +331,8 @@ class Review:
             alike = int(((ours == theirs) & (ours >= 0)).sum())
             if kappa.rows:
                 pairs.append(ReviewerPair(first, second, kappa.rows, alike, kappa.value))
-        alpha = krippendorffs_alpha(np.array(list(labels.values()))) if pairs else None
+        scale: Scale = "ordinal" if self.rows.run.shape.ordered else "nominal"
+        alpha = krippendorffs_alpha(np.array(list(labels.values())), scale) if pairs else None
         return ReviewerAgreement(pairs=pairs, alpha=alpha and alpha.value, rows=alpha.rows if alpha else 0)
 
 
