@@ -95,10 +95,10 @@ def _written(
     return CodebookResult(folder=folder.path, variables=variables, results=results, labels=folder.labels, report=index)
 
 
-def label_codebook(request: RunRequest, out: Path | str | None, saving: Saving | None = None) -> dict[str, Labelled]:
+def label_codebook(
+    book: CodebookFolder, request: RunRequest, out: Path | str | None, saving: Saving | None = None
+) -> dict[str, Labelled]:
     """Label new texts with every variable of a codebook; return part → its labels."""
-    book = CodebookFolder.find(request.folder)
-    assert book is not None
     found = book.each(lambda place: label(replace(request, folder=place), None, saving))
     first = next(iter(found.values()))
     columns = labels_of(book.variables, {name: one.outcomes for name, one in found.items()})

@@ -1,22 +1,33 @@
-"""What `pcs run` shows, as blocks and as JSON."""
+"""What `pcs run` shows, as blocks and as JSON; of a codebook, as `pcs label` does, a line for each variable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
-from pcs_annotator.faces.cli import learned_view, options
+from pcs_annotator.faces.cli import exit_codes, learned_view, options
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.default_panel import DefaultPanel
+from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import SILENCES, RunResult
+from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count, total_cost
+from pcs_annotator.showing.report.index import in_words, right_of, variables_table
 from pcs_annotator.showing.report.sections.questions import reasons
+from pcs_annotator.tables.table_files import STDIO
+from pcs_annotator.verbs import codebook
+from pcs_annotator.verbs.label import Labelled
 
 REASONS_SHOWN = 3
 
@@ -101,3 +112,78 @@ def _cost(bills: Sequence[Bill]) -> str:
 def print_panel(panel: DefaultPanel) -> None:
     """Print which questions were chosen, and why."""
     to_terminal.show(*panel.reasons, "")
+
+
+LabelledJson = Callable[[Labelled, Sequence[str]], dict[str, Any]]
+Variables = Mapping[str, RunResult] | Mapping[str, Labelled]
+
+
+def run_and_show(request: RunRequest) -> int:
+    """Run every variable of a codebook, print what came out, and return the exit code."""
+    return _show_variables(lambda: codebook.run_codebook(request))
+
+
+def fit_and_show(book: CodebookFolder, changes: Mapping[str, Any], people: FromPeople, **how: Any) -> int:
+    """Learn again from the votes on every variable, print what came out, and return the exit code."""
+    if people.gold is not None:
+        one = next(iter(book.parts.values()))
+        raise ConfigError(
+            f"--gold is about one variable: name its folder, such as pcs fit {one} --gold {people.gold}; for several, "
+            "add columns called like the variables to the data, and repeat pcs run"
+        )
+    return _show_variables(lambda: codebook.fit_codebook(book, changes, people=people, **how))
+
+
+def report_and_show(book: CodebookFolder, out: Path | None, *, replace: bool) -> None:
+    """Write the reports of all variables and the page that leads to them, and print both."""
+    _show_variables(lambda: codebook.report_codebook(book, out, replace=replace))
+
+
+def _show_variables(work: Callable[[], codebook.CodebookResult]) -> int:
+    with options.gathered_warnings() as notes:
+        result = work()
+    found = result.results
+    written: list[answer.Line] = [
+        ("labels", str(result.labels)),
+        ("report", f"{result.report}, which leads to one for every variable"),
+        ("next", b.strong(f"pcs review {quote(str(result.folder))}")),
+    ]
+    table = variables_table(result.variables, found, right_of(found))
+    parts = {name: run_json(one, ()) for name, one in found.items()}
+    files = {name: str(getattr(result, name)) for name in ("folder", "labels", "report")}
+    options.show(
+        lambda: {**files, "variables": parts, "warnings": notes},
+        lambda: _variables_shown(found, table, f", {counted(len(result.variables), 'variable')}", notes, written),
+    )
+    return _exit_code(found)
+
+
+def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json: LabelledJson) -> int:
+    """Label new texts with every variable of a codebook, print what came out, and return the exit code."""
+    book = CodebookFolder.find(request.folder)
+    assert book is not None
+    with options.gathered_warnings() as notes:
+        found = codebook.label_codebook(book, request, out, saving)
+    parts = {name: as_json(one, ()) for name, one in found.items()}
+    table = variables_table(book.variables, found, {})
+    options.show(
+        lambda: {"out": str(out), "variables": parts, "warnings": notes},
+        lambda: _variables_shown(found, table, "", notes, [] if out == STDIO else [("labels", str(out))]),
+        stderr=out == STDIO,
+    )
+    return _exit_code(found)
+
+
+def _exit_code(found: Variables) -> int:
+    return max(exit_codes.exit_code(one.counts.unanswered, one.tally.failed) for one in found.values())
+
+
+def _variables_shown(
+    found: Variables, table: b.Table, variables: str, notes: Sequence[str], written: Sequence[answer.Line]
+) -> Iterator[b.Block]:
+    """Yield a row per variable, then what is promised, what it cost and where it is."""
+    calls, known = (sum(getattr(one.tally, name) for one in found.values()) for name in ("calls", "from_ledger"))
+    said = f"{counted(max(one.counts.rows for one in found.values()), 'row')}{variables}"
+    cost = [answer.cost(calls, known, ())] if calls or known else []
+    yield table
+    yield b.Answer([("labelled", said), ("use", in_words(found)), *answer.look_at(notes), *cost, *written])

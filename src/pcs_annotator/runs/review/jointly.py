@@ -25,7 +25,7 @@ from pcs_annotator.judging.promising.review_design import (
     learning_distribution,
 )
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.review.queues import Queues
+from pcs_annotator.runs.review.queues import UNDRAWN, Queues
 from pcs_annotator.runs.review.session import Review, guidelines_of, named
 from pcs_annotator.runs.review.values import (
     AcceptedRows,
@@ -111,7 +111,7 @@ class JointQueues:
         """Return the next text for a person, drawn and stored if needed; None if the queue has none for them."""
         open_texts = (place for one in self._queues for place in one.started(reviewer, queue))
         found = next((place for place in open_texts if self._free(place, reviewer)), None)
-        if found is not None or queue == "conflicts":
+        if found is not None or queue in UNDRAWN:
             return found
         needed = reduce(np.logical_or, [one.needed(reviewer, queue) for one in self._queues])
         while True:
@@ -206,7 +206,7 @@ class CodebookReview:
     def open(cls, book: CodebookFolder, options: ReviewOptions | None = None) -> Self:
         """Open a codebook for review; nobody else can review one of its variables until `close`."""
         with ExitStack() as stack:
-            opened = book.each(lambda place: stack.enter_context(Review.open(place, options)))
+            opened = book.each(lambda place: stack.enter_context(Review.open(place, options, stream=False)))
             if len({tuple(one.rows.ids) for one in opened.values()}) > 1:
                 raise ConfigError(f"the variables of {book.path} have different rows: pcs run, once more, for all")
             turn = threading.Lock()

@@ -66,8 +66,8 @@ class Review:
             self._trails[reviewer] = {one.id: one.queue for one in given.values()}
 
     @classmethod
-    def open(cls, path: Path, options: ReviewOptions | None = None) -> Self:
-        """Open a run folder for review; nobody else can until `close`.
+    def open(cls, path: Path, options: ReviewOptions | None = None, *, stream: bool = True) -> Self:
+        """Open a run folder for review, with the texts of its stream or without; nobody else can until `close`.
 
         Raises:
             ConfigError: There is no run folder, or somebody else reviews it.
@@ -79,7 +79,7 @@ class Review:
             stack.enter_context(lock_review(path))
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", PcsWarning)
-                rows = Rows.read(path)
+                rows = Rows.read(path, stream=stream)
             review = cls(rows, rows.run.review(), options or ReviewOptions())
             review.notes = [*(str(one.message) for one in caught), *review.notes]
             review._lock = stack.pop_all()
@@ -229,6 +229,8 @@ class Review:
             return "conflicts"
         if given.queue == "conflicts":
             return given.queue if self.state.conflict[place] else "chosen"
+        if given.queue == "stream":
+            return given.queue if place in self.rows.streamed else "chosen"
         return given.queue if self.queues.draw_of(place, given.queue) else "chosen"
 
     def undo(self, reviewer: str) -> list[Verdict]:

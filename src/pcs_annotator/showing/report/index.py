@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import quote
 
 from pcs_annotator.base.text import counted
@@ -14,12 +15,24 @@ from pcs_annotator.runs.run_result import Model, RunResult
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import count, percent, percent_interval
-from pcs_annotator.showing.report.document import document, header
+from pcs_annotator.showing.to_html import document, header
 from pcs_annotator.tables.files import check_ending, write_page
 
 INTERVAL = "95\xa0% interval"
-Judged = Mapping[str, tuple[Model, Counts]]
-"""Part of a codebook → the model of its labels, and how many there are."""
+
+
+class Judged(Protocol):
+    """Labels of a part of a codebook: a run, or new texts."""
+
+    @property
+    def model(self) -> Model:
+        """What gave them."""
+
+    @property
+    def counts(self) -> Counts:
+        """How many there are."""
+
+
 OURS = b"several variables \xc2\xb7 perceived-confidence"
 
 
@@ -35,13 +48,12 @@ def write_index(
     check_ending(path, (".html", ".htm"))
     reports = {name: os.path.relpath(one.folder.report, path.parent) for name, one in results.items()}
     links = {name: quote(Path(place).as_posix()) for name, place in reports.items()}
-    judged = {name: (one.learned.model, one.counts) for name, one in results.items()}
-    table = variables_table(variables, judged, right_of(results), links)
+    table = variables_table(variables, results, right_of(results), links)
     rows = counted(next(iter(results.values())).counts.rows, "row")
     data = next(iter(results.values())).dataset.name
     top = header(
         f"{counted(len(variables), 'variable')} of {rows}",
-        b.text(in_words({name: model for name, (model, _) in judged.items()})),
+        b.text(in_words(results)),
         overline=("perceived-confidence · reports of a codebook · ", b.name(data)),
     )
     page = document(f"{data}, several variables", top, [b.section("variables", "Variables", table)])
@@ -60,14 +72,15 @@ def right_of(results: Mapping[str, RunResult]) -> dict[str, tuple[str, str]]:
 
 def variables_table(
     variables: Mapping[str, TaskSettings],
-    judged: Judged,
+    judged: Mapping[str, Judged],
     right: Mapping[str, tuple[str, str]],
     links: Mapping[str, str] | None = None,
 ) -> b.Table:
     """Return a line for every part: its kind, how many labels are right and accepted, and whether that is promised."""
     rows: list[b.Row] = []
-    for name, (model, counts) in judged.items():
-        accepted, review = (counts.decisions.get(one, 0) for one in ("accept", "review"))
+    for name, one in judged.items():
+        model, counts = one.model, one.counts
+        accepted, review = (counts.decisions.get(what, 0) for what in ("accept", "review"))
         promise = "yes" if model.certificate is not None and model.certificate.holds else "no"
         figures = right.get(name, ("unknown", "")) if right else ()
         shown = b.Styled(name, "name", own=True, link=(links or {}).get(name, ""))
@@ -78,9 +91,9 @@ def variables_table(
     return b.Table(columns=columns, rows=rows)
 
 
-def in_words(models: Mapping[str, Model]) -> str:
+def in_words(judged: Mapping[str, Judged]) -> str:
     """Return what is promised about accepted labels, and of which variables nothing is."""
-    certificates = {name: model.certificate for name, model in models.items()}
+    certificates = {name: one.model.certificate for name, one in judged.items()}
     holding = [one for one in certificates.values() if one is not None and one.holds]
     without = [name for name, one in certificates.items() if one is None or not one.holds]
     said = what_is_promised(holding[0]) if holding else "nothing is promised"
