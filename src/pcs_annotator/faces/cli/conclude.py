@@ -14,6 +14,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
@@ -21,6 +22,7 @@ from pcs_annotator.showing.formats import label_name, percent
 from pcs_annotator.studies import finish as finishing
 from pcs_annotator.studies.estimating import gold, page, robust
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
+from pcs_annotator.studies.estimating.codebook import estimate_codebook, files_for
 from pcs_annotator.studies.estimating.estimate import PERIODS, data_name, estimate_run
 from pcs_annotator.studies.estimating.page import write_estimates
 
@@ -160,6 +162,9 @@ def estimate_command(*, folder: Path, out: Path | None, **given: Any) -> None:
     Machine labels have errors, and errors bias such figures. Gold rows that were drawn at random, or by pcs gold,
     correct that. Beside each corrected figure are those from gold rows alone and from machine labels as if true.
     """
+    if book := CodebookFolder.find(folder):
+        _estimate_variables(book, out, question_of(given))
+        return
     with options.gathered_warnings() as notes:
         found = estimate_run(folder, question_of(given))
     if out is not None:
@@ -170,6 +175,20 @@ def estimate_command(*, folder: Path, out: Path | None, **given: Any) -> None:
         lambda: {**found.to_dict(), "sentences": page.sentences(found), "warnings": notes},
         lambda: [*page.answer_shown(found), b.Answer(lines)],
         details=lambda: page.tables(found),
+    )
+
+
+def _estimate_variables(book: CodebookFolder, out: Path | None, question: EstimateQuestion) -> None:
+    with options.gathered_warnings() as notes:
+        found = estimate_codebook(book, question)
+    files = files_for(found, out) if out is not None else []
+    for one, file in zip(found, files, strict=False):
+        write_estimates(one, file)
+    lines = [*page.answer_lines(found[0]), *look_at(notes), *(("files", str(file)) for file in files)]
+    options.show(
+        lambda: {**{f"{one.kind}s": one.to_dict() for one in found}, "warnings": notes},
+        lambda: [*(block for one in found for block in page.answer_shown(one)), b.Answer(lines)],
+        details=lambda: [table for one in found for table in page.tables(one)],
     )
 
 

@@ -102,12 +102,12 @@ class RunFolder:
         return set_aside(place)
 
 
-def variables_in(folder: RunFolder) -> list[Path]:
-    """Return the folders of a run with several variables; none for any other run."""
+def variables_in(folder: RunFolder) -> dict[str, Path]:
+    """Return the variables of a run that has several, and the folder of each; none for any other run."""
     if not folder.codebook.exists():
-        return []
+        return {}
     with expecting(folder.codebook, REMEDY):
-        return [folder.path / place for place in read_json(folder.codebook, REMEDY)["folders"].values()]
+        return {name: folder.path / place for name, place in read_json(folder.codebook, REMEDY)["folders"].items()}
 
 
 class Origin(NamedTuple):

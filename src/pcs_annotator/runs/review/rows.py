@@ -92,14 +92,15 @@ class Rows:
     judgement: Judgement
 
     @classmethod
-    def read(cls, path: Path) -> Rows:
-        """Read a run folder.
+    def read(cls, path: Path, *, stream: bool = True) -> Rows:
+        """Read a run folder, with the texts of its stream or without.
 
         Raises:
             ConfigError: It is not a run folder.
             TableError: A file is missing or damaged, or the model was fitted with other labels.
         """
-        run = Run.open(path).with_stream()
+        run = Run.open(path)
+        run = run.with_stream() if stream else run
         table, used, ids = run.dataset.table, run.dataset.columns, run.answers.ids
         data_gold = gold_codes(run.votes, run.dataset.gold or [None] * len(ids))
         own = table.drop_columns([name for name in (used.text, used.id, used.gold, *used.coders) if name])
