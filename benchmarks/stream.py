@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -120,7 +119,7 @@ def main(streams: int = 100) -> None:
     kept = np.mean([one.wrong is None or one.wrong <= HOW.promise.max_error for one in moved])  # type: ignore[union-attr]
     print(f"after a fit with 300 rows from then on: promise kept in {kept:.0%}, {len(errors)} accept anything")
     for limit in (0.1, 0.05, 0.02):
-        promise = replace(HOW.promise or Promise(), max_error=limit)
+        promise = Promise(max_error=limit)
         twice, same, half = (audits(rate * limit, promise, 5_000, 0.05, 2_000, 1) for rate in (2, 1, 0.5))
         print(f"audit of 5 % of 5,000, promise {limit:.0%}: ", end="")
         print(f"withdrawn if errors are twice as many {twice:.1%}, as many {same:.1%}, half as many {half:.1%}")
