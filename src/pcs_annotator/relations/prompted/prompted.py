@@ -68,7 +68,8 @@ class PromptedRelation:
 
     async def rewrite_window(self, text: str, ask: AskRewriter, hint: str = "") -> str | Refused:
         """Return the rewrite of one window."""
-        language = foreign_name(text) if self.keeps_language else ""
+        known = known_language(text) if self.keeps_language else ""
+        language = "" if known == "en" else NAMES.get(known, "")
         sampling = Sampling(temperature=0.0, max_tokens=room_for(text, self.expects))
         reply = await ask(Request(messages=messages_for(self.prompt, text, hint, language), sampling=sampling))
         new = self._read(reply, text)
@@ -90,12 +91,6 @@ class PromptedRelation:
         if not versions:
             return Refused(cleaning.NO_REWRITE)
         return next((new for new in versions if passes(Rewrite(text, new, self.expects))), versions[0])
-
-
-def foreign_name(text: str) -> str:
-    """Return the name of a text's language if it is known not to be English; else empty."""
-    language = known_language(text)
-    return "" if language == "en" else NAMES.get(language, "")
 
 
 def messages_for(prompt: str, text: str, hint: str = "", language: str = "") -> tuple[Message, ...]:
