@@ -153,17 +153,13 @@ class WireModel(HttpModel):
     def _read(self, request: Request, payload: Mapping[str, Any], answer: HttpReply) -> Reply | None:
         """Return the reply, or None if the request should be sent again without what the server refused."""
         if answer.status == 200:
-            reply = self._reply(answer, request)
-            if reply is None:
-                raise self._misread(answer.body)
-            return reply
+            return self._reply(answer, request)
         complaint = read_complaint(answer.body)
         if not self._refuses_logprobs(answer.status, complaint, payload):
             raise self._failure(answer.status, complaint, answer.headers, payload)
         return None
 
-    def _reply(self, answer: HttpReply, request: Request) -> Reply | None:
-        """Return the reply in an answer; None if it cannot be read."""
+    def _reply(self, answer: HttpReply, request: Request) -> Reply:
         try:
             data = _loads(answer.body)
             if self._host.name != "azure":  # a deployment has a name of its own
@@ -172,7 +168,7 @@ class WireModel(HttpModel):
             text = self._unwrap(reply.text, request)
             return replace(reply, text=text, latency=answer.latency, rate_hint=rate_hint(answer.headers))
         except UNREADABLE:
-            return None
+            raise self._misread(answer.body) from None
 
     def _unwrap(self, text: str, request: Request) -> str:
         """Return the bare choice if it was sent as JSON."""
