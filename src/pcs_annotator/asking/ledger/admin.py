@@ -194,10 +194,15 @@ class LedgerAdmin(ABC):
         first, last = self._rows("SELECT MIN(asked_at), MAX(asked_at) FROM calls")[0]
         return None if first is None else (first, last)
 
-    def prune(self, *, model: str | None = None, before: float | None = None) -> int:
-        """Delete the calls of a model, or those made before a time; return how many."""
-        given = {"model = ?": model, "asked_at < ?": before}
+    def prune(
+        self, *, model: str | None = None, before: float | None = None, keys: Sequence[bytes] | None = None
+    ) -> int:
+        """Delete the calls of a model, those made before a time, or those with some keys; return how many."""
+        given: dict[str, Any] = {"model = ?": model, "asked_at < ?": before}
         values = [value for value in given.values() if value is not None]
+        if keys is not None:
+            given[f"key IN ({', '.join('?' * len(keys))})"] = keys
+            values.extend(keys)
         chosen = " AND ".join(["1 = 1", *(condition for condition, value in given.items() if value is not None)])
         by_day = BY_DAY.format(sums=SUMS, paid=f"{KEPT} WHERE {chosen}", day=self._day)
         _, deleted, _ = self._change(

@@ -302,11 +302,17 @@ class Ledger(LedgerAdmin):
         with Ledger(other) as source:
             self._change(*((admin.SPEND, row) for row in source.spending_by_day()))
 
-    def prune(self, *, model: str | None = None, before: float | None = None) -> int:
-        """Delete the calls of a model, or those made before a time, and shrink the file; return how many."""
-        deleted = super().prune(model=model, before=before)
+    def prune(
+        self, *, model: str | None = None, before: float | None = None, keys: Sequence[bytes] | None = None
+    ) -> int:
+        """Delete the calls of a model, those made before a time, or those with some keys, and shrink the file.
+
+        Returns how many. Nothing of them is left in the file, or beside it.
+        """
+        deleted = super().prune(model=model, before=before, keys=keys)
         with self._explained():
             self._connected().execute("VACUUM")
+            self._connected().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return deleted
 
     def bytes_used(self) -> int:

@@ -195,6 +195,14 @@ class App:
         if drift is not None:
             gauges["pcs_drift"] = ("gauge", "Whether recent texts differ from those of the run.", drift.found)
             gauges["pcs_drift_p_value"] = ("gauge", "Probability of such a difference by chance.", drift.p_value)
+        if (audit := self._service.audit) is not None:
+            gauges["pcs_audited_texts"] = ("gauge", "Accepted texts that people have checked.", audit.rows)
+            gauges["pcs_audit_errors"] = ("gauge", "Errors among them.", audit.wrong)
+            gauges["pcs_audit_error_low"] = ("gauge", "Error rate of accepted texts, at least.", audit.error.low)
+            gauges["pcs_audit_error_high"] = ("gauge", "Error rate of accepted texts, at most.", audit.error.high)
+            gauges["pcs_audit_revoked"] = ("gauge", "Whether the promise is withdrawn.", audit.finding == "revoked")
+        for name, value in self._service.waiting.items():
+            gauges[f"pcs_stream_{name}"] = ("gauge", f"Texts kept for people: {name}.", value)
         return PlainTextResponse(self._metrics.page(gauges), media_type=MEDIA_TYPE)
 
     async def predict(self, request: Request) -> Response:
@@ -236,6 +244,7 @@ def _item(one: Classified) -> dict[str, Any]:
         "confidence": outcome.confidence,
         "decision": outcome.decision,
         "reason": why.message if why else outcome.reason,
+        "id": outcome.id,
         "cost": {"usd": one.spent.usd, "calls": one.spent.calls},
     }
     if not labelled:
