@@ -78,6 +78,8 @@ async def ask_on_cluster(
         size = min(size, max(FEWEST_ROWS_PER_BATCH, ceil(rows / (4 * workers))))
     # everything is counted again when the answers are read from the ledger
     tally, tracker = Tally(rows_expected=rows), BudgetTracker(settings.budget)
+    if settings.follow is not None:
+        settings.follow(tally, tracker)
     filling: asyncio.Task[None] | None = None
     try:
         # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
@@ -128,7 +130,9 @@ class Work:
         """Return the work of a job that is open here."""
         environment = _NotedEnvironment(settings.environment or read_environment(Path.cwd()))
         # what counts and shows stays here
-        settings = replace(settings, environment=environment, tally=Tally(), progress=False, on_variant=None)
+        settings = replace(
+            settings, environment=environment, tally=Tally(), progress=False, follow=None, on_variant=None
+        )
         work = cls(
             task=job.task,
             annotators=[annotator for annotator, _ in job.annotators],

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pcs_annotator.asking.batches.batches import BatchSettings
+from pcs_annotator.asking.engine.budget import BudgetTracker
+from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import PcsError, warn_user
 from pcs_annotator.core.task import Item
@@ -44,6 +46,8 @@ class RunRequest(CommandSettings):
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)
     # called with the questions that were chosen, before they are asked
     announce: Callable[[DefaultPanel], None] | None = None
+    # called with the counters of what is asked next, by which others can tell how far it is
+    follow: Callable[[Tally, BudgetTracker], None] | None = field(default=None, repr=False)
     say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept
 
     def batches(self, executor: str) -> BatchSettings | None:
@@ -75,11 +79,12 @@ class RunRequest(CommandSettings):
 
     def support(self, config: Config, items: Sequence[Item]) -> Support:
         """Return what tells which questions the models can answer about some texts."""
+        settings = resolve_config.collect_settings_of(config, self.environment, self.own)
         return Support(
             task=resolve_config.task_of(config),
             annotators=config.ask.models,
             ledger=ledgers.ledger_of(RunFolder(self.folder), config),
-            settings=resolve_config.collect_settings_of(config, self.environment, self.own),
+            settings=replace(settings, follow=self.follow),
             texts=[item.text for item in items],
         )
 

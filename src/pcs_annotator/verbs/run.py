@@ -31,6 +31,7 @@ from pcs_annotator.runs.run import Run, refuse_lost_ledger, settings_of_fits
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, LearnSettings
+from pcs_annotator.runs.watch import Watch
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import clear_leftovers, write_json
@@ -61,11 +62,13 @@ def run(request: RunRequest) -> RunResult:
         check_gold(None, table.sample)
     refuse_lost_ledger(folder, config)
     tally = Tally(rows_expected=len(table.sample.items))
+    watch = Watch(folder.path, "run", tally, data=request.data_name, metrics=request.metrics_file)
     with (
         ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say),
         ledgers.noting_payments(folder, config, tally, "run"),
+        watch,
     ):
-        return _run(request, config, table, tally, started)
+        return _run(replace(request, follow=watch.follow), config, table, tally, started)
 
 
 def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, started: float) -> RunResult:
@@ -149,7 +152,8 @@ def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectS
     """Return how to ask, with what is left of the budget."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     budget, batches = settings.budget.after(tally.calls), request.batches(config.ask.executor)
-    return replace(settings, progress=request.progress, tally=tally, budget=budget, batches=batches)
+    settings = replace(settings, progress=request.progress, follow=request.follow)
+    return replace(settings, tally=tally, budget=budget, batches=batches)
 
 
 def _asked(

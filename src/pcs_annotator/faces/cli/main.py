@@ -34,6 +34,7 @@ PURPOSES: dict[str, dict[str, str]] = {
         "label": "label new texts with a fitted run",
         "serve": "label texts over HTTP with a fitted run",
         "report": "write the report of a run, one HTML file",
+        "status": "how far a running command is, or how the last one ended",
     },
     "People": {
         "gold": "how many gold rows are needed, and draw them",
@@ -108,6 +109,17 @@ def pcs(context: click.Context, log_level: str | None) -> None:
     context.call_on_close(lambda: logger.setLevel(before))
 
 
+@contextmanager
+def _keeping_stderr() -> Iterator[None]:
+    """Put back at the end what `--log-format` has replaced."""
+    before = sys.stderr
+    try:
+        yield
+    finally:
+        sys.stderr = before
+
+
+@_keeping_stderr()
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:

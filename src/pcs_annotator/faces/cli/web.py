@@ -107,6 +107,7 @@ def review_command(
 @options.saving_options
 @options.options_for("on_drift")
 @click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
+@options.LOG_FORMAT
 def serve_command(
     *,
     folder: Path,

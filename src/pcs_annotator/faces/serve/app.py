@@ -28,6 +28,7 @@ from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.faces.web.server import Listening, serve
 from pcs_annotator.runs.labelling import service as labelling
 from pcs_annotator.runs.labelling.service import Classified, Service, Spent
+from pcs_annotator.runs.watch import Watch
 
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 OPEN_PATHS = frozenset({"/health", "/ready"})
@@ -56,11 +57,14 @@ class Json(Response):
 class App:
     """Answers requests with a service."""
 
-    def __init__(self, service: Service, limits: Limits, *, token: bool = False) -> None:
+    def __init__(self, service: Service, limits: Limits, *, token: bool = False, port: int = 0) -> None:
         self._service, self._seconds, self._token = service, limits.seconds, token
         self._example: dict[str, Any] | None = None  # the last reply to the example of the page
         self._queue = TextQueue(limits.max_queue)
         self._metrics = Metrics()
+        # a file for each service, because several may use one run
+        self.watch = Watch(service.folder.path, "serve", service.tally, name=f"status-{port}.json")
+        self.watch.follow(service.tally, service.tracker)
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
         self._about = openapi.document(service.names)
@@ -183,11 +187,8 @@ class App:
         return Json(about, 503 if stopping or reason else 200)
 
     def _metrics_page(self) -> Response:
-        spent, drift, outdated = self._service.tracker, self._service.drift, bool(self._service.outdated)
+        drift, outdated = self._service.drift, bool(self._service.outdated)
         gauges: dict[str, tuple[str, str, float]] = {
-            "pcs_calls_total": ("counter", "Calls to models that were paid for.", spent.calls),
-            "pcs_tokens_total": ("counter", "Tokens in and out.", spent.tokens),
-            "pcs_cost_usd_total": ("counter", "Cost of calls whose price is known, in dollars.", spent.usd),
             "pcs_queue_texts": ("gauge", "Texts in progress and waiting.", self._queue.texts),
             "pcs_queue_room": ("gauge", "Texts that there is room for.", self._queue.most),
             "pcs_outdated": ("gauge", "Whether the run has a newer model, which is unreadable.", outdated),
@@ -195,7 +196,7 @@ class App:
         if drift is not None:
             gauges["pcs_drift"] = ("gauge", "Whether recent texts differ from those of the run.", drift.found)
             gauges["pcs_drift_p_value"] = ("gauge", "Probability of such a difference by chance.", drift.p_value)
-        return PlainTextResponse(self._metrics.page(gauges), media_type=MEDIA_TYPE)
+        return PlainTextResponse(self._metrics.page(gauges, self.watch.figures()), media_type=MEDIA_TYPE)
 
     async def predict(self, request: Request) -> Response:
         """Label tasks of Label Studio."""
@@ -259,13 +260,14 @@ async def serve_run(
     """Open a run, and answer requests until a signal to stop."""
     rules = replace(door.rules, open_paths=OPEN_PATHS)
     async with service:
-        app = App(service, limits, token=bool(door.rules.token))
+        app = App(service, limits, token=bool(door.rules.token), port=door.socket.getsockname()[1])
         # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GARBAGE_THRESHOLD)
-        try:
-            say(f"{service.version} is ready; {door.url} shows how to ask it")
-            await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
-        finally:
-            await app.stop()
+        with app.watch:
+            try:
+                say(f"{service.version} is ready; {door.url} shows how to ask it")
+                await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
+            finally:
+                await app.stop()

@@ -36,6 +36,8 @@ GATHER_SECONDS = 0.05
 """Texts whose votes are complete within this time are judged together: alone, each takes 1 ms, 50 times more."""
 LOOK_EVERY = 1.0
 """Seconds between looks at the run folder, which `pcs fit` may have changed."""
+RETRY_SECONDS = 30.0
+"""Seconds until a changed run that could not be loaded is tried again."""
 TROUBLE_SECONDS = 30.0
 """How long a failure counts if no text comes: a service that is not ready gets none, and only texts show otherwise."""
 TROUBLE = {
@@ -100,6 +102,7 @@ class Service:
         self._loading: asyncio.Task[None] | None = None
         self._failed: tuple[str, float, int] | None = None
         self._numbers = count()
+        self.tally = Tally()  # what was counted since the start
         self._opened: _Opened
         self._ledger: LedgerAddress
         self._ledger_file = 0
@@ -219,6 +222,7 @@ class Service:
             kind = "ledger_unavailable" if isinstance(error, LedgerError) else "model_unavailable"
             failed = TextError(kind, str(error))
         finally:
+            self.tally.add(part.tally)
             opened.users -= 1
             await opened.close_if_unused()
         return Classified(
@@ -252,9 +256,13 @@ class Service:
         try:
             fitted, version = await asyncio.to_thread(self._open)
             self._opened = _Opened(await Labeller.open(fitted, before.labeller.asker), version)
-        except (PcsError, OSError) as error:
+        except Exception as error:
+            if not self.outdated:
+                why = error if isinstance(error, PcsError | OSError) else type(error).__name__
+                self._say(f"the run has changed and cannot be loaded, so the earlier model stays in use: {why}")
             self.outdated = OUTDATED
-            self._say(f"the run has changed and cannot be loaded, so the earlier model stays in use: {error}")
+            # the disk may have been full for a moment: try again, whether or not the folder changes
+            self._seen, self._looked_at = None, _now() + RETRY_SECONDS - LOOK_EVERY
         else:
             self.outdated = ""
             self._say(f"the run has changed: {self._opened.version} is in use now")

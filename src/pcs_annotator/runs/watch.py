@@ -1,0 +1,229 @@
+"""What a command counts while it works: for `pcs status` a file in the run folder, for Prometheus lines of text."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import threading
+from asyncio import CancelledError
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any, Self
+
+from pcs_annotator.asking.engine.budget import BudgetTracker
+from pcs_annotator.asking.engine.progress import Tally, TimeLeft, clock, retries_text
+from pcs_annotator.base.errors import ConfigError, Interrupted, PcsError, TableError
+from pcs_annotator.base.json_lines import now
+from pcs_annotator.runs.files.runs import RunFolder, variables_in
+from pcs_annotator.tables.files import SCHEMA, expecting, is_running, read_json
+
+EVERY = 1.0
+"""Seconds between two writes."""
+PACE_SAMPLES = 60
+"""The pace is that of so many seconds."""
+SILENT_SECONDS = 60.0
+"""A process that has not written for so long may be gone."""
+STATUS = "status.json"
+REMEDY = "the next command in this folder writes it again"
+ENDS = {
+    "interrupted": "interrupted: all answers are kept, and the same command resumes",
+    "died": "died: its process is gone without a word; all answers are kept, and the same command resumes",
+    "silent": "silent: its process may hang, or be gone with its machine",
+}
+Labels = tuple[tuple[str, str], ...]
+
+
+class Watch:
+    """Writes what is counted from a thread of its own, so that no engine waits for it; use it as a context manager.
+
+    A write that fails is tried again a second later, and is never an error.
+    """
+
+    def __init__(
+        self, folder: Path, command: str, tally: Tally, *, data: str = "", metrics: str = "", name: str = STATUS
+    ) -> None:
+        self._path, self._metrics = folder / name, Path(metrics) if metrics else None
+        if self._metrics is not None and (self._metrics.is_dir() or not self._metrics.absolute().parent.is_dir()):
+            raise ConfigError(f"--metrics-file {metrics}: name a file in a folder that exists")
+        self._first = self._tally = tally
+        self._trackers: list[BudgetTracker] = []
+        process = {"pid": os.getpid(), "host": platform.node(), "started": now()}
+        self._about = {"command": command, "data": data, "run": folder.resolve().name, **process}
+        self._began, self._samples, self._time_left = (
+            monotonic(),
+            deque[tuple[float, int]]((), PACE_SAMPLES),
+            TimeLeft(),
+        )
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._keep_writing, name="pcs-status", daemon=True)
+
+    def follow(self, tally: Tally, tracker: BudgetTracker) -> None:
+        """Count what is asked next, too."""
+        if tally is not self._tally:
+            self._samples.clear()
+            self._tally, self._time_left = tally, TimeLeft()
+        self._trackers.append(tracker)
+
+    def __enter__(self) -> Self:
+        self._write("running")
+        self._thread.start()
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._end.set()
+        self._thread.join(5 * EVERY)
+        if error is None:
+            self._write("finished")
+        elif isinstance(error, KeyboardInterrupt | CancelledError | Interrupted):
+            self._write("interrupted")
+        else:
+            self._write("failed", str(error) if isinstance(error, PcsError) else type(error).__name__)
+
+    def _keep_writing(self) -> None:
+        while not self._end.wait(EVERY):
+            self._write("running")
+
+    def _write(self, state: str, error: str = "") -> None:
+        with suppress(Exception):  # a full disk must not end what is paid for
+            values = {"schema": SCHEMA, **self.figures(state), **({"error": error} if error else {})}
+            _replace(self._path, json.dumps(values, indent=2, ensure_ascii=False))
+            if self._metrics is not None:
+                labels = (("run", str(values["run"])), ("command", str(values["command"])))
+                _replace(self._metrics, "\n".join([*metric_lines(values, labels), ""]))
+
+    def figures(self, state: str = "running") -> dict[str, Any]:
+        """Return what is counted so far."""
+        tally, first, trackers = self._tally, self._first, list(self._trackers)
+        seconds = monotonic() - self._began
+        self._samples.append((seconds, tally.rows))
+        since, rows = self._samples[0]
+        retries = Counter(tally.causes)
+        if tally.retries is not first.retries:  # a sample was asked about first
+            retries.update(first.causes)
+        return {
+            "state": state,
+            **self._about,
+            "updated": now(),
+            "seconds": round(seconds, 1),
+            "rows": tally.rows,
+            "rows_expected": tally.rows_expected,
+            "rows_without_label": tally.unlabelled,
+            "rows_per_minute": round(60 * (tally.rows - rows) / (seconds - since), 1) if seconds > since else None,
+            "seconds_left": self._time_left.at(seconds, tally) if state == "running" else None,
+            "calls": max(first.calls, sum(one.calls for one in trackers)),
+            "tokens": sum(one.tokens for one in trackers),
+            "usd": sum(one.usd for one in trackers),
+            "price_unknown": any(one.price_unknown for one in trackers),
+            "from_ledger": tally.from_ledger,
+            "retries": dict(retries),
+            "unanswered": dict(tally.failed),
+            "budget_left": trackers[-1].left() if trackers else {},
+        }
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole; its temporary name must not end in `.prom`, because node_exporter reads all that do."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_status(folder: Path) -> list[dict[str, Any]]:
+    """Return what the last commands in a run folder wrote; the state of one whose process is gone is `died`."""
+    folders = variables_in(RunFolder(folder)) or [folder]
+    found = [path for one in folders for path in sorted(one.glob(f"{Path(STATUS).stem}*.json"))]
+    if not found:
+        raise TableError(f"{folder} has no {STATUS}: name a folder in which pcs run, label or serve has worked")
+    return [_with_state(path) for path in found]
+
+
+def _with_state(path: Path) -> dict[str, Any]:
+    values = read_json(path, REMEDY)
+    with expecting(path, REMEDY):
+        age = (datetime.now(UTC) - datetime.fromisoformat(values["updated"])).total_seconds()
+        here = values["host"] == platform.node() and os.name == "posix"
+        if values["state"] == "running" and here and not is_running(str(values["pid"])):
+            values["state"] = "died"
+        elif values["state"] == "running" and age > SILENT_SECONDS:
+            values["state"] = "silent"
+        status_lines(values)  # raises for a file with other values
+        return values
+
+
+def status_lines(values: Mapping[str, Any]) -> list[str]:
+    """Return what a command has done so far, for people."""
+    state, error = ENDS.get(values["state"], values["state"]), values.get("error")
+    what = f"pcs {values['command']} {values['data']}".strip()
+    began = f"since {values['started']} ({clock(values['seconds'])}), process {values['pid']} on {values['host']}"
+    rows = f"{values['rows']:,}" + (f" of {values['rows_expected']:,}" if values["rows_expected"] else "") + " rows"
+    pace, left = values["rows_per_minute"], values["seconds_left"]
+    parts = [
+        *([f"{pace:,.0f} rows/min"] if pace is not None and values["state"] == "running" else []),
+        *([f"{clock(left)} left"] if left is not None else []),
+        *([f"{values['rows_without_label']:,} without a label"] if values["rows_without_label"] else []),
+    ]
+    cost = f"${values['usd']:.4f}" + (" and calls of unknown price" if values["price_unknown"] else "")
+    known = [f"{values['from_ledger']:,} answers from the ledger"] if values["from_ledger"] else []
+    asked = [f"{values['calls']:,} calls", *known, cost]
+    asked += [retries_text(values["retries"])] if values["retries"] else []
+    asked += [f"{number:,} questions unanswered: {why}" for why, number in values["unanswered"].items()]
+    budget = [f"{number:,.10g} of {limit}" for limit, number in values["budget_left"].items()]
+    lines = [" · ".join([rows, *parts]), " · ".join(asked), *([f"left: {', '.join(budget)}"] if budget else [])]
+    return [f"{what}: {state}{f': {error}' if error else ''}", *(f"  {line}" for line in (began, *lines))]
+
+
+METRICS: Mapping[str, tuple[str, str, Callable[[Mapping[str, Any]], Any]]] = {
+    "pcs_rows_done": ("gauge", "Rows finished.", lambda v: v["rows"]),
+    "pcs_rows_expected": ("gauge", "Rows in all.", lambda v: v["rows_expected"]),
+    "pcs_rows_without_label": ("gauge", "Rows finished without a label.", lambda v: v["rows_without_label"]),
+    "pcs_rows_per_minute": ("gauge", "Rows per minute, lately.", lambda v: v["rows_per_minute"]),
+    "pcs_seconds_left": ("gauge", "Seconds until the end at the pace so far.", lambda v: v["seconds_left"]),
+    "pcs_calls_total": ("counter", "Calls to models that were paid for.", lambda v: v["calls"]),
+    "pcs_tokens_total": ("counter", "Tokens in and out.", lambda v: v["tokens"]),
+    "pcs_cost_usd_total": ("counter", "Cost of calls whose price is known, in dollars.", lambda v: v["usd"]),
+    "pcs_retries_total": ("counter", "Attempts that were repeated, by cause.", lambda v: ("cause", v["retries"])),
+    "pcs_unanswered": ("gauge", "Questions without an answer.", lambda v: sum(v["unanswered"].values())),
+    "pcs_budget_left": ("gauge", "What is left of each limit.", lambda v: ("limit", v["budget_left"])),
+    "pcs_state": ("gauge", "1 for the state: running or how it ended.", lambda v: ("state", {v["state"]: 1})),
+    "pcs_updated_timestamp_seconds": (
+        "gauge",
+        "When these figures were taken.",
+        lambda v: datetime.fromisoformat(v["updated"]).timestamp(),
+    ),
+}
+"""Name → kind, help, and what takes the value from the figures: a number, or a label and a number for each value."""
+
+
+def metric_lines(values: Mapping[str, Any], labels: Labels = ()) -> list[str]:
+    """Return figures in the text format of Prometheus; those that are unknown are left out."""
+    lines = []
+    for name, (kind, about, take) in METRICS.items():
+        found = take(values)
+        if isinstance(found, tuple):
+            samples = [((*labels, (found[0], one)), number) for one, number in found[1].items()]
+        else:
+            samples = [] if found is None else [(labels, found)]
+        lines += family(name, kind, about, samples)
+    return lines
+
+
+def family(name: str, kind: str, about: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:
+    """Return a metric with its help and its samples."""
+    head = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+    return [*head, *(sample(name, labels, value) for labels, value in samples)]
+
+
+def sample(name: str, labels: Labels, value: float) -> str:
+    """Return a line with one number."""
+    escaped = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    inside = ",".join(f'{key}="{text.translate(escaped)}"' for key, text in labels)
+    number = f"{value:.12g}"
+    return f"{name}{{{inside}}} {number}" if labels else f"{name} {number}"
