@@ -9,11 +9,12 @@ from typing import Any
 
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger
 from pcs_annotator.base.errors import MismatchError, TableError, warn_user
-from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.gold import ROWS_TO_LABEL, FromPeople
 from pcs_annotator.runs.labelling.rows import relabel_whole
 from pcs_annotator.runs.learn import learned_from
 from pcs_annotator.runs.run import REFIT, Run, settings_of_fits
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.versions import take_version
 from pcs_annotator.tables.files import clear_leftovers, expecting
 
 
@@ -53,13 +54,29 @@ def fit_again(  # noqa: PLR0913  # options of pcs fit
         return run.result(learned, outcomes, to_label=run.hand_out(learned, people.to_label))
 
 
-def open_run(path: Path) -> RunResult:
+def use_version(path: Path, number: int, say: Say = warn_user) -> RunResult:
+    """Go back, or forward, to a version of a run: its model labels the rows, and whatever comes."""
+    folder = Run.open(path).folder
+    with lock_ledger(folder.ledger, say=say):
+        take_version(folder, number)
+        run = Run.open(path)
+        run = run.having(config=replace(run.config, learn=run.settings))
+        learned = learned_from(run.model_in_force(), run.figures())
+        if run.sampled:
+            relabel_whole(run, learned)
+            outcomes = list(learned.model.judge(run.votes))
+        else:
+            outcomes = run.write_labels(learned.model)
+        return run.result(learned, outcomes, to_label=run.hand_out(learned, ROWS_TO_LABEL))
+
+
+def open_run(path: Path, version: int = 0) -> RunResult:
     """Return the result of a run from its folder; a run that was stopped before it learned is fitted.
 
     If model or figures are damaged or of different fits, what they would say is learned for this command alone: a
     command that only reads leaves files as they are, and `pcs fit` puts them right.
     """
-    run = Run.open(path)
+    run = Run.open(path, version=version)
     run = run.having(config=replace(run.config, learn=run.settings))
     figures = run.folder.evaluation
     try:

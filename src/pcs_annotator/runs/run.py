@@ -36,6 +36,7 @@ from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, LearnSettings
+from pcs_annotator.runs.versions import keep_version, version_of
 from pcs_annotator.tables import tables, vote_files
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
 from pcs_annotator.tables.result_columns import with_outcomes
@@ -56,17 +57,19 @@ class Run:
         vars(self).update(parts)
 
     @classmethod
-    def open(cls, path: Path, ledger: str = "") -> Run:
-        """Open a run folder; `ledger` says where its answers are now, if that has changed.
+    def open(cls, path: Path, ledger: str = "", version: int = 0) -> Run:
+        """Open a run folder; `ledger` says where its answers are now, if that has changed; 0 is the version in use.
 
         Raises:
             ConfigError: It is not a run folder.
         """
-        folder = RunFolder(path)
+        folder = RunFolder(path, version)
         if not folder.settings.exists():
             if variables := variables_in(folder):
                 raise ConfigError(f"{path} has several variables: name one of them, {', '.join(map(str, variables))}")
             raise ConfigError(f"{path} is not a run folder (it has no {folder.settings.name}): pcs run creates one")
+        if version:
+            version_of(folder, version)  # raises if there is none
         remedy = "rename it and run again; the ledger keeps all answers"
         start = read_json(folder.settings, remedy)
         with expecting(folder.settings, remedy):
@@ -213,7 +216,11 @@ class Run:
     ) -> list[Outcome]:
         """Write model, figures and labels, and return the outcomes; `fits` is what `pcs fit` was given."""
         self.write_learned(learned, settings, fits)
-        outcomes = list(learned.model.judge(self.votes))
+        return self.write_labels(learned.model, spreadsheet_safe=spreadsheet_safe)
+
+    def write_labels(self, model: Model, *, spreadsheet_safe: bool = False) -> list[Outcome]:
+        """Write a label for every row, and return the outcomes."""
+        outcomes = list(model.judge(self.votes))
         people = self.gold.verdicts.by_place(len(outcomes))
         labelled = with_outcomes(self.dataset.table, outcomes, self.votes.labels, people, self.gold.labels)
         tables.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
@@ -226,13 +233,14 @@ class Run:
         _LOG.info("%s", promised(certificate).headline if certificate else "no promise was requested")
         if certificate is not None:  # noted first: an interruption must not hide a look
             self._note_look(certificate, settings)
-        known = {"fit": fits, "verdicts_until": self.gold.verdicts.last}
+        known = {"fit": fits, "verdicts_until": self.gold.verdicts.last, "gold_ids": self._gold_ids()}
         if self.folder.model.exists() and self._earlier_model() is None:
             set_aside(self.folder.model)  # a damaged one is kept
         model = {**model_file(learned, settings, self.votes.labels), **known}
         same = {"fit_id": blake2b(json.dumps(model, default=str).encode(), digest_size=8).hexdigest()}
-        write_json(self.folder.model, model | same)
-        write_json(self.folder.evaluation, evaluation_file(learned) | same)
+        evaluation = evaluation_file(learned) | same
+        write_json(self.folder.model, keep_version(self.folder, model | same, evaluation))
+        write_json(self.folder.evaluation, evaluation)
 
     def figures(self) -> Mapping[str, Any]:
         """Return `evaluation.json`; if it is about another model than `model.json`, that is an error."""
@@ -264,16 +272,27 @@ class Run:
             return model
         then = model.certificate.fingerprint
         if with_gold:
-            gold, until = self.gold, values.get("verdicts_until", 0)
-            if gold.verdicts.last > until:
-                gold = self._gold(until)
-            now = fingerprint(votes, gold_codes(votes, gold.labels), __version__)
+            now = fingerprint(votes, gold_codes(votes, self.as_fitted().gold.labels), __version__)
         elif folder.votes.stat().st_mtime_ns > folder.model.stat().st_mtime_ns:
             no_gold = np.full(len(votes), UNLABELLED, dtype=np.int8)
             now = fingerprint(votes, no_gold, __version__)._replace(gold=then.gold)
         else:
             now = then._replace(version=__version__)
         return fallen_away(model, replace(model, certificate=in_force(model.certificate, now)))
+
+    def as_fitted(self) -> Run:
+        """Return the run with the gold that the fit knew: later rows, and later verdicts, are left out."""
+        values = read_json(self.folder.model, REFIT)
+        gold, until = self.gold, values.get("verdicts_until", 0)
+        if gold.verdicts.last > until:
+            gold = self._gold(until)
+        if "gold_ids" not in values:  # by an earlier version
+            return self.having(gold=gold)
+        known = set(values["gold_ids"])
+        rows = zip(self.dataset.items, gold.labels, strict=True)
+        return self.having(
+            gold=gold._replace(labels=tuple(label if item.id in known else None for item, label in rows))
+        )
 
     def result(self, learned: Learned, outcomes: Sequence[Outcome], **more: Any) -> RunResult:
         """Return the result of the run."""

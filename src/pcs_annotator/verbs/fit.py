@@ -1,4 +1,4 @@
-"""`pcs fit` in a run folder, and opening one: where something is learned, the report of it is written, too."""
+"""`pcs fit` and `pcs use` in a run folder, and opening one: where the model changes, the report is written, too."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _reported(command: Callable[P, RunResult]) -> Callable[P, RunResult]:
     @wraps(command)
     def reported(*given: P.args, **how: P.kwargs) -> RunResult:
         result = command(*given, **how)
-        if result.to_label is not None:  # it was fitted, not only read
+        if result.to_label is not None:  # the model is another now
             write_report(result)
         return result
 
@@ -27,4 +27,5 @@ def _reported(command: Callable[P, RunResult]) -> Callable[P, RunResult]:
 
 
 fit_run = _reported(fitting.fit_again)
+use_version = _reported(fitting.use_version)
 open_run = _reported(fitting.open_run)

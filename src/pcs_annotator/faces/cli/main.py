@@ -52,7 +52,11 @@ PURPOSES: dict[str, dict[str, str]] = {
         "relations": "list relations, try one on a text, or measure what each is worth",
         "experiment": "make the tables and figures of the PCS paper from your data",
     },
-    "Upkeep": {"ledger": "inspect, copy or clean up the record of paid calls"},
+    "Upkeep": {
+        "versions": "list the fits of a run",
+        "use": "go back to an earlier fit of a run",
+        "ledger": "inspect, copy or clean up the record of paid calls",
+    },
 }
 VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
 MODULES = {
@@ -60,6 +64,7 @@ MODULES = {
     **dict.fromkeys(("gold", "estimate", "robust"), "conclude"),
     **dict.fromkeys(("report", "paper", "exchange"), "write"),
     **dict.fromkeys(("review", "serve"), "web"),
+    **dict.fromkeys(("versions", "use"), "versions"),
 }
 """Modules with several commands; each of the others has one."""
 

@@ -35,6 +35,7 @@ class RunFolder:
     """
 
     path: Path
+    version: int = 0  # which fit is meant, if not the one in use
 
     codebook = _File("codebook.json")  # of a run with several variables: in which folder each of them is
     settings = _File("run.json")  # settings, annotators and version of the run
@@ -48,8 +49,7 @@ class RunFolder:
     batches = _File("batches.json")  # batches at their providers, open and ended
     variants = _File("variants.parquet")  # every rewrite, or the reason why there is none
     votes = _File("votes.parquet")  # every vote
-    model = _File("model.json")  # the fitted model
-    evaluation = _File("evaluation.json")  # how good the labels are, on rows that the fit did not see
+    versions = _File("models")  # every fit; see `runs/versions.py`
     methods = _File("evaluation-methods.json")  # how good other methods are on the same votes
     whole = _File("whole.json")  # exact counts of a large table, of which the other files have a sample
     all_votes = _File("all-votes.parquet")  # every vote on a large table; `votes` has those on a sample
@@ -57,6 +57,21 @@ class RunFolder:
     labelled = _File("labelled.json")  # files of labels for new texts that this run made
     looks = _File("looks.json")  # looks at the gold labels, each of which may have shown a promise
     review = _File("review.jsonl")  # draws and verdicts of a review, in the order in which they happened
+
+    def at(self, version: int) -> RunFolder:
+        """Return the folder as it is with a version in use."""
+        return RunFolder(self.path, version)
+
+    @property
+    def model(self) -> Path:
+        """The fitted model."""
+        return self.versions / f"{self.version}.json" if self.version else self.path / "model.json"
+
+    @property
+    def evaluation(self) -> Path:
+        """How good the labels are, on rows that the fit did not see."""
+        name = "evaluation.json"
+        return self.versions / f"{self.version}-{name}" if self.version else self.path / name
 
     @property
     def labels(self) -> Path:
@@ -71,7 +86,7 @@ class RunFolder:
 
     def set_results_aside(self) -> Path:
         """Move all results and gold labels into one dated folder within this one; the ledger stays where it is."""
-        results = (self.items, self.to_label, self.drawn, self.variants, self.votes, self.model)
+        results = (self.items, self.to_label, self.drawn, self.variants, self.votes, self.model, self.versions)
         shown = (self.evaluation, self.methods, self.report, self.labelled, self.looks, self.whole, self.all_votes)
         place = self.path / "earlier"
         if place.exists():  # left by an interruption

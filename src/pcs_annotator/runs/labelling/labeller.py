@@ -132,7 +132,7 @@ def open_fitted(recorded: Run, options: LoadOptions) -> FittedRun:
     settings = resolve_config.collect_settings_of(config, options.environment, options.own)
     if options.in_flight is not None:
         settings = replace(settings, in_flight=options.in_flight)
-    fitted = recorded.model_in_force()
+    fitted, recorded = recorded.model_in_force(), recorded.as_fitted()
     job = job_of(recorded, settings)
     frugal = _frugal(recorded, fitted, job, settings, saving)
     return FittedRun(

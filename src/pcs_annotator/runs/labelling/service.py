@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, RecentTexts, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
+from pcs_annotator.runs.versions import number_in_use
 from pcs_annotator.tables.label_studio import Interface, prediction
 
 GATHER_SECONDS = 0.05
@@ -137,15 +137,15 @@ class Service:
 
     def _open(self) -> tuple[FittedRun, str]:
         """Return the run, and the name of its version."""
-        digest = hashlib.sha256(self.folder.model.read_bytes() if self.folder.model.exists() else b"").hexdigest()[:8]
+        number = number_in_use(self.folder)
         fitted = open_fitted(Run.open(self.folder.path, self._moved_ledger), self._options)
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
         ask.warn_about_hard_models(fitted.job)
-        return fitted, f"{self.name}@{digest}"
+        return fitted, f"{self.name}@{number}"
 
     @property
     def version(self) -> str:
-        """The model in use: the run's name and a digest of `model.json`."""
+        """The model in use: the run's name and the number of the fit."""
         return self._opened.version
 
     @property

@@ -24,7 +24,8 @@ from pcs_annotator.runs.run_result import RunResult
 
 KEYS = ("model", "relations", "optimiser")
 _PARTS = re.compile(rf":(?=(?:{'|'.join(KEYS)})=)")
-HOW = "write RUN, RUN:model=NAME, RUN:relations=A,B or RUN:optimiser=NAME"
+_VERSION = re.compile(r"@(\d+)\Z")
+HOW = "write RUN, RUN@VERSION, RUN:model=NAME, RUN:relations=A,B or RUN:optimiser=NAME"
 PART_HAS_NO_PROMISE = "a part of a run has no promise: run it in a folder of its own to get one"
 
 
@@ -35,6 +36,7 @@ class RunPart(NamedTuple):
     models: tuple[str, ...] = ()
     relations: tuple[str, ...] = ()
     optimiser: str = ""
+    version: int = 0  # 0 for the one in use
 
     @classmethod
     def parse(cls, text: str, earlier: Path | None = None) -> RunPart:
@@ -49,15 +51,17 @@ class RunPart(NamedTuple):
         if len(given) < len(parts) or not all(given.values()):
             raise ConfigError(f"{text!r} cannot be read: {HOW}, each key once and with a value")
         names = {key: tuple(name.strip() for name in given.get(key, "").split(",") if name.strip()) for key in KEYS}
+        of_version = None if Path(place).exists() else _VERSION.search(place)
+        place, version = (place[: of_version.start()], int(of_version[1])) if of_version else (place, 0)
         folder = Path(place) if place else earlier or Path()
         if "=" in folder.name and not folder.exists():
             raise ConfigError(f"there is no run folder {folder}: {HOW}")
-        return cls(folder, names["model"], names["relations"], given.get("optimiser", ""))
+        return cls(folder, names["model"], names["relations"], given.get("optimiser", ""), version)
 
     @property
     def whole(self) -> bool:
-        """Whether this is a run as it is."""
-        return not any(self[1:])
+        """Whether this is a run as it is, or as it was."""
+        return not (self.models or self.relations or self.optimiser)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +80,15 @@ class Side:
         return list(self.result.votes.ids)
 
 
-def open_sides(first: str, second: str, open_run: Callable[[Path], RunResult]) -> tuple[Side, Side]:
-    """Return the two runs, or parts of runs, that are to be compared; `open_run` reads a folder."""
+def open_sides(first: str, second: str, open_run: Callable[[Path, int], RunResult]) -> tuple[Side, Side]:
+    """Return the two runs, or parts of runs, that are to be compared; `open_run` reads a version of a folder."""
     one = RunPart.parse(first)
     other = RunPart.parse(second, one.folder)
     if one == other:
         raise ConfigError(f"{first} and {second} are the same: {HOW}")
-    left = open_run(one.folder)
-    right = left if one.folder.resolve() == other.folder.resolve() else open_run(other.folder)
+    left = open_run(one.folder, one.version)
+    same = one.folder.resolve() == other.folder.resolve() and one.version == other.version
+    right = left if same else open_run(other.folder, other.version)
     name = second if not second.startswith(":") else f"{one.folder}{second}"
     a = Side(name=first, part=one, run=left, result=_part(left, one))
     b = Side(name=name, part=other, run=right, result=_part(right, other))

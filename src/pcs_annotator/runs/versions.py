@@ -1,0 +1,112 @@
+"""Versions of a run: every fit is kept, numbered and complete, so that one can go back to any of them.
+
+`models/7.json` is `model.json` after the seventh fit, `models/7-evaluation.json` what was measured then. The model in
+use is a copy of one of them; that of a folder from before there were versions is number 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.base.text import listed
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.tables.files import expecting, read_json, write_json
+
+REMEDY = "use another version, which pcs versions lists"
+
+
+class Version(NamedTuple):
+    """One fit of a run."""
+
+    number: int
+    made: str  # when, in UTC
+    gold_rows: int
+    accuracy: float | None  # of held-out gold rows; None if there were too few
+    accepted: float | None  # share of the run's rows that are accepted; None without a promise
+    fit_id: str  # a digest of the model
+    in_use: bool
+
+
+def keep_version(folder: RunFolder, model: Mapping[str, Any], evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """Store a fit as a version, and return its `model.json`; the same fit once more stays the same version."""
+    _keep_earlier(folder)
+    before = read_json(folder.model) if folder.model.exists() else {}
+    same = before.get("fit_id") == model["fit_id"]
+    number = before["number"] if same else max(numbers(folder), default=0) + 1
+    made = before["made"] if same else datetime.now(UTC).isoformat(timespec="seconds")
+    complete = {**model, "number": number, "made": made}
+    _store(folder, number, complete, evaluation)
+    return complete
+
+
+def _store(folder: RunFolder, number: int, model: Mapping[str, Any], evaluation: Mapping[str, Any]) -> None:
+    folder.versions.mkdir(exist_ok=True)
+    write_json(folder.at(number).evaluation, evaluation)
+    write_json(folder.at(number).model, model)
+
+
+def _keep_earlier(folder: RunFolder) -> None:
+    """Store the only model of a folder that had no versions as the first one."""
+    if numbers(folder) or not (folder.model.exists() and folder.evaluation.exists()):
+        return
+    try:
+        model, evaluation = read_json(folder.model), read_json(folder.evaluation)
+    except TableError:  # damaged: there is nothing to go back to
+        return
+    made = datetime.fromtimestamp(folder.model.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    complete = {"fit_id": "", **model, "number": 1, "made": made}
+    _store(folder, 1, complete, evaluation)
+    write_json(folder.model, complete)
+
+
+def numbers(folder: RunFolder) -> list[int]:
+    """Return the numbers of all versions that are kept."""
+    return sorted(int(path.stem) for path in folder.versions.glob("*.json") if path.stem.isdecimal())
+
+
+def version_of(folder: RunFolder, number: int) -> RunFolder:
+    """Return the folder as it is with a version in use; an error if there is none with this number."""
+    _keep_earlier(folder)
+    kept = numbers(folder)
+    if number not in kept:
+        there = f"there are {listed(map(str, kept), len(kept))}" if kept else "pcs fit makes the first one"
+        raise ConfigError(f"{folder.path} has no version {number}: {there}")
+    return folder.at(number)
+
+
+def list_versions(folder: RunFolder) -> list[Version]:
+    """Return all versions, oldest first."""
+    _keep_earlier(folder)
+    in_use = number_in_use(folder)
+    return [_summary(folder.at(number), number, in_use) for number in numbers(folder)]
+
+
+def number_in_use(folder: RunFolder) -> int:
+    """Return the number of the version in use; 0 before the first fit."""
+    return int(read_json(folder.model).get("number", 1)) if folder.model.exists() else 0
+
+
+def _summary(at: RunFolder, number: int, in_use: int) -> Version:
+    with expecting(at.model, REMEDY):
+        values, figures = read_json(at.model, REMEDY), read_json(at.evaluation, REMEDY)["figures"]
+        certificate = values["certificate"]
+        return Version(
+            number=number,
+            made=values["made"],
+            gold_rows=values["weights"]["diagnostics"]["gold_rows"],
+            accuracy=figures[0]["accuracy"]["value"] if figures else None,
+            accepted=None if certificate is None else certificate["accepted_share"],
+            fit_id=values["fit_id"],
+            in_use=number == in_use,
+        )
+
+
+def take_version(folder: RunFolder, number: int) -> None:
+    """Make a version the one in use; its labels are written by the caller."""
+    kept = version_of(folder, number)
+    model, evaluation = read_json(kept.model, REMEDY), read_json(kept.evaluation, REMEDY)
+    write_json(folder.model, model)
+    write_json(folder.evaluation, evaluation)

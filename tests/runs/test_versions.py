@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.faces.cli.main import pcs
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.fitting import open_run
+from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.versions import list_versions, numbers
+from pcs_annotator.verbs.evaluate import compare
+from pcs_annotator.verbs.fit import fit_run, use_version
+from tests.simulated import move_run, truth_of, write_csv
+
+
+@pytest.fixture
+def folder(promising_run: Path, tmp_path: Path) -> Path:
+    """A run with two versions: the second learned from 40 more gold rows."""
+    folder = move_run(promising_run, tmp_path / "run")
+    more = write_csv(tmp_path / "more.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(150, 190)])
+    fit_run(folder, None, FromPeople(gold=more))
+    return folder
+
+
+def model_of(folder: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads((folder / "model.json").read_text())
+    return found
+
+
+def test_every_fit_is_a_version_and_the_same_fit_is_the_same_one(folder: Path) -> None:
+    first, second = list_versions(RunFolder(folder))
+    assert (first.number, first.gold_rows, first.in_use) == (1, 150, False)
+    assert (second.number, second.gold_rows, second.in_use) == (2, 190, True)
+    assert first.fit_id != second.fit_id
+    fit_run(folder)
+    assert numbers(RunFolder(folder)) == [1, 2]
+
+
+def test_going_back_brings_back_labels_model_promise_and_what_is_asked(folder: Path) -> None:
+    labels, model = (folder / "labels.csv").read_bytes(), model_of(folder)
+    result = use_version(folder, 1)
+    assert (folder / "labels.csv").read_bytes() != labels
+    assert model_of(folder)["number"] == 1
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    assert certificate.holds
+    assert certificate.gold_rows == 150
+    # what a service learns for stopping early is from the same gold rows
+    assert sum(label is not None for label in Run.open(folder).gold.labels) == 190
+    assert sum(label is not None for label in Run.open(folder).as_fitted().gold.labels) == 150
+    use_version(folder, 2)
+    assert (folder / "labels.csv").read_bytes() == labels
+    assert model_of(folder) == model
+
+
+def test_two_versions_can_be_compared(folder: Path) -> None:
+    found = compare(f"{folder}@1", f"{folder}@2")
+    assert [side.result.learned.model.gold_rows for side in found.sides] == [150, 190]
+    with pytest.raises(ConfigError, match=r"has no version 9: there are '?1'?, '?2'?"):
+        compare(f"{folder}@1", f"{folder}@9")
+
+
+def test_a_folder_from_before_there_were_versions_has_one(folder: Path) -> None:
+    for path in (folder / "models").iterdir():
+        path.unlink()
+    values = model_of(folder)
+    del values["number"], values["made"]
+    (folder / "model.json").write_text(json.dumps(values))
+    (one,) = list_versions(RunFolder(folder))
+    assert (one.number, one.in_use) == (1, True)
+    fit_run(folder, {"optimiser": "uniform"})
+    assert [one.in_use for one in list_versions(RunFolder(folder))] == [False, True]
+
+
+def test_a_version_that_was_deleted_or_damaged_is_named(folder: Path) -> None:
+    (folder / "models" / "1.json").write_text("{")
+    with pytest.raises(TableError, match="use another version"):
+        use_version(folder, 1)
+    (folder / "models" / "1.json").unlink()
+    with pytest.raises(ConfigError, match="no version 1: there are"):
+        use_version(folder, 1)
+    assert model_of(folder)["number"] == 2
+    fit_run(folder, {"optimiser": "uniform"})
+    assert numbers(RunFolder(folder)) == [2, 3]  # a number is not given twice while a later one is there
+
+
+def test_the_commands(folder: Path) -> None:
+    listed = CliRunner().invoke(pcs, ["versions", str(folder)])
+    assert listed.exit_code == 0
+    assert "in use" in listed.output
+    used = CliRunner().invoke(pcs, ["use", str(folder), "1", "--json"])
+    assert used.exit_code == 0, used.output
+    assert json.loads(used.output)["version"] == 1
+    found = json.loads(CliRunner().invoke(pcs, ["versions", str(folder), "--json"]).output)["versions"]
+    assert [one["in_use"] for one in found] == [True, False]
+    assert open_run(folder).learned.model.gold_rows == 150
