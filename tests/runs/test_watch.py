@@ -20,6 +20,7 @@ from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import ConfigError, Interrupted, LedgerError, TableError
 from pcs_annotator.runs import watch
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.watch import METRICS, Watch, metric_lines, read_status, status_lines
 
 SAMPLE = re.compile(r'[a-z_]+(\{[a-z_]+="([^"\\]|\\.)*"(,[a-z_]+="([^"\\]|\\.)*")*\})? [0-9.e+-]+')
@@ -42,11 +43,11 @@ def written(path: Path) -> dict[str, Any]:
 
 def test_the_file_says_what_is_counted_while_it_runs_and_how_it_ended(tmp_path: Path) -> None:
     tally, tracker = counted()
-    with Watch(tmp_path, "label", tally, data="new.csv") as one:
+    with Watch(RunFolder(tmp_path), "label", tally, data="new.csv") as one:
         assert written(tmp_path / "status.json")["budget_left"] == {}
         one.follow(tally, tracker)
         one._write("running")
-        (found,) = read_status(tmp_path)
+        (found,) = read_status(RunFolder(tmp_path))
     assert found["state"] == "running"
     assert (found["pid"], found["host"], found["command"]) == (os.getpid(), platform.node(), "label")
     assert (found["rows"], found["rows_expected"], found["calls"]) == (30, 100, 60)
@@ -58,7 +59,7 @@ def test_the_file_says_what_is_counted_while_it_runs_and_how_it_ended(tmp_path: 
     assert "30 of 100 rows" in lines
     assert "4 retries: 3 rate limits, 1 time-out" in lines
     assert "left: 0.4 of budget, 40 of max_calls" in lines
-    (found,) = read_status(tmp_path)
+    (found,) = read_status(RunFolder(tmp_path))
     assert (found["state"], found["seconds_left"]) == ("finished", None)
     assert [path.name for path in tmp_path.iterdir()] == ["status.json"]  # no temporary file stays
 
@@ -73,9 +74,9 @@ def test_the_file_says_what_is_counted_while_it_runs_and_how_it_ended(tmp_path: 
     ],
 )
 def test_how_a_command_ended_is_said(tmp_path: Path, error: BaseException, state: str, why: str | None) -> None:
-    with pytest.raises(type(error)), Watch(tmp_path, "run", Tally()):
+    with pytest.raises(type(error)), Watch(RunFolder(tmp_path), "run", Tally()):
         raise error
-    (found,) = read_status(tmp_path)
+    (found,) = read_status(RunFolder(tmp_path))
     assert (found["state"], found.get("error")) == (state, why)
     assert status_lines(found)[0].startswith(f"pcs run: {state}")
 
@@ -93,7 +94,7 @@ def test_a_full_disk_is_not_an_error_and_the_next_write_tells(tmp_path: Path, mo
 
     monkeypatch.setattr(os, "replace", fail_for_a_while)
     full.set()
-    with Watch(tmp_path, "run", tally, metrics=str(tmp_path / "pcs.prom")):
+    with Watch(RunFolder(tmp_path), "run", tally, metrics=str(tmp_path / "pcs.prom")):
         time.sleep(0.05)
         assert not (tmp_path / "status.json").exists()
         tally.rows = 7
@@ -121,11 +122,11 @@ def gone() -> int:
     ],
 )
 def test_a_process_that_is_gone_is_recognised(tmp_path: Path, host: str, alive: bool, age: float, state: str) -> None:
-    values = Watch(tmp_path, "run", Tally()).figures()
+    values = Watch(RunFolder(tmp_path), "run", Tally()).figures()
     updated = (datetime.now(UTC) - timedelta(seconds=age)).isoformat()
     values |= {"host": host, "pid": os.getpid() if alive else gone(), "updated": updated}
     (tmp_path / "status.json").write_text(json.dumps(values))
-    (found,) = read_status(tmp_path)
+    (found,) = read_status(RunFolder(tmp_path))
     assert found["state"] == state
 
 
@@ -133,13 +134,13 @@ def test_a_process_that_is_gone_is_recognised(tmp_path: Path, host: str, alive: 
 def test_a_damaged_file_is_a_sentence(tmp_path: Path, content: str) -> None:
     (tmp_path / "status.json").write_text(content)
     with pytest.raises(TableError, match=r"status\.json"):
-        read_status(tmp_path)
+        read_status(RunFolder(tmp_path))
 
 
 def test_a_sample_and_all_rows_are_counted_once(tmp_path: Path) -> None:
     sampled, whole = Tally(calls=2, retries=Counter(TimedOut=1)), Tally(retries=Counter(TimedOut=2))
     trackers = [BudgetTracker(Budget()) for _ in range(2)]
-    one = Watch(tmp_path, "run", sampled)
+    one = Watch(RunFolder(tmp_path), "run", sampled)
     for tally, tracker in zip((sampled, whole), trackers, strict=True):
         tracker.pay(Cost(0.5, 10))
         one.follow(tally, tracker)
@@ -152,7 +153,7 @@ def test_a_sample_and_all_rows_are_counted_once(tmp_path: Path) -> None:
 
 def test_the_pace_and_the_time_left_are_those_of_what_is_asked_now(tmp_path: Path) -> None:
     tally = Tally(rows_expected=10, calls=1)
-    one = Watch(tmp_path, "run", tally)
+    one = Watch(RunFolder(tmp_path), "run", tally)
     assert one.figures()["rows_per_minute"] is None
     tally.rows = 5
     time.sleep(0.02)
@@ -165,7 +166,7 @@ def test_the_pace_and_the_time_left_are_those_of_what_is_asked_now(tmp_path: Pat
 
 def test_metrics_are_in_the_format_of_prometheus(tmp_path: Path) -> None:
     tally, tracker = counted()
-    one = Watch(tmp_path, "run", tally)
+    one = Watch(RunFolder(tmp_path), "run", tally)
     one.follow(tally, tracker)
     lines = metric_lines(one.figures(), (("run", 'a "b"\\\n'),))
     samples = [line for line in lines if not line.startswith("#")]
@@ -186,7 +187,7 @@ def test_the_metrics_file_is_replaced_whole_and_its_temporary_name_is_not_read(
         replace(*paths)
 
     monkeypatch.setattr(os, "replace", noted)
-    with Watch(tmp_path, "run", Tally(), metrics=str(tmp_path / "pcs.prom")):
+    with Watch(RunFolder(tmp_path), "run", Tally(), metrics=str(tmp_path / "pcs.prom")):
         pass
     (temporary,) = {paths[0] for paths in moved if paths[1].name == "pcs.prom"}
     assert temporary.suffix != ".prom"
@@ -197,7 +198,7 @@ def test_the_metrics_file_is_replaced_whole_and_its_temporary_name_is_not_read(
 @pytest.mark.parametrize("place", ["", "missing/pcs.prom"])
 def test_a_metrics_file_that_cannot_be_written_is_said_at_once(tmp_path: Path, place: str) -> None:
     with pytest.raises(ConfigError, match="--metrics-file"):
-        Watch(tmp_path, "run", Tally(), metrics=str(tmp_path / place))
+        Watch(RunFolder(tmp_path), "run", Tally(), metrics=str(tmp_path / place))
 
 
 def test_the_dashboard_asks_only_for_metrics_that_we_write() -> None:

@@ -28,7 +28,6 @@ PACE_SAMPLES = 60
 """The pace is that of so many seconds."""
 SILENT_SECONDS = 60.0
 """A process that has not written for so long may be gone."""
-STATUS = "status.json"
 REMEDY = "the next command in this folder writes it again"
 ENDS = {
     "interrupted": "interrupted: all answers are kept, and the same command resumes",
@@ -45,15 +44,25 @@ class Watch:
     """
 
     def __init__(
-        self, folder: Path, command: str, tally: Tally, *, data: str = "", metrics: str = "", name: str = STATUS
+        self,
+        folder: RunFolder,
+        command: str,
+        tally: Tally,
+        *,
+        data: str = "",
+        metrics: str = "",
+        port: int | None = None,
     ) -> None:
-        self._path, self._metrics = folder / name, Path(metrics) if metrics else None
+        path = folder.status
+        # a file for each service, because several may use one run
+        self._path = path if port is None else path.with_stem(f"{path.stem}-{port}")
+        self._metrics = Path(metrics) if metrics else None
         if self._metrics is not None and (self._metrics.is_dir() or not self._metrics.absolute().parent.is_dir()):
             raise ConfigError(f"--metrics-file {metrics}: name a file in a folder that exists")
         self._first = self._tally = tally
         self._trackers: list[BudgetTracker] = []
         process = {"pid": os.getpid(), "host": platform.node(), "started": now()}
-        self._about = {"command": command, "data": data, "run": folder.resolve().name, **process}
+        self._about = {"command": command, "data": data, "run": folder.path.resolve().name, **process}
         self._began, self._samples, self._time_left = (
             monotonic(),
             deque[tuple[float, int]]((), PACE_SAMPLES),
@@ -136,12 +145,13 @@ def _replace(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def read_status(folder: Path) -> list[dict[str, Any]]:
+def read_status(folder: RunFolder) -> list[dict[str, Any]]:
     """Return what the last commands in a run folder wrote; the state of one whose process is gone is `died`."""
-    folders = variables_in(RunFolder(folder)) or [folder]
-    found = [path for one in folders for path in sorted(one.glob(f"{Path(STATUS).stem}*.json"))]
+    name = folder.status.name
+    folders = variables_in(folder) or [folder.path]
+    found = [path for one in folders for path in sorted(one.glob(name.replace(".", "*.")))]
     if not found:
-        raise TableError(f"{folder} has no {STATUS}: name a folder in which pcs run, label or serve has worked")
+        raise TableError(f"{folder.path} has no {name}: name a folder in which pcs run, label or serve has worked")
     return [_with_state(path) for path in found]
 
 

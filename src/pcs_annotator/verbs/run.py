@@ -62,7 +62,7 @@ def run(request: RunRequest) -> RunResult:
         check_gold(None, table.sample)
     refuse_lost_ledger(folder, config)
     tally = Tally(rows_expected=len(table.sample.items))
-    watch = Watch(folder.path, "run", tally, data=request.data_name, metrics=request.metrics_file)
+    watch = Watch(folder, "run", tally, data=request.data_name, metrics=request.metrics_file)
     with (
         ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say),
         ledgers.noting_payments(folder, config, tally, "run"),

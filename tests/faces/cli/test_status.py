@@ -9,6 +9,7 @@ import pytest
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.watch import Watch
 from tests.stub import Behaviour, stub_process
 
@@ -24,7 +25,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_running_and_a_finished_command_are_fine_and_one_that_ended_badly_is_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    one = Watch(Path(), "run", Tally(rows=3), data="data.csv")
+    one = Watch(RunFolder(Path()), "run", Tally(rows=3), data="data.csv")
     with one:
         assert main(["status", "."]) == 0
         assert capsys.readouterr().out.startswith("pcs run data.csv: running\n")
@@ -32,7 +33,7 @@ def test_a_running_and_a_finished_command_are_fine_and_one_that_ended_badly_is_n
     assert main(["status", ".", "--json"]) == 1
     (job,) = json.loads(capsys.readouterr().out)["jobs"]
     assert (job["state"], job["rows"]) == ("interrupted", 3)
-    with Watch(Path(), "run", Tally()):
+    with Watch(RunFolder(Path()), "run", Tally()):
         pass
     assert main(["status", "."]) == 0
 
@@ -43,7 +44,7 @@ def test_a_folder_without_a_status_is_a_sentence(capsys: pytest.CaptureFixture[s
 
 
 def test_watching_goes_on_until_the_end(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    one, slept = Watch(Path(), "run", Tally()), threading.Event()
+    one, slept = Watch(RunFolder(Path()), "run", Tally()), threading.Event()
 
     def sleep(seconds: float) -> None:
         assert not slept.is_set()

@@ -252,7 +252,11 @@ listening_options = with_options(
         help="Environment variable with the token that clients must send.",
     ),
     click.option(
-        "--allow-host", "names", multiple=True, metavar="NAME", help="Name of this server behind a proxy; repeatable."
+        "--allow-host",
+        "names",
+        multiple=True,
+        metavar="NAME",
+        help="Name of this server behind a proxy, with the proxy's port if that is unusual; repeatable.",
     ),
 )
 """Adds the options for where to listen, and whom to let in."""

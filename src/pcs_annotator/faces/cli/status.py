@@ -10,6 +10,7 @@ import click
 
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.exit_codes import ExitCode
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.watch import EVERY, read_status, status_lines
 
 
@@ -23,7 +24,7 @@ def command(folder: Path, watch: bool) -> ExitCode:
     Any process that can read the folder may ask. After the end, it shows how the last command ended.
     """
     while True:
-        jobs = read_status(folder)
+        jobs = read_status(RunFolder(folder))
         running = any(job["state"] == "running" for job in jobs)
         if watch and options.wanted("json"):
             click.echo(json.dumps({"jobs": jobs}, ensure_ascii=False))

@@ -62,8 +62,7 @@ class App:
         self._example: dict[str, Any] | None = None  # the last reply to the example of the page
         self._queue = TextQueue(limits.max_queue)
         self._metrics = Metrics()
-        # a file for each service, because several may use one run
-        self.watch = Watch(service.folder.path, "serve", service.tally, name=f"status-{port}.json")
+        self.watch = Watch(service.folder, "serve", service.tally, port=port)
         self.watch.follow(service.tally, service.tracker)
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
