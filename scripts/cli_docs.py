@@ -26,8 +26,8 @@ case $? in
 esac
 ```
 
-Meanwhile, and after the end, `pcs status runs/news` tells how far it is: 0 if it runs or has finished, 1 if it failed, died or was interrupted, 2 if the
-folder is none.
+Meanwhile and afterwards, `pcs status runs/news` shows how far it is. Its exit code is 0 if the command runs or has
+finished, 1 if it failed, died or was interrupted, and 2 if no command has worked in that folder.
 """
 INTRODUCTION = """# Command line
 

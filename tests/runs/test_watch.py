@@ -43,22 +43,23 @@ def written(path: Path) -> dict[str, Any]:
 
 def test_the_file_says_what_is_counted_while_it_runs_and_how_it_ended(tmp_path: Path) -> None:
     tally, tracker = counted()
-    with Watch(RunFolder(tmp_path), "label", tally, data="new.csv") as one:
+    with Watch(RunFolder(tmp_path), "label new.csv", tally) as one:
+        one.begin()
         assert written(tmp_path / "status.json")["budget_left"] == {}
         one.follow(tally, tracker)
         one._write("running")
         (found,) = read_status(RunFolder(tmp_path))
     assert found["state"] == "running"
-    assert (found["pid"], found["host"], found["command"]) == (os.getpid(), platform.node(), "label")
+    assert (found["pid"], found["host"], found["command"]) == (os.getpid(), platform.node(), "label new.csv")
     assert (found["rows"], found["rows_expected"], found["calls"]) == (30, 100, 60)
     assert found["usd"] == pytest.approx(0.6)
     assert found["retries"] == {"rate limit": 3, "time-out": 1}
     assert found["budget_left"] == {"budget": pytest.approx(0.4), "max_calls": 40}
     lines = "\n".join(status_lines(found))
     assert lines.startswith("pcs label new.csv: running\n")
-    assert "30 of 100 rows" in lines
+    assert "28 of 100 rows labelled" in lines
     assert "4 retries: 3 rate limits, 1 time-out" in lines
-    assert "left: 0.4 of budget, 40 of max_calls" in lines
+    assert "left of budget: 0.4 · left of max_calls: 40" in lines
     (found,) = read_status(RunFolder(tmp_path))
     assert (found["state"], found["seconds_left"]) == ("finished", None)
     assert [path.name for path in tmp_path.iterdir()] == ["status.json"]  # no temporary file stays
@@ -74,11 +75,19 @@ def test_the_file_says_what_is_counted_while_it_runs_and_how_it_ended(tmp_path: 
     ],
 )
 def test_how_a_command_ended_is_said(tmp_path: Path, error: BaseException, state: str, why: str | None) -> None:
-    with pytest.raises(type(error)), Watch(RunFolder(tmp_path), "run", Tally()):
+    one = Watch(RunFolder(tmp_path), "run", Tally())
+    one.begin()
+    with pytest.raises(type(error)), one:
         raise error
     (found,) = read_status(RunFolder(tmp_path))
     assert (found["state"], found.get("error")) == (state, why)
     assert status_lines(found)[0].startswith(f"pcs run: {state}")
+
+
+def test_what_is_refused_before_it_begins_leaves_the_status_of_the_last_command(tmp_path: Path) -> None:
+    with pytest.raises(TableError), Watch(RunFolder(tmp_path), "run", Tally()):
+        raise TableError("other rows")
+    assert not (tmp_path / "status.json").exists()
 
 
 def test_a_full_disk_is_not_an_error_and_the_next_write_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +103,8 @@ def test_a_full_disk_is_not_an_error_and_the_next_write_tells(tmp_path: Path, mo
 
     monkeypatch.setattr(os, "replace", fail_for_a_while)
     full.set()
-    with Watch(RunFolder(tmp_path), "run", tally, metrics=str(tmp_path / "pcs.prom")):
+    with Watch(RunFolder(tmp_path), "run", tally, metrics=str(tmp_path / "pcs.prom")) as one:
+        one.begin()
         time.sleep(0.05)
         assert not (tmp_path / "status.json").exists()
         tally.rows = 7
@@ -187,8 +197,8 @@ def test_the_metrics_file_is_replaced_whole_and_its_temporary_name_is_not_read(
         replace(*paths)
 
     monkeypatch.setattr(os, "replace", noted)
-    with Watch(RunFolder(tmp_path), "run", Tally(), metrics=str(tmp_path / "pcs.prom")):
-        pass
+    with Watch(RunFolder(tmp_path), "run", Tally(), metrics=str(tmp_path / "pcs.prom")) as one:
+        one.begin()
     (temporary,) = {paths[0] for paths in moved if paths[1].name == "pcs.prom"}
     assert temporary.suffix != ".prom"
     assert temporary.parent == tmp_path

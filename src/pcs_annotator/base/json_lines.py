@@ -39,11 +39,3 @@ class JsonLines(io.TextIOBase):
         values = {"time": now(), "level": level[1].lower() if level else "info", "message": message.strip(), **fields}
         self._stream.write(json.dumps(values, ensure_ascii=False, default=str) + "\n")
         self._stream.flush()
-
-    def flush(self) -> None:
-        """Flush the other stream."""
-        self._stream.flush()
-
-    def writable(self) -> bool:
-        """Return that it can be written to."""
-        return True

@@ -38,6 +38,8 @@ from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relation
 LOOKED_UP = 1_000
 """Texts that are looked up in a ledger at a time."""
 
+Follow = Callable[[Tally, BudgetTracker], None]
+"""Is told which counters are those of what is asked next."""
 OwnPrices = Mapping[str, tuple[float, float]]
 """Model → US dollars per million tokens in and out."""
 
@@ -91,7 +93,7 @@ class CollectSettings:
     answers: Answers = "auto"
     on_variant: OnVariant | None = None
     progress: bool = False
-    follow: Callable[[Tally, BudgetTracker], None] | None = None
+    follow: Follow | None = None
     tally: Tally = field(default_factory=Tally)
     batches: BatchSettings | None = None
     max_per_second: float | None = None

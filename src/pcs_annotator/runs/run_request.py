@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pcs_annotator.asking.batches.batches import BatchSettings
-from pcs_annotator.asking.engine.budget import BudgetTracker
-from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import PcsError, warn_user
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs import ledgers, resolve_config
+from pcs_annotator.runs.ask import Follow
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
@@ -47,7 +46,7 @@ class RunRequest(CommandSettings):
     # called with the questions that were chosen, before they are asked
     announce: Callable[[DefaultPanel], None] | None = None
     # called with the counters of what is asked next, by which others can tell how far it is
-    follow: Callable[[Tally, BudgetTracker], None] | None = field(default=None, repr=False)
+    follow: Follow | None = field(default=None, repr=False)
     say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept
 
     def batches(self, executor: str) -> BatchSettings | None:

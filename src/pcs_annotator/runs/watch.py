@@ -8,7 +8,7 @@ import platform
 import threading
 from asyncio import CancelledError
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,9 +16,10 @@ from time import monotonic
 from typing import Any, Self
 
 from pcs_annotator.asking.engine.budget import BudgetTracker
-from pcs_annotator.asking.engine.progress import Tally, TimeLeft, clock, retries_text
+from pcs_annotator.asking.engine.progress import Tally, TimeLeft, clock, describe, how_far
 from pcs_annotator.base.errors import ConfigError, Interrupted, PcsError, TableError
 from pcs_annotator.base.json_lines import now
+from pcs_annotator.runs.ask import Follow
 from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.tables.files import SCHEMA, expecting, is_running, read_json
 
@@ -40,34 +41,23 @@ Labels = tuple[tuple[str, str], ...]
 class Watch:
     """Writes what is counted from a thread of its own, so that no engine waits for it; use it as a context manager.
 
-    A write that fails is tried again a second later, and is never an error.
+    A write that fails is tried again a second later, and is never an error. A service names its port, because several
+    may use one run.
     """
 
     def __init__(
-        self,
-        folder: RunFolder,
-        command: str,
-        tally: Tally,
-        *,
-        data: str = "",
-        metrics: str = "",
-        port: int | None = None,
+        self, folder: RunFolder, command: str, tally: Tally, metrics: str = "", port: int | None = None
     ) -> None:
-        path = folder.status
-        # a file for each service, because several may use one run
-        self._path = path if port is None else path.with_stem(f"{path.stem}-{port}")
-        self._metrics = Path(metrics) if metrics else None
-        if self._metrics is not None and (self._metrics.is_dir() or not self._metrics.absolute().parent.is_dir()):
+        path, self._metrics = folder.status, Path(metrics).absolute() if metrics else None
+        if self._metrics is not None and (self._metrics.is_dir() or not self._metrics.parent.is_dir()):
             raise ConfigError(f"--metrics-file {metrics}: name a file in a folder that exists")
+        self._path = path if port is None else path.with_stem(f"{path.stem}-{port}")
+        process = {"pid": os.getpid(), "host": platform.node(), "started": now()}
+        self._about = {"command": command, "run": folder.path.resolve().name, **process}
         self._first = self._tally = tally
         self._trackers: list[BudgetTracker] = []
-        process = {"pid": os.getpid(), "host": platform.node(), "started": now()}
-        self._about = {"command": command, "data": data, "run": folder.path.resolve().name, **process}
-        self._began, self._samples, self._time_left = (
-            monotonic(),
-            deque[tuple[float, int]]((), PACE_SAMPLES),
-            TimeLeft(),
-        )
+        self._began, self._time_left = monotonic(), TimeLeft()
+        self._samples: deque[tuple[float, int]] = deque(maxlen=PACE_SAMPLES)
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._keep_writing, name="pcs-status", daemon=True)
 
@@ -79,11 +69,17 @@ class Watch:
         self._trackers.append(tracker)
 
     def __enter__(self) -> Self:
-        self._write("running")
-        self._thread.start()
         return self
 
+    def begin(self) -> Follow:
+        """Begin to write, once nothing more is refused; return what counts in what is asked next."""
+        self._write("running")
+        self._thread.start()
+        return self.follow
+
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if not self._thread.is_alive():
+            return  # what is refused is not said to have failed
         self._end.set()
         self._thread.join(5 * EVERY)
         if error is None:
@@ -95,35 +91,38 @@ class Watch:
 
     def _keep_writing(self) -> None:
         while not self._end.wait(EVERY):
-            self._write("running")
+            with suppress(RuntimeError):  # a counter may grow while it is read
+                self._write("running")
 
     def _write(self, state: str, error: str = "") -> None:
-        with suppress(Exception):  # a full disk must not end what is paid for
-            values = {"schema": SCHEMA, **self.figures(state), **({"error": error} if error else {})}
+        values = {"schema": SCHEMA, **self.figures(state), **({"error": error} if error else {})}
+        with suppress(OSError):  # a full disk must not end what is paid for
             _replace(self._path, json.dumps(values, indent=2, ensure_ascii=False))
+        with suppress(OSError):
             if self._metrics is not None:
-                labels = (("run", str(values["run"])), ("command", str(values["command"])))
+                labels = (("run", values["run"]), ("command", values["command"].partition(" ")[0]))
                 _replace(self._metrics, "\n".join([*metric_lines(values, labels), ""]))
 
     def figures(self, state: str = "running") -> dict[str, Any]:
         """Return what is counted so far."""
-        tally, first, trackers = self._tally, self._first, list(self._trackers)
-        seconds = monotonic() - self._began
+        tally, first, trackers, seconds = self._tally, self._first, list(self._trackers), monotonic() - self._began
+        since, rows = next(iter(self._samples), (seconds, 0))
         self._samples.append((seconds, tally.rows))
-        since, rows = self._samples[0]
         retries = Counter(tally.causes)
         if tally.retries is not first.retries:  # a sample was asked about first
             retries.update(first.causes)
+        left = self._time_left.at(seconds, tally) if state == "running" else None
         return {
             "state": state,
             **self._about,
             "updated": now(),
+            "progress": " · ".join([how_far(tally, left), *(describe(tally, one, seconds) for one in trackers[-1:])]),
             "seconds": round(seconds, 1),
+            "seconds_left": left,
             "rows": tally.rows,
             "rows_expected": tally.rows_expected,
             "rows_without_label": tally.unlabelled,
             "rows_per_minute": round(60 * (tally.rows - rows) / (seconds - since), 1) if seconds > since else None,
-            "seconds_left": self._time_left.at(seconds, tally) if state == "running" else None,
             "calls": max(first.calls, sum(one.calls for one in trackers)),
             "tokens": sum(one.tokens for one in trackers),
             "usd": sum(one.usd for one in trackers),
@@ -170,58 +169,43 @@ def _with_state(path: Path) -> dict[str, Any]:
 
 def status_lines(values: Mapping[str, Any]) -> list[str]:
     """Return what a command has done so far, for people."""
-    state, error = ENDS.get(values["state"], values["state"]), values.get("error")
-    what = f"pcs {values['command']} {values['data']}".strip()
-    began = f"since {values['started']} ({clock(values['seconds'])}), process {values['pid']} on {values['host']}"
-    rows = f"{values['rows']:,}" + (f" of {values['rows_expected']:,}" if values["rows_expected"] else "") + " rows"
-    pace, left = values["rows_per_minute"], values["seconds_left"]
-    parts = [
-        *([f"{pace:,.0f} rows/min"] if pace is not None and values["state"] == "running" else []),
-        *([f"{clock(left)} left"] if left is not None else []),
-        *([f"{values['rows_without_label']:,} without a label"] if values["rows_without_label"] else []),
+    state, why = ENDS.get(values["state"], values["state"]), values.get("error")
+    pace = [f"{values['rows_per_minute']:,.0f} rows/min"] if values["seconds_left"] is not None else []
+    left = [f"left of {limit}: {number:,.10g}" for limit, number in values["budget_left"].items()]
+    return [
+        f"pcs {values['command']}: {state}{f': {why}' if why else ''}",
+        f"  since {values['started']} ({clock(values['seconds'])}), process {values['pid']} on {values['host']}",
+        f"  {' · '.join([values['progress'], *pace, *left])}",
     ]
-    cost = f"${values['usd']:.4f}" + (" and calls of unknown price" if values["price_unknown"] else "")
-    known = [f"{values['from_ledger']:,} answers from the ledger"] if values["from_ledger"] else []
-    asked = [f"{values['calls']:,} calls", *known, cost]
-    asked += [retries_text(values["retries"])] if values["retries"] else []
-    asked += [f"{number:,} questions unanswered: {why}" for why, number in values["unanswered"].items()]
-    budget = [f"{number:,.10g} of {limit}" for limit, number in values["budget_left"].items()]
-    lines = [" · ".join([rows, *parts]), " · ".join(asked), *([f"left: {', '.join(budget)}"] if budget else [])]
-    return [f"{what}: {state}{f': {error}' if error else ''}", *(f"  {line}" for line in (began, *lines))]
 
 
-METRICS: Mapping[str, tuple[str, str, Callable[[Mapping[str, Any]], Any]]] = {
-    "pcs_rows_done": ("gauge", "Rows finished.", lambda v: v["rows"]),
-    "pcs_rows_expected": ("gauge", "Rows in all.", lambda v: v["rows_expected"]),
-    "pcs_rows_without_label": ("gauge", "Rows finished without a label.", lambda v: v["rows_without_label"]),
-    "pcs_rows_per_minute": ("gauge", "Rows per minute, lately.", lambda v: v["rows_per_minute"]),
-    "pcs_seconds_left": ("gauge", "Seconds until the end at the pace so far.", lambda v: v["seconds_left"]),
-    "pcs_calls_total": ("counter", "Calls to models that were paid for.", lambda v: v["calls"]),
-    "pcs_tokens_total": ("counter", "Tokens in and out.", lambda v: v["tokens"]),
-    "pcs_cost_usd_total": ("counter", "Cost of calls whose price is known, in dollars.", lambda v: v["usd"]),
-    "pcs_retries_total": ("counter", "Attempts that were repeated, by cause.", lambda v: ("cause", v["retries"])),
-    "pcs_unanswered": ("gauge", "Questions without an answer.", lambda v: sum(v["unanswered"].values())),
-    "pcs_budget_left": ("gauge", "What is left of each limit.", lambda v: ("limit", v["budget_left"])),
-    "pcs_state": ("gauge", "1 for the state: running or how it ended.", lambda v: ("state", {v["state"]: 1})),
-    "pcs_updated_timestamp_seconds": (
-        "gauge",
-        "When these figures were taken.",
-        lambda v: datetime.fromisoformat(v["updated"]).timestamp(),
-    ),
+METRICS = {
+    "pcs_rows_done": ("gauge", "Rows finished.", "rows"),
+    "pcs_rows_expected": ("gauge", "Rows in all.", "rows_expected"),
+    "pcs_rows_without_label": ("gauge", "Rows finished without a label.", "rows_without_label"),
+    "pcs_rows_per_minute": ("gauge", "Rows per minute, lately.", "rows_per_minute"),
+    "pcs_seconds_left": ("gauge", "Seconds until the end at the pace so far.", "seconds_left"),
+    "pcs_calls_total": ("counter", "Calls to models that were paid for.", "calls"),
+    "pcs_tokens_total": ("counter", "Tokens in and out.", "tokens"),
+    "pcs_cost_usd_total": ("counter", "Cost of calls whose price is known, in dollars.", "usd"),
+    "pcs_retries_total": ("counter", "Attempts that were repeated, by cause.", "retries cause"),
+    "pcs_unanswered": ("gauge", "Questions without an answer, by reason.", "unanswered reason"),
+    "pcs_budget_left": ("gauge", "What is left of each limit.", "budget_left limit"),
+    "pcs_state": ("gauge", "1 for the state: running, or how it ended.", "state state"),
+    "pcs_updated_timestamp_seconds": ("gauge", "When these figures were taken.", "updated"),
 }
-"""Name → kind, help, and what takes the value from the figures: a number, or a label and a number for each value."""
+"""Name → kind, help, and the figure; if that has several numbers, also what tells them apart."""
 
 
 def metric_lines(values: Mapping[str, Any], labels: Labels = ()) -> list[str]:
     """Return figures in the text format of Prometheus; those that are unknown are left out."""
-    lines = []
-    for name, (kind, about, take) in METRICS.items():
-        found = take(values)
-        if isinstance(found, tuple):
-            samples = [((*labels, (found[0], one)), number) for one, number in found[1].items()]
-        else:
-            samples = [] if found is None else [(labels, found)]
-        lines += family(name, kind, about, samples)
+    updated = datetime.fromisoformat(values["updated"]).timestamp()
+    values, lines = {**values, "updated": updated, "state": {values["state"]: 1}}, []
+    for name, (kind, about, figure) in METRICS.items():
+        key, _, apart = figure.partition(" ")
+        found = values[key] if apart else {"": values[key]}
+        samples = {(*labels, (apart, one)) if apart else labels: number for one, number in found.items()}
+        lines += family(name, kind, about, [pair for pair in samples.items() if pair[1] is not None])
     return lines
 
 

@@ -93,11 +93,11 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
     ledgers.check_ledger(config)
     refuse_lost_ledger(folder, config)
     tally = Tally()
-    watch = Watch(folder, "label", tally, data=request.data_name, metrics=request.metrics_file)
+    watch = Watch(folder, f"label {request.data_name}", tally, request.metrics_file)
     with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say), watch:
         recorded = Run.open(folder.path, request.config.ask.ledger)
         tally.rows_expected = texts.check()
-        opened = _opened(replace(request, follow=watch.follow), recorded, saving, tally)
+        opened = _opened(replace(request, follow=watch.begin()), recorded, saving, tally)
         with ledgers.noting_payments(folder, config, tally, "label"):
             dataset, votes = texts.ask(opened)
         checked = check_settled(opened.model, votes)

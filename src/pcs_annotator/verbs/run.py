@@ -62,16 +62,16 @@ def run(request: RunRequest) -> RunResult:
         check_gold(None, table.sample)
     refuse_lost_ledger(folder, config)
     tally = Tally(rows_expected=len(table.sample.items))
-    watch = Watch(folder, "run", tally, data=request.data_name, metrics=request.metrics_file)
+    watch = Watch(folder, f"run {request.data_name}", tally, request.metrics_file)
     with (
         ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say),
         ledgers.noting_payments(folder, config, tally, "run"),
         watch,
     ):
-        return _run(replace(request, follow=watch.follow), config, table, tally, started)
+        return _run(request, config, table, tally, watch, started)
 
 
-def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, started: float) -> RunResult:
+def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, watch: Watch, started: float) -> RunResult:
     folder, dataset = RunFolder(request.folder), table.sample
     fits = _kept_from_fits(folder, config)
     replacing = refuse_other_work(request, config, table)
@@ -81,7 +81,7 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, sta
     gold = without_examples(gold_of(kept, dataset), [item.text for item in dataset.items], config.task)
     if request.fresh and folder.ledger.exists():
         request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
-    asking = time.perf_counter()
+    request, asking = replace(request, follow=watch.begin()), time.perf_counter()
     config = _with_panel(request, config, dataset.items, tally)
     votes, config = _asked(request, config, table, tally, replacing=replacing)
     recorded = Run(folder=folder, config=config, dataset=dataset, answers=votes, gold=gold, sampled=table.sampled)

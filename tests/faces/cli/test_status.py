@@ -25,16 +25,16 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_running_and_a_finished_command_are_fine_and_one_that_ended_badly_is_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    one = Watch(RunFolder(Path()), "run", Tally(rows=3), data="data.csv")
-    with one:
-        assert main(["status", "."]) == 0
-        assert capsys.readouterr().out.startswith("pcs run data.csv: running\n")
+    one = Watch(RunFolder(Path()), "run data.csv", Tally(rows=3))
+    one.begin()
+    assert main(["status", "."]) == 0
+    assert capsys.readouterr().out.startswith("pcs run data.csv: running\n")
     one.__exit__(None, KeyboardInterrupt(), None)
     assert main(["status", ".", "--json"]) == 1
     (job,) = json.loads(capsys.readouterr().out)["jobs"]
     assert (job["state"], job["rows"]) == ("interrupted", 3)
-    with Watch(RunFolder(Path()), "run", Tally()):
-        pass
+    with Watch(RunFolder(Path()), "run", Tally()) as other:
+        other.begin()
     assert main(["status", "."]) == 0
 
 
@@ -52,7 +52,7 @@ def test_watching_goes_on_until_the_end(capsys: pytest.CaptureFixture[str], monk
         one.__exit__(None, None, None)
 
     monkeypatch.setattr(time, "sleep", sleep)
-    one.__enter__()
+    one.begin()
     assert main(["status", ".", "--watch", "--json"]) == 0
     states = [json.loads(line)["jobs"][0]["state"] for line in capsys.readouterr().out.splitlines()]
     assert states == ["running", "finished"]
@@ -73,12 +73,12 @@ def test_run_and_label_leave_a_status_metrics_and_lines_for_programs(capsys: pyt
         (last,) = [line for line in lines if "rows" in line]
         assert (last["rows"], last["rows_expected"], last["calls"]) == (4, 4, 4)
         found = json.loads(Path("runs/data/status.json").read_text())
-        assert (found["command"], found["state"], found["rows"]) == ("run", "finished", 4)
+        assert (found["command"], found["state"], found["rows"]) == ("run data.csv", "finished", 4)
         assert found["budget_left"] == {"max_calls": 46}
         Path("new.csv").write_text("text\nA new ferry.\nNo ferry.\n")
         assert main(["label", "new.csv", "--run", "runs/data", *seen]) == 0
         found = json.loads(Path("runs/data/status.json").read_text())
-        assert (found["command"], found["data"], found["state"], found["rows"]) == ("label", "new.csv", "finished", 2)
+        assert (found["command"], found["state"], found["rows"]) == ("label new.csv", "finished", 2)
         assert 'pcs_rows_done{run="data",command="label"} 2' in Path("pcs.prom").read_text().splitlines()
 
 

@@ -76,7 +76,8 @@ class Tally:
 
     def retries_by_cause(self) -> str:
         """Return how many attempts had to be repeated, and why; "" if none."""
-        return retries_text(self.causes)
+        listed = ", ".join(counted(number, cause) for cause, number in self.causes.items())
+        return f"{counted(self.retries.total(), 'retry', 'retries')}: {listed}" if listed else ""
 
     @property
     def causes(self) -> dict[str, int]:
@@ -117,12 +118,6 @@ def bills_of(taken: Mapping[str, int], price_of: PriceOf) -> list[Bill]:
         Bill(model=model, purpose=purpose, **one, usd=price_of(model, one["input_tokens"], one["output_tokens"]))
         for (model, purpose), one in sorted(sums.items())
     ]
-
-
-def retries_text(causes: Mapping[str, int]) -> str:
-    """Return how many attempts had to be repeated, and why; "" if none."""
-    listed = ", ".join(counted(number, cause) for cause, number in causes.items())
-    return f"{counted(sum(causes.values()), 'retry', 'retries')}: {listed}" if causes else ""
 
 
 SAMPLE_SECONDS = 0.2

@@ -9,7 +9,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from importlib import import_module
 from threading import Event
 
@@ -114,19 +114,13 @@ def pcs(context: click.Context, log_level: str | None) -> None:
     context.call_on_close(lambda: logger.setLevel(before))
 
 
-@contextmanager
-def _keeping_stderr() -> Iterator[None]:
-    """Put back at the end what `--log-format` has replaced."""
-    before = sys.stderr
-    try:
-        yield
-    finally:
-        sys.stderr = before
-
-
-@_keeping_stderr()
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    with redirect_stderr(sys.stderr):  # puts back at the end what `--log-format` replaces
+        return _main(arguments)
+
+
+def _main(arguments: list[str] | None) -> int:
     try:
         _refuse_other_bytes(sys.argv[1:] if arguments is None else arguments)
         with stoppable() as stopped, _stopped_like_ctrl_c(stopped), _warnings_in_a_line():

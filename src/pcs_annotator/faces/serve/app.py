@@ -265,6 +265,7 @@ async def serve_run(
         gc.freeze()
         gc.set_threshold(*GARBAGE_THRESHOLD)
         with app.watch:
+            app.watch.begin()
             try:
                 say(f"{service.version} is ready; {door.url} shows how to ask it")
                 await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
