@@ -30,7 +30,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.spending.frugal import learn_frugal
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions
-from pcs_annotator.relations.function import FunctionRelation
+from pcs_annotator.relations.rule import FunctionRelation
 from pcs_annotator.runs.ask import CollectSettings, open_job
 from pcs_annotator.runs.executors import ask_job
 

@@ -30,8 +30,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, Study
-from pcs_annotator.judging.estimating.regression import LabelRegression
+from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, LabelRegression, Study
 from pcs_annotator.judging.estimating.sampling import Sample, allocate, by_confidence, draw_with
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.settings import LearnSettings

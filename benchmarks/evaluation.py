@@ -11,8 +11,8 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.evaluate import evaluate
+from pcs_annotator.judging.evaluation.tables import evaluation_tables
 from pcs_annotator.showing.result_tables import to_markdown
-from pcs_annotator.studies.evaluation_tables import evaluation_tables
 from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
 
 SIMULATED = ("sentiment", "gossipcop", "politifact")

@@ -23,7 +23,7 @@ import numpy as np
 from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.faces.cli.demo import run_tour
+from pcs_annotator.faces.cli.ask import run_tour
 from pcs_annotator.judging.evaluation.methods import OnCells
 from pcs_annotator.judging.evaluation.scored import Splitting
 from pcs_annotator.runs.recorded_votes import RecordedVotes

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from pcs_annotator.models.provider import provider
     from pcs_annotator.relations.base import Relation
     from pcs_annotator.relations.choose import RelationOptions
-    from pcs_annotator.relations.function import relation
     from pcs_annotator.relations.prompted.prompted import PromptedRelation
+    from pcs_annotator.relations.rule import relation
     from pcs_annotator.runs.ask import CollectSettings
     from pcs_annotator.runs.executors import collect
     from pcs_annotator.runs.run_result import RunResult
@@ -93,50 +93,32 @@ __all__ = [
     "score",
 ]
 
-_HOMES = {
-    "ABSTAINED": "core.vote",
-    "NOT_ASKED": "core.vote",
-    "PCS": "faces.classic",
-    "Annotator": "asking.annotators.annotator",
-    "CollectSettings": "runs.ask",
-    "Decision": "core.outcome",
-    "Example": "core.task",
-    "Expectation": "core.variant",
-    "Item": "core.task",
-    "LoadedRun": "faces.loaded_run",
-    "Optimiser": "judging.weighing.optimiser",
-    "Outcome": "core.outcome",
-    "Outcomes": "core.outcome",
-    "PCSClassifier": "faces.classifier",
-    "PcsError": "base.errors",
-    "PcsWarning": "base.errors",
-    "PromptedRelation": "relations.prompted.prompted",
-    "Relation": "relations.base",
-    "RelationOptions": "relations.choose",
-    "RunResult": "runs.run_result",
-    "Task": "core.task",
-    "UserError": "base.errors",
-    "Variant": "core.variant",
-    "Votes": "core.votes",
-    "Weights": "core.weights",
-    "aevaluate": "faces.python",
-    "alabel": "faces.python",
-    "arun": "faces.python",
-    "collect": "runs.executors",
-    "compare": "faces.python",
-    "estimate": "faces.python",
-    "evaluate": "faces.python",
-    "fit_weights": "judging.weighing.fitting",
-    "label": "faces.python",
-    "load_run": "faces.python",
-    "optimiser": "judging.weighing.optimiser",
-    "provider": "models.provider",
-    "relation": "relations.function",
-    "relation_values": "faces.python",
-    "run": "faces.python",
-    "run_codebook": "faces.python",
-    "score": "judging.weighing.scoring",
+_NAMES = {
+    "asking.annotators.annotator": ("Annotator",),
+    "base.errors": ("PcsError", "PcsWarning", "UserError"),
+    "core.outcome": ("Decision", "Outcome", "Outcomes"),
+    "core.task": ("Example", "Item", "Task"),
+    "core.variant": ("Expectation", "Variant"),
+    "core.vote": ("ABSTAINED", "NOT_ASKED"),
+    "core.votes": ("Votes",),
+    "core.weights": ("Weights",),
+    "faces.classic": ("PCS",),
+    "faces.classifier": ("PCSClassifier",),
+    "faces.loaded_run": ("LoadedRun",),
+    "judging.weighing.fitting": ("fit_weights",),
+    "judging.weighing.optimiser": ("Optimiser", "optimiser"),
+    "judging.weighing.scoring": ("score",),
+    "models.provider": ("provider",),
+    "relations.base": ("Relation",),
+    "relations.choose": ("RelationOptions",),
+    "relations.rule": ("relation",),
+    "relations.prompted.prompted": ("PromptedRelation",),
+    "runs.ask": ("CollectSettings",),
+    "runs.executors": ("collect",),
+    "runs.run_result": ("RunResult",),
 }
+# the others are the functions of this module
+_HOMES = dict.fromkeys(__all__, "faces.python") | {name: home for home, names in _NAMES.items() for name in names}
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 

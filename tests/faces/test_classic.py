@@ -26,7 +26,7 @@ from pcs_annotator.base.errors import (
 )
 from pcs_annotator.core.chat import Request
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.relations.function import FunctionRelation
+from pcs_annotator.relations.rule import FunctionRelation
 from tests.stub import Behaviour, StubProcess, StubServer, stub_process
 
 PROMPT = "Label the news as <label>Fake</label> or <label>Real</label>."

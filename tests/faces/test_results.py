@@ -13,8 +13,8 @@ import pytest
 
 import pcs_annotator
 from pcs_annotator import LoadedRun, PCSClassifier, RunResult
+from pcs_annotator.base.display import MOST_ROWS
 from pcs_annotator.base.errors import ConfigError, GoldError, MissingPackage, TableError
-from pcs_annotator.base.frames import MOST_ROWS
 from pcs_annotator.faces import python
 from pcs_annotator.verbs.codebook import CodebookResult
 from tests.simulated import simulated_models, simulated_run, write_texts

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from pcs_annotator.core.chat import Message, Reply, Request
-from pcs_annotator.models.local.batching import Manner, Runner, WaitingQuestion
+from pcs_annotator.models.local.runner import Manner, Runner, WaitingQuestion
 
 Jobs = Sequence[WaitingQuestion]
 
@@ -28,7 +28,7 @@ class Batcher(Runner[None]):
 
 
 def number_in(job: WaitingQuestion) -> int:
-    return int(job.question.request.messages[0].content)
+    return int(job.request.messages[0].content)
 
 
 def double(jobs: Jobs) -> None:

@@ -19,7 +19,7 @@ from pcs_annotator.base.errors import BadRequest, ConfigError, MissingPackage, U
 from pcs_annotator.core.chat import ChatModel, Constraint, Reply, Request, Sampling
 from pcs_annotator.models import sharing
 from pcs_annotator.models.local import models as embedded
-from pcs_annotator.models.local.models import EmbeddedModel, EmbeddedProvider
+from pcs_annotator.models.local.models import EmbeddedModel, open_embedded
 from pcs_annotator.models.local.numpy_engine import NumpyEngine
 from pcs_annotator.models.pull import WEIGHTS, is_intact, weights_path
 from tests.models.embedded_engine.tiny import write_tiny
@@ -38,7 +38,7 @@ ITEMS = {
 
 
 def opened(model: str) -> ChatModel:
-    return EmbeddedProvider().open(model, {})
+    return open_embedded(model, {})
 
 
 @pytest.mark.parametrize(

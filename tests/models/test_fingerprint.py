@@ -17,8 +17,8 @@ from pydantic import SecretStr
 
 from pcs_annotator import Annotator, CollectSettings, Item, PcsWarning, Task, collect
 from pcs_annotator.core.chat import identity_of
-from pcs_annotator.models.fingerprint import fingerprint
 from pcs_annotator.models.langchain import LangChainModel
+from pcs_annotator.models.own import fingerprint
 from pcs_annotator.models.resolve import resolve_model
 
 if TYPE_CHECKING:  # importing it takes a second, in every test process
@@ -169,7 +169,7 @@ def test_lambdas_on_one_line_differ_and_using_a_function_changes_nothing(module:
 def test_the_digest_is_the_same_in_every_process(module: Importer) -> None:
     names = ["ask", "knows", "closed", "cached", "tries", "model", "bound", "part", "data", "later"]
     code = (
-        "import sys, users_own; from pcs_annotator.models.fingerprint import fingerprint as f\n"
+        "import sys, users_own; from pcs_annotator.models.own import fingerprint as f\n"
         "print(*(f(getattr(users_own, name)).digest for name in sys.argv[1:]))"
     )
     users = module(BEFORE)

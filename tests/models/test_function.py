@@ -10,7 +10,7 @@ import pytest
 
 from pcs_annotator.base.errors import ConfigError, RateLimited, ServerTrouble
 from pcs_annotator.core.chat import Message, Request
-from pcs_annotator.models.function import FunctionModel
+from pcs_annotator.models.own import FunctionModel
 from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import ask_once, question, run
 

@@ -8,8 +8,7 @@ from pcs_annotator import PromptedRelation, RelationOptions
 from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import Context, Original, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
-from pcs_annotator.relations.choose import choose_relations, find_relation, known_relations
-from pcs_annotator.relations.compose import FirstOf, InTurn
+from pcs_annotator.relations.choose import FirstOf, InTurn, choose_relations, find_relation, known_relations
 
 WITH_MODEL = RelationOptions(rewriter=True)
 WITHOUT = RelationOptions()

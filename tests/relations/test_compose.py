@@ -6,8 +6,8 @@ import pytest
 
 from pcs_annotator import Expectation, Relation, Variant
 from pcs_annotator.relations.base import Context
-from pcs_annotator.relations.compose import FirstOf, InTurn
-from pcs_annotator.relations.function import FunctionRelation
+from pcs_annotator.relations.choose import FirstOf, InTurn
+from pcs_annotator.relations.rule import FunctionRelation
 
 LOUD = FunctionRelation("loud", str.upper, expects=Expectation(longest=2.0, reorders=True))
 TWICE = FunctionRelation("twice", lambda text: f"{text} {text}", version="3", expects=Expectation(longest=3.0))

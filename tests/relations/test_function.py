@@ -4,8 +4,7 @@ import asyncio
 
 from pcs_annotator import Expectation, Variant, relation
 from pcs_annotator.relations.base import Context, relations
-from pcs_annotator.relations.function import FunctionRelation
-from pcs_annotator.relations.rule import NotApplicable
+from pcs_annotator.relations.rule import FunctionRelation, NotApplicable
 
 
 def rewritten(made: FunctionRelation, text: str) -> Variant:

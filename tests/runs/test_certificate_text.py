@@ -13,7 +13,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, audit, no_promise
 from pcs_annotator.runs.certificate_text import about_confidence, fallen_away, promised
-from pcs_annotator.showing.figures_text import about_auroc, what_more_questions_bought
+from pcs_annotator.showing.report.sections.quality import about_auroc, what_more_questions_bought
 from tests.builders import simulated_votes, votes_of
 from tests.judging.evaluation.graded import graded_votes
 

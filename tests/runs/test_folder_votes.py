@@ -15,7 +15,7 @@ from pcs_annotator.base.errors import Interrupted, PcsWarning, TableError
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.scored import Splitting
 from pcs_annotator.relations.base import relations
-from pcs_annotator.relations.function import relation
+from pcs_annotator.relations.rule import relation
 from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files.runs import RunFolder

@@ -181,7 +181,8 @@ def test_a_run_on_another_cluster_is_interrupted_and_the_next_one_continues(
     run = started_run(head, "ray.__version__ = '9.9'")
     said = run.communicate(timeout=300)[1]
     assert run.returncode == 2
-    assert "and this process has 9.9; install the same versions" in said
+    assert "Ray: 9.9" in said
+    assert "with the same versions of Ray and Python as here" in said
     run = started_run(head)
     stopping = meanwhile(server, ROWS // 4, partial(run.send_signal, signal.SIGINT))
     said = run.communicate(timeout=300)[1]

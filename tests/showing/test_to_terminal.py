@@ -10,7 +10,6 @@ from rich.console import Console
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.cli.experiment import table_json
-from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.to_terminal import ShortNames, show
 
@@ -71,7 +70,7 @@ def test_any_table_can_be_printed_at_any_width(rows: list[list[Content]], width:
 
 
 def test_a_figure_with_more_decimals_than_its_interval_is_still_inside() -> None:
-    cell = b.figure(Estimate(0.864, Interval(0.864, 0.891), 40))
+    cell = Figure(0.864, Interval(0.864, 0.891))
     out = io.StringIO()
     table = b.Table(columns=[b.Column("method"), *b.numbers("AUROC", digits=3)], rows=[["lr", cell]])
     show(table, console=Console(file=out, width=120))

@@ -9,7 +9,7 @@ import pytest
 from pcs_annotator.base.errors import TableError, UserError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.resolve_config import read_settings, task_of
-from pcs_annotator.tables.codebook import read_codebook, read_examples
+from pcs_annotator.tables.human_files import read_codebook, read_examples
 
 BOOK = (
     "Label,Definition,Example,example 2,instruction\n"

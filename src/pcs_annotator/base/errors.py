@@ -81,6 +81,10 @@ class LedgerError(PcsError):
     """The ledger of paid calls cannot be used; nothing in it is lost."""
 
 
+class DriftFound(PcsError):
+    """New texts differ from those that the model was fitted on, and the user asked to stop then."""
+
+
 class BudgetReached(PcsError):
     """The budget is spent; everything that was paid for is kept."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -11,7 +10,7 @@ from threading import RLock
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from pcs_annotator.base.errors import PcsWarning, UnknownNameError
+from pcs_annotator.base.errors import UnknownNameError, warn_user
 from pcs_annotator.base.removed import removed
 
 _PACKAGE = "pcs_annotator."
@@ -115,4 +114,4 @@ class Registry(Generic[T]):
                     self.register(point.name)(loaded)
             except Exception as error:  # a broken plug-in must not stop the program
                 message = f"{self.kind} {point.name!r} from {point.value!r} could not be loaded and is ignored: {error}"
-                warnings.warn(message, PcsWarning, stacklevel=4)
+                warn_user(message)

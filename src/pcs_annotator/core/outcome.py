@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from pcs_annotator.base.display import html_table
-from pcs_annotator.base.frames import Columns, Frame
+from pcs_annotator.base.display import Columns, Frame, html_table
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import LEVEL
 from pcs_annotator.core.task import is_empty

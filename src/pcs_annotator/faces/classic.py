@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, TableError
+from pcs_annotator.base.errors import ConfigError, GoldError, TableError, warn_user
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
@@ -361,7 +360,7 @@ class PCS:
 
     def _unlearned(self, names: Sequence[str]) -> LearnedTask:
         task = Task(self.prompt, files.labels_of_prompt(self.prompt))
-        warnings.warn("no dataset given, so all votes count the same", PcsWarning, stacklevel=2)
+        warn_user("no dataset given, so all votes count the same")
         return LearnedTask(task, asking.equal_weights(names, asking.relation_names(self._panel(task))))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from pcs_annotator.base.errors import ConfigError, GoldError, InputError, LabelError, MissingPackage, PcsWarning
+from pcs_annotator.base.errors import ConfigError, GoldError, InputError, LabelError, MissingPackage, warn_user
 from pcs_annotator.core.arrays import Array, Floats, values_of
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.ledger_address import LedgerAddress
@@ -164,11 +163,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         outcomes = self.label(X)
         silent = [row for row, outcome in enumerate(outcomes, 1) if outcome.label is None]
         if silent:
-            warnings.warn(
+            warn_user(
                 f"no model voted on {len(silent)} of {len(outcomes)} texts, the first in row {silent[0]}: predict "
-                f"returns {self.fallback_!s}, the most common gold label; label() returns None for such texts",
-                PcsWarning,
-                stacklevel=2,
+                f"returns {self.fallback_!s}, the most common gold label; label() returns None for such texts"
             )
         by_name = dict(zip(self.labels_, self.classes_, strict=True))
         chosen = [self.fallback_ if one.label is None else by_name[one.label] for one in outcomes]
@@ -365,7 +362,7 @@ def _numbered(labels: Sequence[str], gold: Sequence[int | None]) -> Classes:
     if not named:
         meaning = ", ".join(f"{place} is {label!r}" for place, label in places.items())
         message = f"the numbers in y are read as positions among the sorted labels: {meaning}"
-        warnings.warn(message, PcsWarning, stacklevel=4)
+        warn_user(message)
     return Classes(dict(sorted((names if named else places).items())))
 
 

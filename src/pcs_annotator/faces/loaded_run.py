@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pcs_annotator.base.concurrency import run_in_thread
-from pcs_annotator.base.display import Page
+from pcs_annotator.base.display import Columns as FrameColumns
+from pcs_annotator.base.display import Frame, Page
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.base.frames import Columns as FrameColumns
-from pcs_annotator.base.frames import Frame
 from pcs_annotator.core.arrays import values_of
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.result_names import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE

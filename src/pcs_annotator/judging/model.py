@@ -205,9 +205,9 @@ class Model:
         return [good if one else "review" for one in chosen.tolist()]
 
     def facing(self, found: Drift | None, on_drift: str) -> Model:
-        """Return the model for texts, given whether they differ from the gold rows: if so, `review` accepts nothing."""
+        """Return the model for texts that may differ from the gold rows: if so, nothing is accepted but by `accept`."""
         promises = self.certificate is not None and self.certificate.holds
-        differ = found is not None and found.found and on_drift == "review"
+        differ = found is not None and found.found and on_drift != "accept"
         return replace(self, unlike_gold=True) if promises and differ else self
 
     def with_coverage(self, votes: Votes) -> Model:

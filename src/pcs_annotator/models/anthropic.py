@@ -13,7 +13,7 @@ from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usa
 from pcs_annotator.models.batch_apis import MessageBatches
 from pcs_annotator.models.failures import CallSite, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import ANTHROPIC, call_site
-from pcs_annotator.models.provider import provider
+from pcs_annotator.models.provider import opens
 from pcs_annotator.models.sessions import UNREADABLE, HttpReply
 from pcs_annotator.models.wire import HttpModel, as_dicts, finish_of, usage_of
 
@@ -101,11 +101,8 @@ def _usage(given: object) -> Usage:
     return replace(usage, input_tokens=usage.input_tokens + (cached.input_tokens or 0) + (cached.output_tokens or 0))
 
 
-@provider("anthropic")
-class AnthropicProvider:
-    """Opens Claude models."""
-
-    def open(self, model: str, environment: Mapping[str, str]) -> AnthropicModel:
-        """Return the model; a missing `ANTHROPIC_API_KEY` raises `ConfigError`."""
-        place = call_site(ANTHROPIC, model, environment)
-        return AnthropicModel(replace(place, url=place.url.removesuffix("/v1")))
+@opens("anthropic")
+def open_anthropic(model: str, environment: Mapping[str, str]) -> AnthropicModel:
+    """Return a Claude model; a missing `ANTHROPIC_API_KEY` raises `ConfigError`."""
+    place = call_site(ANTHROPIC, model, environment)
+    return AnthropicModel(replace(place, url=place.url.removesuffix("/v1")))

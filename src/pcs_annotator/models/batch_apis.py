@@ -130,7 +130,7 @@ class BatchApi:
 
     async def look(self, batch: str) -> BatchState:
         """Return how far a batch is."""
-        answer = await self._client.send("GET", self._batch_url(batch))
+        answer = await self._client.send("GET", self._batch_url.format(batch))
         if answer.status == 404:
             return BatchState("gone", trouble=f"{self._place.url} does not know it")
         told = self._object(answer)
@@ -139,20 +139,17 @@ class BatchApi:
     async def results(self, state: BatchState) -> AsyncIterator[BatchLine]:
         """Yield the results of a batch that has ended, in any order; unreadable lines are left out."""
         for name in state.files:
-            async for line in self._client.lines(self._results_url(name), self._refusal):
+            async for line in self._client.lines(self._results_url.format(name), self._refusal):
                 try:
                     found = self._result(orjson.loads(line))
                 except UNREADABLE:
                     continue
                 yield found
 
+    # addresses of all batches, of one, and of results; `{}` stands for its name
     _list_url: str
-
-    def _batch_url(self, batch: str) -> str:
-        raise NotImplementedError
-
-    def _results_url(self, name: str) -> str:
-        raise NotImplementedError
+    _batch_url: str
+    _results_url: str
 
     def _is_lost(self, lost: LostBatch, batch: Mapping[str, Any]) -> bool:
         raise NotImplementedError
@@ -226,16 +223,11 @@ class FileBatches(BatchApi):
         chat, _, self._query = client.url.partition("?")
         self._folder = chat.removesuffix("/chat/completions").partition("/deployments/")[0]
         self._list_url = self._url(ways.batches, "page_size=100" if ways.jobs else "limit=100")
+        self._batch_url, self._results_url = self._url(f"{ways.batches}/{{}}"), self._url("files/{}/content")
 
     def _url(self, path: str, query: str = "") -> str:
         queries = "&".join(part for part in (self._query, query) if part)
         return f"{self._folder}/{path}" + (f"?{queries}" if queries else "")
-
-    def _batch_url(self, batch: str) -> str:
-        return self._url(f"{self._ways.batches}/{batch}")
-
-    def _results_url(self, name: str) -> str:
-        return self._url(f"files/{name}/content")
 
     def line(self, custom_id: str, request: Request) -> bytes:
         """Return a request as a line of a batch."""
@@ -308,12 +300,7 @@ class MessageBatches(BatchApi):
         super().__init__(model, client, place)
         self._home = f"{place.url}/v1/messages/batches"
         self._list_url = f"{self._home}?limit=100"
-
-    def _batch_url(self, batch: str) -> str:
-        return f"{self._home}/{batch}"
-
-    def _results_url(self, name: str) -> str:
-        return f"{self._home}/{name}/results"
+        self._batch_url, self._results_url = f"{self._home}/{{}}", f"{self._home}/{{}}/results"
 
     def line(self, custom_id: str, request: Request) -> bytes:
         """Return a request as part of a batch."""

@@ -42,28 +42,21 @@ LOCAL = frozenset({"ollama", "llama", "embedded", "transformers", "scripted", "f
 
 
 class _Row(NamedTuple):
-    """A model in `prices.csv`: tokens of context and USD per million tokens; None where unknown."""
+    """A model in `prices.csv`: tokens of context, and its price; None where unknown."""
 
     context: int | None
-    input: float | None
-    output: float | None
-    as_of: date
+    price: Price | None
 
 
 @cache
 def _models() -> Mapping[str, _Row]:
     """Return the table, by `provider:model`."""
     lines = files(__package__).joinpath("prices.csv").read_text(encoding="utf-8").splitlines()[1:]
-    cells = (line.split(",") for line in lines)
-    return {
-        f"{provider}:{model}": _Row(
-            int(context) if context else None,
-            float(given) if given else None,
-            float(answered) if answered else None,
-            date.fromisoformat(as_of),
-        )
-        for provider, model, context, given, answered, as_of in cells
-    }
+    found = {}
+    for provider, model, context, given, answered, as_of in (line.split(",") for line in lines):
+        price = Price(float(given), float(answered), date.fromisoformat(as_of)) if given and answered else None
+        found[f"{provider}:{model}"] = _Row(int(context) if context else None, price)
+    return found
 
 
 # Pattern of a bare name → provider; the first match counts.
@@ -104,12 +97,10 @@ def context_of(name: str) -> int | None:
 
 
 def price_of(name: str, own_prices: Mapping[str, Any] | None = None) -> Price | None:
-    """Return the price of a model; None if unknown.
+    """Return the price of a model, `provider:model`; None if unknown.
 
-    Args:
-        name: `provider:model`.
-        own_prices: The user's prices, by `provider:model` or bare model name; they take precedence. A value is a
-            `Price`, or a pair of USD per million input and output tokens.
+    The user's own prices, by `provider:model` or bare name, take precedence: each a `Price`, or a pair of USD per
+    million input and output tokens.
 
     >>> price_of("openai:gpt-4o-mini").output, price_of("ollama:llama3.2").output, price_of("vllm:mine")
     (0.6, 0.0, None)
@@ -123,9 +114,7 @@ def price_of(name: str, own_prices: Mapping[str, Any] | None = None) -> Price | 
         # Ollama also sells models that run on its own machines.
         return None if model.endswith("-cloud") else FREE
     row = _find(name)
-    if row is None or row.input is None or row.output is None:
-        return None
-    return Price(row.input, row.output, row.as_of)
+    return row.price if row else None
 
 
 def _find(name: str) -> _Row | None:

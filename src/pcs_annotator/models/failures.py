@@ -14,7 +14,7 @@ from typing import Any
 from pcs_annotator.base import errors
 from pcs_annotator.base.errors import ModelError, ServerTrouble
 from pcs_annotator.core.chat import RateHint
-from pcs_annotator.models.keys import KEY_LIKE
+from pcs_annotator.models.provider import KEY_LIKE
 
 SHOWN = 240
 MOST_BYTES = 4 * 2**20

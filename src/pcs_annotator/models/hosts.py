@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
@@ -10,8 +9,7 @@ from urllib.parse import quote, urlsplit
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.models.failures import CallSite
-from pcs_annotator.models.keys import refuse_key
-from pcs_annotator.models.provider import read_key
+from pcs_annotator.models.provider import read_key, refuse_key
 
 Structure = Literal["json_schema", "choice", "none"]
 AZURE_VERSION = "2024-10-21"
@@ -47,14 +45,6 @@ class Host:
     def key_variables(self) -> tuple[str, ...]:
         """Return the environment variables that may hold the key."""
         return self.keys or (f"{self.name.upper()}_API_KEY",)
-
-    def structure_for(self, model: str) -> Structure:
-        """Return how this model's answers can be constrained."""
-        return self.structure if re.match(self.structured_models, model) else "none"
-
-    def reasons(self, model: str) -> bool:
-        """Return whether the model takes the settings of OpenAI's reasoning models."""
-        return re.match(self.reasoning_models, model) is not None
 
 
 _OPENAI: Mapping[str, Any] = {
@@ -100,11 +90,7 @@ ANTHROPIC = Host("anthropic", "https://api.anthropic.com")
 
 
 def call_site(host: Host, model: str, environment: Mapping[str, str], url: str = "") -> CallSite:
-    """Return where calls to a model go, to a URL of the user's own if one is given.
-
-    Raises:
-        ConfigError: The key or the address is missing.
-    """
+    """Return where calls to a model go, to a URL of the user's own if one is given; a missing key is an error."""
     base = url or base_url(host.name, environment, host.base_url, host.url_variables)
     return CallSite(
         name=f"{base}#{model}" if url else f"{host.name}:{model}",

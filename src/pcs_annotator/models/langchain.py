@@ -11,9 +11,8 @@ from pcs_annotator.base.errors import ConfigError, MissingPackage, ModelError, S
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Sampling, sendable
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure
-from pcs_annotator.models.fingerprint import OwnModel
-from pcs_annotator.models.keys import refuse_key
-from pcs_annotator.models.provider import provider
+from pcs_annotator.models.own import OwnModel
+from pcs_annotator.models.provider import opens, refuse_key
 from pcs_annotator.models.thinking import ask_with_room, has_thought, usual_room, with_room
 from pcs_annotator.models.wire import FINISHES, finish_of, join_parts, usage_of
 
@@ -86,28 +85,20 @@ class LangChainModel(OwnModel):
         return ServerTrouble(f"{self.name}: {type(error).__name__}: {said}")
 
 
-@provider("langchain")
-class LangChainProvider:
-    """Opens `langchain:provider:model` through LangChain's `init_chat_model`."""
-
-    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
-        """Return the model; if a package is missing, the error has the `pip install` line."""
-        try:
-            from langchain.chat_models import init_chat_model
-        except ImportError:
-            raise MissingPackage(f"langchain:{model} needs LangChain: {INSTALL}") from None
-        try:
-            return LangChainModel(init_chat_model(model), by_name=True)
-        except ImportError as error:
-            raise MissingPackage(f"langchain:{model}: {error}") from None
-        except Exception as error:  # each integration raises its own error for a missing key
-            said = CallSite(name="langchain", model=model, url="").scrub(str(error))
-            raise ConfigError(f"LangChain cannot open {model!r}: {said}") from None
-
-
-def is_langchain(thing: object) -> bool:
-    """Return whether this is a LangChain model or chain: whether it has `ainvoke`. LangChain is not imported."""
-    return not isinstance(thing, type) and callable(getattr(thing, "ainvoke", None))
+@opens("langchain")
+def open_langchain(model: str, environment: Mapping[str, str]) -> ChatModel:
+    """Return `langchain:provider:model` through `init_chat_model`; a missing package is named with its `pip` line."""
+    try:
+        from langchain.chat_models import init_chat_model
+    except ImportError:
+        raise MissingPackage(f"langchain:{model} needs LangChain: {INSTALL}") from None
+    try:
+        return LangChainModel(init_chat_model(model), by_name=True)
+    except ImportError as error:
+        raise MissingPackage(f"langchain:{model}: {error}") from None
+    except Exception as error:  # each integration raises its own error for a missing key
+        said = CallSite(name="langchain", model=model, url="").scrub(str(error))
+        raise ConfigError(f"LangChain cannot open {model!r}: {said}") from None
 
 
 def _refuse_keys(model: Any, name: str) -> None:

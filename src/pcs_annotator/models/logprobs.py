@@ -34,10 +34,9 @@ _CLOSING = re.compile(r"""<|["'}\]\n]""")
 def read_logprobs(choice: Mapping[str, Any], text: str) -> tuple[TokenPosition, ...] | str | None:
     """Return the tokens of an answer and their alternatives; a text says why what the server sent is of no use.
 
-    Args:
-        choice: A choice of a chat completion: with OpenAI's `logprobs.content`, or with lists of `tokens`,
-            `token_logprobs` and `top_logprobs`, as in the older protocol that Together and llama-cpp-python use.
-        text: The reply's text as the server sent it.
+    A choice of a chat completion has OpenAI's `logprobs.content`, or lists of `tokens`, `token_logprobs` and
+    `top_logprobs`, as in the older protocol that Together and llama-cpp-python use. `text` is the reply's, as it was
+    sent.
     """
     given = choice.get("logprobs")
     if not given:

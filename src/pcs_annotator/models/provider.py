@@ -4,15 +4,17 @@ A package adds its own in `pyproject.toml`::
 
     [project.entry-points."pcs_annotator.models"]
     my-cloud = "my_package:MyProvider"
+
+What looks like a key is never shown, stored or counted among a model's settings.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.registry import Registry
@@ -37,6 +39,23 @@ providers: Registry[Provider] = Registry(
 )
 provider = providers.register
 """Decorator: register a provider class under a name."""
+Open = Callable[[str, Mapping[str, str]], ChatModel]
+
+
+class OpenedBy(NamedTuple):
+    """A provider that is one function."""
+
+    open: Open
+
+
+def opens(name: str) -> Callable[[Open], Open]:
+    """Return a decorator that registers a function as what opens the models of a provider."""
+
+    def decorate(function: Open) -> Open:
+        providers.register(name)(lambda: OpenedBy(function))
+        return function
+
+    return decorate
 
 
 class Unasked(dict[str, str]):
@@ -51,8 +70,7 @@ def unasked(environment: Mapping[str, str] | None) -> Unasked:
 def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: str, *, required: bool = True) -> str:
     """Return the key from the first variable that is set, or "" if none is set and none is required or used.
 
-    Raises:
-        ConfigError: A required key is missing, or it is not a valid key. The message never shows the key.
+    A required key that is missing, or that cannot be one, is an error, which never shows the key.
     """
     for variable in variables:
         key = environment.get(variable, "").strip()
@@ -82,8 +100,7 @@ LINE = re.compile(
 def read_environment(folder: Path) -> dict[str, str]:
     """Return the variables of the process and of `folder/.env`, if it exists; those of the process take precedence.
 
-    Raises:
-        ConfigError: The file cannot be read; the message has the number of a bad line, never its content.
+    The error for a file that cannot be read has the number of a bad line, never its content.
     """
     return {**_read_file(folder / ".env"), **os.environ}
 
@@ -115,3 +132,41 @@ def _read_file(path: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read as UTF-8 text: {type(error).__name__}; fix or remove it") from None
     return parse_environment(text, str(path))
+
+
+KEY_LIKE = re.compile(r"\b(?:sk|gsk|hf|pk|xai|key)[-_][\w*.\-]{6,}|\bAIza[\w*.\-]{10,}|(?<=Bearer )\S+")
+CERTAIN_KEY = re.compile(r"\b(?:gsk_|hf_|xai-|sk-(?=[\w-]*\d))[\w-]{16,}|\bAIza[\w-]{20,}|(?<=Bearer )\S{16,}")
+_HIDDEN = re.compile(rf"{CERTAIN_KEY.pattern}|[^/\s]+(?=@)|(?<=\?).*")
+_SECRET_NAME = re.compile(
+    r"(?:api|access|account|admin|auth|master|private|secret|service|subscription)key$"
+    r"|^(?:api|access|auth|bearer|hf|hub|id|refresh|sas|security|session|x)*token$|hubapitoken$"
+    r"|secret|passw|passphrase|credential|authorization|cookie|^bearer$|jwt$"
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether something with this name is a key or a password.
+
+    >>> is_secret_name("OPENAI_API_KEY"), is_secret_name("x-api-key"), is_secret_name("max_tokens")
+    (True, True, False)
+    """
+    return _SECRET_NAME.search(re.sub(r"[^a-z]", "", name.lower())) is not None
+
+
+def hide_keys(address: str) -> str:
+    """Return a URL or a model's name as it may be shown.
+
+    >>> hide_keys("http://me:word@host/v1?key=1#m")
+    'http://…@host/v1?…'
+    """
+    return _HIDDEN.sub("…", address)
+
+
+def refuse_key(address: str, source: str, remedy: str = "set PCS_API_KEY instead") -> None:
+    """Raise if a URL or a model's name has a key, a password or parameters in it; the message never shows them."""
+    host = address.partition("://")[2].partition("/")[0]
+    if "@" in host or "?" in address or CERTAIN_KEY.search(address):
+        raise ConfigError(
+            f"{source} has a key, a password or parameters (after ?) in it, which would be stored with every answer: "
+            f"remove them and {remedy}"
+        )

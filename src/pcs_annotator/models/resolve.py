@@ -12,11 +12,10 @@ from typing import Any, TypeGuard
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel
-from pcs_annotator.models import langchain
 from pcs_annotator.models.catalog import provider_of
-from pcs_annotator.models.function import FunctionModel
-from pcs_annotator.models.keys import hide_keys, refuse_key
-from pcs_annotator.models.provider import providers, read_environment
+from pcs_annotator.models.langchain import LangChainModel
+from pcs_annotator.models.own import FunctionModel
+from pcs_annotator.models.provider import hide_keys, providers, read_environment, refuse_key
 from pcs_annotator.models.wire import open_url
 
 
@@ -36,8 +35,8 @@ def resolve_model(spec: object, environment: Mapping[str, str] | None = None) ->
         return _resolve_name(spec.strip(), read_environment(Path.cwd()) if environment is None else environment)
     if is_chat_model(spec):
         return spec
-    if langchain.is_langchain(spec):
-        return langchain.LangChainModel(spec)
+    if not isinstance(spec, type) and callable(getattr(spec, "ainvoke", None)):  # LangChain itself is not imported
+        return LangChainModel(spec)
     if callable(spec) and not isinstance(spec, type):
         return FunctionModel(spec)
     raise ConfigError(f"{spec!r:.100} is not a model: {_hint(spec)}")

@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
-from pcs_annotator.models.provider import provider
+from pcs_annotator.models.provider import opens
 
 Scripted = str | Reply | Exception
 Script = Sequence[Scripted] | Callable[[Request], Scripted]
@@ -87,13 +87,10 @@ def answer_by_hash(request: Request, salt: str = "") -> str:
     return chosen if choices else f"<label>{chosen}</label>"
 
 
-@provider("scripted")
-class ScriptedProvider:
-    """Opens `scripted:hash`, and `scripted:hash:anything` for further models that answer differently."""
-
-    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
-        """Return the model."""
-        kind, _, salt = model.partition(":")
-        if kind != "hash":
-            raise ConfigError(f"no scripted model is named {model!r}: write scripted:hash or scripted:hash:2")
-        return ScriptedModel(lambda request: answer_by_hash(request, salt), name=f"scripted:{model}")
+@opens("scripted")
+def open_scripted(model: str, environment: Mapping[str, str]) -> ChatModel:
+    """Return `scripted:hash`, or `scripted:hash:anything` for further models that answer differently."""
+    kind, _, salt = model.partition(":")
+    if kind != "hash":
+        raise ConfigError(f"no scripted model is named {model!r}: write scripted:hash or scripted:hash:2")
+    return ScriptedModel(lambda request: answer_by_hash(request, salt), name=f"scripted:{model}")

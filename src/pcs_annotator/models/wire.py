@@ -19,7 +19,7 @@ from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, call_site, chat_url, check_url
 from pcs_annotator.models.logprobs import read_logprobs
-from pcs_annotator.models.provider import provider
+from pcs_annotator.models.provider import opens
 from pcs_annotator.models.sessions import ERROR_BYTES, UNREADABLE, Client, HttpReply
 from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room, with_room
 
@@ -73,9 +73,9 @@ class WireModel(HttpModel):
         key = f"Bearer {place.secret}" if host.auth == "Authorization" else place.secret
         super().__init__(place, url, {host.auth: key} if place.secret else {})
         self._host = host
-        self._structure = host.structure_for(place.model)
+        self._structure = host.structure if re.match(host.structured_models, place.model) else "none"
         self.can_constrain = self._structure != "none"
-        self._reasons = host.reasons(place.model)
+        self._reasons = re.match(host.reasoning_models, place.model) is not None
         self._top_logprobs = 0 if self._reasons else host.top_logprobs
         self.may_not_grade = host.logprobs_vary or place.url != host.base_url
         self.thinking_tokens = THINKING_TOKENS if self._reasons else usual_room(place.model)
@@ -292,16 +292,10 @@ def join_parts(content: object) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-class WireProvider:
-    """Opens the models of one host."""
-
-    def __init__(self, host: Host) -> None:
-        self.host = host
-
-    def open(self, model: str, environment: Mapping[str, str]) -> WireModel:
-        """Return the model; a missing key or address raises `ConfigError`."""
-        place = call_site(self.host, model, environment)
-        return WireModel(self.host, place, chat_url(self.host, place.url, model, environment))
+def open_at_host(host: Host, model: str, environment: Mapping[str, str]) -> WireModel:
+    """Return a model of a host; a missing key or address raises `ConfigError`."""
+    place = call_site(host, model, environment)
+    return WireModel(host, place, chat_url(host, place.url, model, environment))
 
 
 def open_url(spec: str, environment: Mapping[str, str]) -> WireModel:
@@ -328,4 +322,4 @@ def _response_format(schema: Mapping[str, object]) -> dict[str, object]:
 
 
 for _host in HOSTS:
-    provider(_host.name)(partial(WireProvider, _host))
+    opens(_host.name)(partial(open_at_host, _host))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from pcs_annotator.base.registry import Registry
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.task import Phrasing, Task
 from pcs_annotator.core.variant import ORIGINAL, Expectation, Variant
+from pcs_annotator.relations.facts import pattern
 from pcs_annotator.relations.parse import Parser
 
 AskRewriter = Callable[[Request], Awaitable[Reply]]
@@ -24,31 +25,15 @@ Where one relation asks with `examples`, relations that do not need them ask wit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a relation may use besides the text.
+    """What a relation may use besides the text."""
 
-    Attributes:
-        ask: Calls the model that rewrites; None when there is none.
-        parser: Parses English, each text once; loaded at its first use.
-        hint: Why the first attempt was rejected; empty at the first attempt.
-        about_truth: Whether the task asks if texts are true, so that no rewrite may speak of truth itself.
-    """
-
-    ask: AskRewriter | None = None
-    parser: Parser = field(default_factory=Parser)
-    hint: str = ""
-    about_truth: bool = False
-
-    def hinting(self, hint: str) -> Self:
-        """Return the context of a second attempt."""
-        return replace(self, hint=hint)
+    ask: AskRewriter | None = None  # calls the model that rewrites; None when there is none
+    parser: Parser = field(default_factory=Parser)  # parses English, each text once; loaded at its first use
+    hint: str = ""  # why the first attempt was rejected; empty at the first attempt
+    about_truth: bool = False  # whether the task asks if texts are true, so that no rewrite may speak of truth itself
 
 
-_TRUTH = re.compile(
-    r"\b(?:true|untrue|false(?:hood)?s?|fake|fact(?:s|ual|ually|-?check\w*)?|hoax(?:es)?|(?:un)?truth\w*|veracity|"
-    r"(?:mis|dis)-?information|rumou?rs?|(?:in)?accura\w+|debunk\w*|refute[sd]?|wahr|falsch|vrai|faux|falso|"
-    r"verdadero|verdadeiro|vero)\b|^real$",
-    re.IGNORECASE | re.MULTILINE,
-)
+_TRUTH = pattern("truth", re.IGNORECASE | re.MULTILINE)
 
 
 def asks_about_truth(task: Task) -> bool:
@@ -155,13 +140,9 @@ relations: Registry[Relation] = Registry(
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """Base of relations that leave the text as it is.
+    """Base of relations that leave the text as it is."""
 
-    Attributes:
-        name: As it appears in tables.
-    """
-
-    name: str
+    name: str  # as it appears in tables
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[Need]] = frozenset()
     deterministic: ClassVar[bool] = True

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from pcs_annotator.base.user_cache import cache_folder, keep_folder
-from pcs_annotator.relations.facts import word_tables
+from pcs_annotator.relations.facts import pattern, word_tables
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -30,18 +30,7 @@ _ADDRESS = re.compile(r"(?:https?://|www\.)\S*|[\w.+-]+@[\w-]+\.\w+|[@#]\w+|&[a-
 _ADDRESS_MARKS = ("@", "#", "://", "www.", "&")
 _BEYOND_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 
-_SCRIPTS = (
-    ("ja", re.compile(r"[\u3040-\u30ff]")),
-    ("zh", re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")),
-    ("ko", re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("ar", re.compile(r"[\u0600-\u06ff\u0750-\u077f]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
-    ("bn", re.compile(r"[\u0980-\u09ff]")),
-    ("th", re.compile(r"[\u0e00-\u0e7f]")),
-    ("he", re.compile(r"[\u0590-\u05ff]")),
-    ("el", re.compile(r"[\u0370-\u03ff]")),
-)
+_SCRIPTS = [(language, re.compile(script)) for language, script in word_tables()["scripts"].items()]
 
 # Norwegian counts as Danish and Malay as Indonesian, so that such close languages do not count as different.
 LANGUAGES = ("en", "es", "fr", "de", "pt", "it", "nl", "sv", "da", "pl", "cs", "tr", "id", "tl", "ro", "fi", "hu", "vi")
@@ -72,29 +61,7 @@ LIMITS = (NOT_ENGLISH, NO_LEAD_IN, NO_CASE, NO_TYPOS)
 _MAY_BE_CODE = re.compile(
     r"[{}<>=|\\]|\w\(|\s--?[a-z]|;(?:\n|\Z)|\A(?:import|from|SELECT|sudo|git|pip|npm|cd|ls|\$) |\A#!"
 )
-_CODE = re.compile(
-    r"""
-      [\w\])]\([^()\s]*\)                                  # a call
-    | \b[A-Za-z_][\w.]*\([^()]*[=,'"][^()]*\)
-    | [;{}][ \t]*$                                          # a statement's end
-    | </?[a-zA-Z][\w-]*(?:\s+[\w-]+=[^<>]*)?\s*/?>         # a tag
-    | (?<![=<>!])\s(?:[-+*/!<>=]?=|:=|===|!==|=>)\s        # an assignment or a comparison
-    | \b\w+=["'\w]+
-    | &&|\|\||::\w|\w->\w|\+\+
-    | "[\w-]+"\s*:                                         # a key of JSON
-    | \s--?[a-z][\w-]*(?=[\s=]|$)                          # an option
-    """,
-    re.VERBOSE | re.MULTILINE,
-)
-_STATEMENT = re.compile(
-    r"""
-      ^[ \t]*(?:def|class|function|fn|func|public|private|static|const|let|var|struct)\ \w+\s*[=(:{<]
-    | ^[ \t]*(?:import\ [\w.]+(?:\ as\ \w+)?;?\s*$|from\ [\w.]+\ import\ |\#include|\#!/|using\ namespace)
-    | \bSELECT\ .{1,200}?\ FROM\ \w+|\bINSERT\ INTO\ \w+|\bDELETE\ FROM\ \w+|\bCREATE\ TABLE\ \w+|\bUPDATE\ \w+\ SET\ 
-    | ^[ \t]*(?:\$\ |>\ |sudo\ )?(?:git|pip|npm|docker|curl|cd|ls|grep|apt-get|mkdir|rm|python3?|ssh|cat)\ [-\w./|"']+
-    """,
-    re.VERBOSE | re.MULTILINE,
-)
+_CODE, _STATEMENT = pattern("code", re.MULTILINE), pattern("statement", re.MULTILINE)
 _LINK = re.compile(r"https?://[^\s\"'<>)]+")
 # Prose may have one mark of code in this many words; a whole statement counts for several.
 _WORDS_PER_MARK = 6

@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 from pcs_annotator.base.text import series
 from pcs_annotator.relations.base import Relation, relations
-from pcs_annotator.relations.compose import ruled_out
+from pcs_annotator.relations.choose import ruled_out
 from pcs_annotator.relations.language import NAMES, known_language
 
 LOOKED_AT = 300

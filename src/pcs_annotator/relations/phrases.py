@@ -18,31 +18,18 @@ _FEWEST_WORDS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrases:
-    """The sentences of one language.
+    """The sentences of one language."""
 
-    Attributes:
-        lead_in: Comes before a text and says nothing about it.
-        role: What the model is to do.
-        data: That the text is data and gives no instructions.
-        fenced: Names the marker of the lines around the text.
-        labels: Heading of the labels.
-        joint: Joins the last of several alternatives.
-        tag: Asks for one tag.
-        bare: Asks for one label.
-        inside: What a tag looks like if there are too many labels to list them.
-        wordings: Templates around the instruction.
-    """
-
-    lead_in: str
-    role: str
-    data: str
-    fenced: str
-    labels: str
-    joint: str
-    tag: str
-    bare: str
-    inside: str
-    wordings: tuple[str, ...]
+    lead_in: str  # comes before a text and says nothing about it
+    role: str  # what the model is to do
+    data: str  # that the text is data and gives no instructions
+    fenced: str  # names the marker of the lines around the text
+    labels: str  # heading of the labels
+    joint: str  # joins the last of several alternatives
+    tag: str  # asks for one tag
+    bare: str  # asks for one label
+    inside: str  # what a tag looks like if there are too many labels to list them
+    wordings: tuple[str, ...]  # templates around the instruction
 
 
 @cache

@@ -1,14 +1,17 @@
-"""Relations made from a plain function, on a text or on a parsed sentence."""
+"""Relations made from a function, the user's or our own, on a text or on a parsed sentence."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
+from pcs_annotator.base.errors import ConfigError, PcsError
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context, Need, relations
 from pcs_annotator.relations.language import why_not_english, why_not_prose
@@ -19,13 +22,9 @@ if TYPE_CHECKING:
 
 
 class NotApplicable(NamedTuple):
-    """The rule does not apply to this text.
+    """The rule does not apply to this text."""
 
-    Attributes:
-        reason: Why, in the same words for every text of this kind, so that reasons can be counted.
-    """
-
-    reason: str
+    reason: str  # why, in the same words for every text of this kind, so that reasons can be counted
 
 
 class Replacement(NamedTuple):
@@ -61,19 +60,12 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class ByFunction(Generic[F]):
-    """Base of relations made from a function: no model is called, and the same text gives the same rewrite.
+    """Base of relations made from a function: no model is called, and the same text gives the same rewrite."""
 
-    Attributes:
-        name: As it appears in tables.
-        function: Rewrites a text or a sentence.
-        version: Changes whenever the rewrite of a text may change.
-        expects: What its rewrites may do to a text.
-    """
-
-    name: str
-    function: F
-    version: str = "1"
-    expects: Expectation = field(default_factory=Expectation)
+    name: str  # as it appears in tables
+    function: F  # rewrites a text or a sentence
+    version: str = "1"  # changes whenever the rewrite of a text may change
+    expects: Expectation = field(default_factory=Expectation)  # what its rewrites may do to a text
     needs: ClassVar[frozenset[Need]] = frozenset()
     deterministic: ClassVar[bool] = True
 
@@ -84,13 +76,9 @@ class ByFunction(Generic[F]):
 
 @dataclass(frozen=True, slots=True)
 class TextRule(ByFunction[TextFunction]):
-    """A rule that works on the characters of a text.
+    """A rule that works on the characters of a text."""
 
-    Attributes:
-        english: Whether it is for English only.
-    """
-
-    english: bool = True
+    english: bool = True  # whether it is for English only
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the rewrite, or why there is none."""
@@ -106,12 +94,9 @@ class TextRule(ByFunction[TextFunction]):
 
 @dataclass(frozen=True, slots=True)
 class SentenceRule(ByFunction[SentenceFunction]):
-    """A rule that works on one parsed sentence at a time and changes every sentence that it can.
+    """A rule that works on one parsed sentence at a time and changes every sentence that it can."""
 
-    Attributes:
-        vouches: Whether its rewrites speak of truth, so that it does not apply where the task asks if texts are true.
-    """
-
+    # whether its rewrites speak of truth, so that it does not apply where the task asks if texts are true
     vouches: bool = False
     needs: ClassVar[frozenset[Need]] = frozenset({"parser"})
 
@@ -137,28 +122,20 @@ def text_rule(
     name: str, *, version: str = "1", expects: Expectation | None = None, english: bool = True
 ) -> Callable[[TextFunction], TextFunction]:
     """Return a decorator that registers a function of a text as a relation; by default for English only."""
-
-    def decorate(function: TextFunction) -> TextFunction:
-        _register(TextRule(name, function, version, expects or Expectation(), english))
-        return function
-
-    return decorate
+    return partial(_register, lambda function: TextRule(name, function, version, expects or Expectation(), english))
 
 
 def sentence_rule(
     name: str, *, version: str, expects: Expectation, vouches: bool = False
 ) -> Callable[[SentenceFunction], SentenceFunction]:
     """Return a decorator that registers a function of a parsed sentence as a relation."""
-
-    def decorate(function: SentenceFunction) -> SentenceFunction:
-        _register(SentenceRule(name, function, version, expects, vouches))
-        return function
-
-    return decorate
+    return partial(_register, lambda function: SentenceRule(name, function, version, expects, vouches))
 
 
-def _register(rule: TextRule | SentenceRule) -> None:
+def _register(make: Callable[[F], TextRule | SentenceRule], function: F) -> F:
+    rule = make(function)
     relations.register(rule.name)(lambda: rule)
+    return function
 
 
 def by_sentence(doc: Doc, function: SentenceFunction) -> list[Replacement] | NotApplicable:
@@ -214,3 +191,69 @@ def as_variant(relation: str, text: str, result: str | NotApplicable) -> Variant
     if isinstance(result, NotApplicable):
         return Variant(relation=relation, status="not_applicable", reason=result.reason, source=text)
     return Variant(relation=relation, status="changed", text=result, source=text)
+
+
+Rewritten = str | NotApplicable | None
+Rewriting = Callable[[str], Rewritten | Awaitable[Rewritten]]
+Own = TypeVar("Own", bound=Rewriting)
+
+
+class FunctionRelation(ByFunction[Rewriting]):
+    """A rewrite by a function `str -> str`, sync or async, which returns None when it does not apply."""
+
+    __slots__ = ()
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the function's rewrite."""
+        result = await self._result(text) if text.strip() else NotApplicable("the text is empty")
+        return as_variant(self.name, text, NotApplicable("the function gave nothing") if result is None else result)
+
+    async def _result(self, text: str) -> Rewritten:
+        try:
+            result = self.function(text)
+            if inspect.isawaitable(result):
+                result = await result
+        except PcsError:
+            raise
+        except Exception as error:
+            raise ConfigError(
+                f"relation {self.name!r}: its function raised {type(error).__name__}: {error}, on the text "
+                f"{text[:60]!r}: return None where it does not apply"
+            ) from error
+        if result is None or isinstance(result, str | NotApplicable):
+            return result
+        raise ConfigError(
+            f"relation {self.name!r}: its function returned {type(result).__name__}, not a string or None"
+        )
+
+
+_REGISTERED: dict[str, FunctionRelation] = {}
+
+
+def relation(name: str, *, version: str = "1", expects: Expectation | None = None) -> Callable[[Own], Own]:
+    """Return a decorator that registers a function `str -> str` as a relation.
+
+    The same function may be defined again, as happens when a cell of a notebook is run twice.
+
+    >>> @relation("shouted")
+    ... def shouted(text: str) -> str:
+    ...     return text.upper()
+    """
+
+    def decorate(function: Own) -> Own:
+        earlier = _REGISTERED.get(name)
+        if earlier is None or _place(earlier.function) != _place(function):
+            relations.register(name)(partial(_REGISTERED.__getitem__, name))
+        _REGISTERED[name] = FunctionRelation(name, function, version, expects or Expectation())
+        return function
+
+    return decorate
+
+
+def relation_of(function: object) -> FunctionRelation | None:
+    """Return the relation that a function was registered as; None if it was not."""
+    return next((one for one in _REGISTERED.values() if one.function is function), None)
+
+
+def _place(function: Rewriting) -> tuple[str | None, str]:
+    return getattr(function, "__module__", None), getattr(function, "__qualname__", "")

@@ -18,9 +18,9 @@ from pcs_annotator.asking.engine.item_asker import ItemAsker
 from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, CallsPerSecond
 from pcs_annotator.asking.engine.progress import Tally, bills_of
+from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
-from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import BudgetReached, ConfigError, LedgerError, warn_user

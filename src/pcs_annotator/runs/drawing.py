@@ -20,7 +20,8 @@ from pcs_annotator.core.gold import UNLABELLED, cell_key, gold_codes, text_hash
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import audit, draw_rows
+from pcs_annotator.judging.promising.certificate import Audit, audit, audit_in_order, draw_rows, fingerprint
+from pcs_annotator.judging.promising.drift import profile
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import Gold
@@ -28,6 +29,7 @@ from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.tables import human_files
 from pcs_annotator.tables.files import set_aside
 from pcs_annotator.tables.human_files import DrawnRow, SampleKind
+from pcs_annotator.version import __version__
 
 MOST_ROWS_TO_LABEL = 300
 
@@ -158,3 +160,36 @@ def with_earlier_audit(model: Model, before: Model) -> Model:
     about_rows = {name: getattr(earlier, name) for name in ("accepted_share", "review_rows", "assumed_rows")}
     same = replace(audited, **about_rows) == earlier
     return replace(model, certificate=audited) if same else model
+
+
+def of_stream(model: Model, votes: Votes, gold: Gold, own: int) -> Model:
+    """Return a model whose last rows came as a stream: its certificate is about the run's `own` votes and gold.
+
+    If its promise is from texts that came after an alarm, new texts are compared with those.
+    """
+    codes = gold_codes(votes, gold.labels)
+    if gold.since:
+        recent = votes.take(np.flatnonzero(gold.random_sample & (codes != UNLABELLED)))
+        judged = model.judged(recent)
+        model = replace(model, profile=profile(recent, judged.scores, judged.best))
+    if model.certificate is None:
+        return model
+    known = fingerprint(votes.take(np.arange(own)), codes[:own], __version__)
+    return replace(model, certificate=replace(model.certificate, fingerprint=known))
+
+
+def stream_audit(model: Model, votes: Votes, people: ReviewVerdicts, accepted: Sequence[int]) -> Audit | None:
+    """Return what people found among rows that were accepted and, drawn at random, shown to them.
+
+    None if nothing is promised, or nobody has checked any.
+    """
+    certificate = model.certificate
+    labels = {row: people.by_row[row].label for row in accepted if row in people.at_random}
+    rows = [row for row, label in labels.items() if label is not None]
+    if certificate is None or not certificate.found or not rows:
+        return None
+    checked = votes.take(np.array(rows))
+    judged = replace(model, certificate=replace(certificate, audit=None)).judged(checked)
+    said = gold_codes(checked, [labels[row] for row in rows])
+    right = model.right(votes.labels, judged, range(len(rows)), said)
+    return audit_in_order(certificate.promise, certificate.accepted_share, ~right)

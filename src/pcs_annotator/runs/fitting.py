@@ -63,7 +63,7 @@ def use_version(path: Path, number: int, say: Say = warn_user) -> RunResult:
         run = run.having(config=replace(run.config, learn=run.settings))
         learned = learned_from(run.model_in_force(), run.figures())
         if run.sampled:
-            relabel_whole(run, learned)
+            relabel_whole(run, learned, spreadsheet_safe=False)
             outcomes = list(learned.model.judge(run.votes))
         else:
             outcomes = run.write_labels(learned.model)

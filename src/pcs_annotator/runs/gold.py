@@ -18,12 +18,15 @@ from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
 from pcs_annotator.runs.settings import TaskSettings
+from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables import human_files
 from pcs_annotator.tables.human_files import GivenByCoders, GivenGold
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 
 ROWS_TO_LABEL = 30
+ENOUGH_AFTER_ALARM = 100
+"""Gold rows drawn at random among texts that came after an alarm, from which on a promise rests on them alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,7 @@ class Gold(NamedTuple):
     random_sample: Mask
     assumed: Mask  # which of these came with the data, so that we only assume that they are a random sample
     verdicts: ReviewVerdicts = ReviewVerdicts()  # what people said in a review; labels include those to learn from
+    since: float = 0.0  # if the promise rests on texts that came after an alarm about drift: when that was
 
 
 def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None) -> Gold:
@@ -79,7 +83,23 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     for place in verdicts.at_random:  # a review draws rows that have a label in a file too, and shows only the others
         if labels[place] is not None:
             random_sample[place], assumed[place] = True, False
-    return Gold(tuple(labels), random_sample, assumed, verdicts)
+    found = Gold(tuple(labels), random_sample, assumed, verdicts)
+    return _after_alarm(found, folder, dataset) if folder and dataset.streamed else found
+
+
+def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset) -> Gold:
+    """Return gold whose random sample is from after an alarm that texts have changed, if that has enough rows.
+
+    The others are still learned from. With too few, the alarm goes on.
+    """
+    with Stream(folder.stream) as stream:
+        since = float(stream.note("alarm") or 0.0)
+    own = len(dataset.items) - len(dataset.streamed)
+    later = np.array([False] * own + [at > since for _, at in dataset.streamed], dtype=np.bool_)
+    labelled = np.array([label is not None for label in gold.labels])
+    if not since or int((later & labelled & gold.random_sample).sum()) < ENOUGH_AFTER_ALARM:
+        return gold
+    return gold._replace(random_sample=gold.random_sample & later, assumed=gold.assumed & later, since=since)
 
 
 def without_examples(gold: Gold, texts: Sequence[str], task: TaskSettings) -> Gold:

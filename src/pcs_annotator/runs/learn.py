@@ -25,9 +25,8 @@ from pcs_annotator.judging.evaluation.agreement import (
     against_gold,
     among_coders,
 )
-from pcs_annotator.judging.evaluation.curves import Curves, curves_of
 from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
-from pcs_annotator.judging.evaluation.figures import MethodFigures, with_holm
+from pcs_annotator.judging.evaluation.figures import Curves, MethodFigures, curves_of, with_holm
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model

@@ -11,7 +11,6 @@ import asyncio
 import logging
 import os
 import pickle
-import re
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,8 +29,8 @@ from pcs_annotator.asking.engine.collect import in_blocks, prepare_job, run_job
 from pcs_annotator.asking.engine.item_asker import PreparedJob
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally, showing
+from pcs_annotator.asking.ledger.admin import PaidInRun
 from pcs_annotator.asking.ledger.open_ledger import open_server_ledger
-from pcs_annotator.asking.ledger.sums import PaidInRun
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.errors import ClusterError, ConfigError, Interrupted, MissingPackage, PcsError
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
@@ -40,11 +39,10 @@ from pcs_annotator.core.vote import Strategy
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.runs import ask
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.version import __version__
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from pcs_annotator.asking.ledger.on_server import PostgresLedger
 
 ROWS_PER_BATCH = 1_000
@@ -58,7 +56,6 @@ ATTEMPTS = 10
 LOOK_SECONDS = 1.0
 """Pause between looks at whether the command still runs."""
 RESUMES = "paid answers are kept, and the same command continues"
-VERSIONS = re.compile(r"Ray: (\S+)")
 
 
 async def ask_on_cluster(
@@ -112,7 +109,7 @@ def _count(results: Iterable[Done], tally: Tally, tracker: BudgetTracker, stop: 
         raise failed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Work:
     """Everything that a worker needs to know; it can be sent to other machines."""
 
@@ -120,30 +117,21 @@ class Work:
     annotators: Sequence[Annotator]
     relations: Sequence[Relation]
     settings: ask.CollectSettings = field(repr=False)  # its environment has only what models need, such as keys
-    strategy: Strategy | None = None
-    ledger: str = field(default="", repr=False)
-    run: str = ""  # the name of the command in the ledger
+    strategy: Strategy | None
+    ledger: str = field(repr=False)
+    run: str  # the name of the command in the ledger
     version: str = __version__  # our version on the driver
 
     @classmethod
     def of(cls, job: Job, settings: ask.CollectSettings, strategy: Strategy | None, ledger: str, run: str) -> Work:
-        """Return the work of a job that is open here."""
-        environment = _NotedEnvironment(settings.environment or read_environment(Path.cwd()))
-        # what counts and shows stays here
-        settings = replace(
-            settings, environment=environment, tally=Tally(), progress=False, follow=None, on_variant=None
-        )
-        work = cls(
-            task=job.task,
-            annotators=[annotator for annotator, _ in job.annotators],
-            relations=job.relations,
-            settings=settings,
-            strategy=strategy,
-            ledger=ledger,
-            run=run,
-        )
+        """Return the work of a job that is open here; what counts and shows stays here."""
+        noted = _NotedEnvironment(settings.environment or read_environment(Path.cwd()))
+        settings = replace(settings, environment=noted, tally=Tally())
+        settings = replace(settings, progress=False, follow=None, on_variant=None)
+        annotators = [annotator for annotator, _ in job.annotators]
+        work = cls(job.task, annotators, job.relations, settings, strategy, ledger, run)
         work.open()
-        needed = {name: environment[name] for name in sorted(environment.noted) if name in environment}
+        needed = {name: noted[name] for name in sorted(noted.names) if name in noted}
         return replace(work, settings=replace(settings, environment=needed))
 
     def open(self) -> Job:
@@ -161,15 +149,15 @@ class _NotedEnvironment(dict[str, str]):
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         super().__init__(variables)
-        self.noted: set[str] = set()
+        self.names: set[str] = set()
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a variable."""
-        self.noted.add(name)
+        self.names.add(name)
         return super().get(name, default)
 
     def __getitem__(self, name: str) -> str:
-        self.noted.add(name)
+        self.names.add(name)
         return super().__getitem__(name)
 
 
@@ -237,7 +225,6 @@ def _results(
     workers: int, resources: Mapping[str, Any], work: Work, batches: Iterable[Sequence[Item]]
 ) -> Iterator[Done]:
     """Have workers ask about batches of texts, and yield what each has come to, in any order."""
-    import pyarrow as pa
     from ray.data import ActorPoolStrategy, DataContext
     from ray.exceptions import RayError
 
@@ -296,30 +283,20 @@ def _init(ray: Any, address: str) -> None:
 
     def start_and_stay() -> None:
         try:
-            ray.init(address=address, **own, **how)
+            started.set_result(ray.init(address=address, **own, **how))
         except Exception as error:
             started.set_exception(error)
-            return
-        started.set_result(None)
-        threading.Event().wait()
+        else:
+            threading.Event().wait()
 
     # The processes of a local cluster die with the thread that started them, so this one stays.
     threading.Thread(target=start_and_stay, name="pcs-ray", daemon=True).start()
     try:
         started.result()
     except Exception as error:
-        raise ClusterError(f"no connection to the Ray cluster at {address}: {_why(error)}") from error
-
-
-def _why(error: Exception) -> str:
-    text = str(error)
-    versions = VERSIONS.findall(text)
-    if "ersion mismatch" in text and len(versions) == 2:
-        theirs, ours = versions
-        differing = f"Ray {theirs}, and this process has {ours}" if theirs != ours else "another version of Python"
-        return f"it has {differing}; install the same versions here and there, such as ray=={theirs}"
-    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
-    return (
-        f"{first[:300]}; is it running, and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set? "
-        "Without --ray-address, a cluster is started on this machine"
-    )
+        said = " ".join(str(error).split())[:300] or type(error).__name__
+        raise ClusterError(
+            f"no connection to the Ray cluster at {address}: {said}; is it running, with the same versions of Ray and "
+            "Python as here, and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set? Without "
+            "--ray-address, a cluster is started on this machine"
+        ) from error

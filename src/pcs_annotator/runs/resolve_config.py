@@ -47,8 +47,8 @@ from pcs_annotator.runs.settings import (
     all_settings,
     sections,
 )
-from pcs_annotator.tables.codebook import Codebook, read_codebook, read_examples
 from pcs_annotator.tables.files import expecting, read_json
+from pcs_annotator.tables.human_files import Codebook, read_codebook, read_examples
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 

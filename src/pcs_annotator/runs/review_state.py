@@ -298,12 +298,16 @@ def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None 
         if OTHER_ROWS not in note:  # a run of fewer rows is nothing to worry about
             warn_user(note)
     gold = dataset.gold or (None,) * len(dataset.items)
-    # a review draws from the rows without gold in the data
-    frame = [item.id for item, label in zip(dataset.items, gold, strict=True) if label is None]
+    # a review draws from the rows without gold in the data; those of a stream have been drawn
+    own = len(dataset.items) - len(dataset.streamed)
+    frame = [item.id for item, label in zip(dataset.items[:own], gold, strict=False) if label is None]
     sequence = state.sequence(frame)
     reached = max((draw.reached for draw in sequence), default=0)
     by_row = {row: Reviewed.of(verdicts) for row, verdicts in state.verdicts.items() if verdicts}
     at_random = {state.places[name] for name in fixed_order(frame)[:reached]}
+    for row, (drawn, _) in enumerate(dataset.streamed, own):
+        if drawn and row in by_row and any(one.queue == "stream" for one in by_row[row].by_reviewer.values()):
+            at_random.add(row)
     return ReviewVerdicts(
         by_row=by_row,
         at_random=frozenset(at_random - {row for row, one in by_row.items() if one.label and not one.looked_at}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally, bills_of
-from pcs_annotator.asking.ledger.sums import PriceOf
+from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.base.errors import ConfigError, LedgerError, MismatchError, TableError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome, Outcomes
+from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
+from pcs_annotator.judging.promising.certificate import Audit, Certificate, fingerprint, in_force
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.runs import ask, drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
@@ -33,10 +34,11 @@ from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
-from pcs_annotator.runs.review_state import ReviewState
+from pcs_annotator.runs.review_state import ReviewState, read_review
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, LearnSettings
-from pcs_annotator.runs.versions import keep_version, version_of
+from pcs_annotator.runs.stream import Stream, Streamed, with_stream
+from pcs_annotator.runs.versions import keep_version, number_in_use, version_of
 from pcs_annotator.tables import tables, vote_files
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
 from pcs_annotator.tables.result_columns import with_outcomes
@@ -50,6 +52,8 @@ REFIT = "pcs fit makes it again from the votes"
 
 class Run:
     """A run folder, of which every part is read when it is first needed."""
+
+    streamed: Streamed  # if the last rows came as a stream, what is known about them
 
     def __init__(self, folder: RunFolder, config: Config, **parts: Any) -> None:
         """Take a run whose `parts`, such as `dataset` and `answers`, may be in memory already."""
@@ -82,8 +86,27 @@ class Run:
     def having(self, **parts: Any) -> Run:
         """Return the run with other parts, such as its settings; what was read stays."""
         other = copy(self)
+        vars(other).pop("taught", None)
         vars(other).update(parts)
         return other
+
+    def with_stream(self, ids: Iterable[str] | None = None) -> Run:
+        """Return the run with texts of its stream as further rows: all of them, or those with some IDs."""
+        if not self.folder.stream.exists() or self.dataset.streamed:
+            return self
+        with Stream(self.folder.stream) as stream:
+            found = stream.read(self.votes, ids)
+        if found is None:
+            return self
+        dataset, answers = with_stream(self.dataset, self.answers, found)
+        return Run(self.folder, self.config, start=self.start, dataset=dataset, answers=answers, streamed=found)
+
+    @cached_property
+    def taught(self) -> Run:
+        """The run with those texts of its stream that people judged."""
+        if not self.folder.stream.exists():
+            return self
+        return self.with_stream({one.id for one in read_review(self.folder.review) if isinstance(one, Verdict)})
 
     @cached_property
     def start(self) -> Mapping[str, Any]:
@@ -156,6 +179,8 @@ class Run:
 
         With `spare_looks`, a promise is tested for only when enough gold rows have come; see `Looks.too_early`.
         """
+        if self.taught is not self:
+            return self.taught.learn(settings, spare_looks=spare_looks)
         gold, (key, looks) = self.gold, self._looks(settings)
         values = self._earlier_model()
         earlier = None if values is None else Model.from_dict(values)
@@ -172,6 +197,8 @@ class Run:
             learned = replace(learned, model=replace(learned.model, certificate=certificate))
         model = learned.model if earlier is None else drawing.with_earlier_audit(learned.model, earlier)
         model = drawing.with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
+        if own := self.dataset.streamed and len(self.votes) - len(self.dataset.streamed):
+            model = drawing.of_stream(model, self.votes, gold, own)
         return replace(learned, model=model if earlier is None else fallen_away(earlier, model))
 
     def looked(self, settings: LearnSettings) -> Looked:
@@ -228,12 +255,17 @@ class Run:
 
     def write_learned(self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any]) -> None:
         """Write model and figures; `fits` is what `pcs fit` was given."""
+        if self.taught is not self:
+            self.taught.write_learned(learned, settings, fits)
+            return
         weights, certificate = learned.model.weights, learned.model.certificate
         _LOG.info("%d gold rows, %s: %r", learned.model.gold_rows, weights.diagnostics.optimiser, weights)
         _LOG.info("%s", promised(certificate).headline if certificate else "no promise was requested")
         if certificate is not None:  # noted first: an interruption must not hide a look
             self._note_look(certificate, settings)
         known = {"fit": fits, "verdicts_until": self.gold.verdicts.last, "gold_ids": self._gold_ids()}
+        if self.gold.since:
+            known["since"] = self.gold.since
         if self.folder.model.exists() and self._earlier_model() is None:
             set_aside(self.folder.model)  # a damaged one is kept
         model = {**model_file(learned, settings, self.votes.labels), **known}
@@ -278,7 +310,25 @@ class Run:
             now = fingerprint(votes, no_gold, __version__)._replace(gold=then.gold)
         else:
             now = then._replace(version=__version__)
-        return fallen_away(model, replace(model, certificate=in_force(model.certificate, now)))
+        return self._audited(fallen_away(model, replace(model, certificate=in_force(model.certificate, now))))
+
+    def _audited(self, model: Model) -> Model:
+        """Return the model, without its promise if verdicts on accepted texts of the stream have withdrawn it."""
+        found = self.stream_audit(model)
+        if found is None or model.certificate is None or found.finding != "revoked":
+            return model
+        return replace(model, certificate=replace(model.certificate, audit=found))
+
+    def stream_audit(self, model: Model) -> Audit | None:
+        """Return what people found among accepted texts of the stream, drawn at random while this version is in use.
+
+        None if nothing is promised, or nobody has checked any.
+        """
+        full: Run = self.taught
+        if full is self:
+            return None
+        rows = (np.flatnonzero(full.streamed.accepted_by(number_in_use(self.folder))) + len(self.votes)).tolist()
+        return drawing.stream_audit(model, full.votes, full.gold.verdicts, rows)
 
     def as_fitted(self) -> Run:
         """Return the run with the gold that the fit knew: later rows, and later verdicts, are left out."""

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.base.display import Page, brief, html_table
+from pcs_annotator.base.display import Columns, Frame, Page, brief, html_table
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes

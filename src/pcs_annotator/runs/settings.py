@@ -255,12 +255,19 @@ class Saving(SettingsSection):
         ask: Ask until no answer can change the label (needed), every question (all), or nothing about texts that are
             settled by their words alone (doubtful; one in 20 is asked about as a check).
         cascade: Ask cheap models first, expensive ones only where they can change the label.
-        on_drift: If the texts differ from the gold rows: leave all for review, or decide as if they did not.
+        on_drift: If the texts differ from the gold rows: leave all for review, decide as if they did not (accept), or
+            stop (fail); `pcs label` ends with exit code 4 unless it accepts.
+        audit: The share of accepted texts that people are to see too, so that errors among them are found.
+        keep_texts: Keep texts for review in the run folder; otherwise only `pcs review` of the run's own rows is left.
+        keep_days: Delete texts that wait for review, or were reviewed, after N days.
     """
 
     ask: Literal["needed", "all", "doubtful"] = setting("needed", "--ask")
     cascade: bool = setting(False, "--cascade")
-    on_drift: Literal["review", "accept"] = setting("review", "--on-drift")
+    on_drift: Literal["review", "accept", "fail"] = setting("review", "--on-drift")
+    audit: float = setting(0.05, "--audit SHARE", least=0.0)
+    keep_texts: bool = setting(True, "--keep-no-texts")
+    keep_days: int | None = setting(None, "--keep-days N", least=1)
     max_calls: int | None = None
     max_tokens: int | None = None
     budget_usd: float | None = None
@@ -330,7 +337,10 @@ class SavingSettings(SpendingSettings, total=False):
 
     ask: Literal["needed", "all", "doubtful"]
     cascade: bool
-    on_drift: Literal["review", "accept"]
+    on_drift: Literal["review", "accept", "fail"]
+    audit: float
+    keep_texts: bool
+    keep_days: int | None
 
 
 class LabelSettings(SavingSettings, total=False):

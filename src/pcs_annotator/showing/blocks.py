@@ -13,24 +13,12 @@ from typing import Any, Literal, NamedTuple
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.result_table import Figure, ResultTable, number_of
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.showing.formats import count, dollars, percent, total_cost
 from pcs_annotator.showing.svg_plot import Plot
 
 NUMBER = re.compile(r"(about )?[-+<≤$]? ?\d|(unknown|free|text unchanged|)$")
 Style = Literal[
-    "name",
-    "plain",
-    "strong",
-    "bold",
-    "em",
-    "small",
-    "quiet",
-    "count",
-    "warn",
-    "caution",
-    "chip",
-    "command",
+    "name", "plain", "strong", "bold", "em", "small", "quiet", "count", "warn", "caution", "chip", "command"
 ]
 
 
@@ -185,7 +173,6 @@ class Folded(NamedTuple):
 
     summary: Words
     blocks: Sequence[Block]
-    opened: bool = False
 
 
 class Heading(NamedTuple):
@@ -236,11 +223,6 @@ def not_known(why: str, title: str = "Not known yet.") -> Group:
 def section(name: str, title: str, *blocks: Block, menu: str = "") -> Section:
     """Return a section; blocks that are None are left out."""
     return Section(name, title, [one for one in blocks if one is not None], menu)
-
-
-def figure(found: Estimate | None) -> Figure | None:
-    """Return an estimate as a cell."""
-    return None if found is None else Figure(found.value, found.interval)
 
 
 def results(found: ResultTable) -> list[Block]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -12,14 +12,14 @@ from pcs_annotator.core.task import is_empty
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.weights import Flag, FlagKind
-from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
+from pcs_annotator.judging.metrics.agreement import FlipMatrix, flip_matrices
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.metrics.significance import mcnemar
 from pcs_annotator.judging.promising.drift import MIN_CHANGE, homogeneity
 from pcs_annotator.relations.languages import MOST, languages_of
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.run_result import Facts, percent
-from pcs_annotator.showing.figures_text import SHOWN
+from pcs_annotator.showing.formats import SHOWN
 
 FEW_VOTES = 0.2
 MANY_UNREADABLE = 0.1
@@ -94,13 +94,6 @@ def _disagreeing(facts: Facts) -> Iterator[Flag]:
         yield Flag("disagreeing annotator", detail)
 
 
-class _Ends(NamedTuple):
-    """How the rewrites of one relation ended without a text to ask about."""
-
-    not_applicable: Counter[str]
-    rejected: Counter[str]
-
-
 def _not_for_this_language(facts: Facts) -> Iterator[Flag]:
     """Yield the rules that did not apply to many texts because of their language, and what to use instead."""
     limits = facts.language_limits
@@ -122,32 +115,33 @@ def _few_votes(facts: Facts) -> Iterator[Flag]:
         cast = "no votes" if not voted.any() else f"votes on only {voted.sum():,} of {len(votes):,} texts"
         kind: FlagKind = "relation with few votes" if voted.any() else "relation without votes"
         left = len(votes) - int(voted.sum()) - unreadable
-        yield Flag(kind, f"{name} cast {cast}: {_why(_ends(facts.rewrites, name), unreadable, left)}")
+        yield Flag(kind, f"{name} cast {cast}: {_why(*_ends(facts.rewrites, name), unreadable, left)}")
 
 
-def _ends(rewrites: Sequence[VariantCount], relation: str) -> _Ends:
-    ends = _Ends(Counter(), Counter())
+def _ends(rewrites: Sequence[VariantCount], relation: str) -> tuple[Counter[str], Counter[str]]:
+    """Return why a relation did not apply, and why its rewrites were rejected, each with how often."""
+    ends = {"not_applicable": Counter[str](), "rejected": Counter[str]()}
     for one in rewrites:
-        if one.relation == relation and one.status in ends._fields:
-            getattr(ends, one.status)[one.reason] += one.times
-    return ends
+        if one.relation == relation and one.status in ends:
+            ends[one.status][one.reason] += one.times
+    return ends["not_applicable"], ends["rejected"]
 
 
-def _why(ends: _Ends, unreadable: int, left: int) -> str:
+def _why(not_applicable: Counter[str], rejected: Counter[str], unreadable: int, left: int) -> str:
     """Return why a relation has few votes, the commonest cause first, and what helps against that one.
 
     `left` counts texts without any answer under the relation, whether or not it is known how their rewrite ended.
     """
-    unasked = max(left - ends.not_applicable.total() - ends.rejected.total(), 0)
+    unasked = max(left - not_applicable.total() - rejected.total(), 0)
     causes = [
         (
-            ends.not_applicable.total(),
-            f"it did not apply to {{}} texts{_commonest(ends.not_applicable)}",
+            not_applicable.total(),
+            f"it did not apply to {{}} texts{_commonest(not_applicable)}",
             "leave it out of --relations, or look for others with pcs relations check",
         ),
         (
-            ends.rejected.total(),
-            f"a check rejected {{}} rewrites{_commonest(ends.rejected)}",
+            rejected.total(),
+            f"a check rejected {{}} rewrites{_commonest(rejected)}",
             "look at the rejected rewrites in the report, or use a better --rewriter",
         ),
         (

@@ -69,14 +69,9 @@ class Picture:
 
 
 def picture(result: RunResult, kind: str) -> Picture:
-    """Return a chart of a run, on gold rows that the fits did not see.
+    """Return a chart of a run, on gold rows that the fits did not see; without enough of them, raise `GoldError`.
 
-    Args:
-        result: The run.
-        kind: `risk` (error against coverage), `calibration`, `roc` or `confusion`.
-
-    Raises:
-        GoldError: There is too little gold for the chart.
+    The kind is `risk` (error against coverage), `calibration`, `roc` or `confusion`.
     """
     if kind not in (*CHARTS, "confusion"):
         raise ConfigError(f"there is no chart {kind!r}; there are {', '.join(CHARTS)} and confusion")
@@ -153,9 +148,7 @@ def _words(text: str, x: float, y: float, *, anchor: str = "middle", ink: str = 
 def draw_curves(curves: Sequence[Curve], stem: Path) -> list[Path]:
     """Draw class AUROC against gold rows, a line with its band per dataset and method; return the files written.
 
-    Args:
-        curves: What to draw; datasets differ in colour and marker, methods in line style.
-        stem: Path without a file extension; `.png` and `.svg` are written.
+    Datasets differ in colour and marker, methods in line style. Beside `stem`, `.png` and `.svg` are written.
     """
     _require(curves, "a learning curve")
     with _style():

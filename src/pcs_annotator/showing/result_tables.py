@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from pcs_annotator.base.text import one_line
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
-from pcs_annotator.showing.formats import DASH
+from pcs_annotator.showing.formats import DASH, number
 from pcs_annotator.tables.workbook import safe_cell
 
 CSV_DECIMALS = 6
@@ -113,16 +113,11 @@ def _shown(table: ResultTable, column: int, cell: Content, *, intervals: bool = 
     if isinstance(cell, int):
         return f"{cell:d}"
     digits = table.digits.get(table.columns[column], 2)
-    shown = _number(value, digits)
+    shown = number(value, digits)
     if intervals and isinstance(cell, Figure) and cell.interval:
         low, high = cell.interval.rounded(digits)
-        shown += f" [{_number(low, digits)}, {_number(high, digits)}]"
-    return shown
-
-
-def _number(value: float, digits: int) -> str:
-    shown = f"{value:.{digits}f}"
-    return shown.lstrip("-") if float(shown) == 0 else shown
+        shown += f" [{number(low, digits)}, {number(high, digits)}]"
+    return shown.replace("−", "-")
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from pcs_annotator.base.errors import LedgerError, PcsWarning
+from pcs_annotator.base.errors import LedgerError, warn_user
 from pcs_annotator.base.text import capital, counted, series
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.judging.evaluation.agreement_tables import shown
+from pcs_annotator.judging.evaluation.tables import shown
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.examples import about_examples
 from pcs_annotator.runs.files.runs import read_origin
@@ -61,7 +60,7 @@ def _when(result: RunResult) -> str:
         with existing_ledger(ledger_of(result.folder, result.config)) as ledger:
             found = ledger.asked_between()
     except LedgerError as error:
-        warnings.warn(f"the days of the calls are not known: {error}", PcsWarning, stacklevel=2)
+        warn_user(f"the days of the calls are not known: {error}")
         found = None
     if found is None:
         return "on days that are not recorded"

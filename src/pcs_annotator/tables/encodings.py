@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import re
+import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from importlib.resources import files
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -24,41 +26,12 @@ BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _MARKS = "‘’‚“”„«»‹›–—…€£§°•®©™·¡¿\xa0"
-_GERMAN, _FRENCH, _SPANISH, _PORTUGUESE = (
-    "äöüßÄÖÜé",
-    "éèêëàâçîïôùûœÉÈÊÀÇÎÔ",
-    "áéíóúñüÁÉÍÓÚÑªº",
-    "ãõáàâçéêíóôúÃÕÁÀÂÇÉÊÍÓÔÚ",
+_TABLES = tomllib.loads(files(__package__).joinpath("encodings.toml").read_text(encoding="utf-8"))
+_LATIN, _OTHER = (
+    {name: [_TABLES["letters"][one] for one in languages.split()] for name, languages in _TABLES[table].items()}
+    for table in ("latin", "other")
 )
-_WESTERN = (_GERMAN, _FRENCH, _SPANISH, _PORTUGUESE, "àèéìòùÀÈÉÌÒÙ", "åäöæøéÅÄÖÆØÉ", "áðéíóúýþæöÁÐÉÍÓÚÝÞÆÖ")
-_CENTRAL = (
-    "ąćęłńóśźżĄĆĘŁŃÓŚŹŻ",
-    "áčďéěíňóřšťúůýžľĺôäÁČĎÉĚÍŇÓŘŠŤÚŮÝŽĽ",
-    "áéíóöőúüűÁÉÍÓÖŐÚÜŰ",
-    "čćđšžČĆĐŠŽ",
-    "ăâîşţĂÂÎŞŢ",
-)
-_CYRILLIC = ("абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґў",)
-_LATIN: Mapping[str, Sequence[str]] = {
-    "cp1252": _WESTERN,
-    "cp1250": _CENTRAL,
-    "iso8859-2": _CENTRAL,
-    "cp1254": ("çğıöşüâîûÇĞİÖŞÜ",),
-    "cp1257": ("āčēģīķļņšūžĀČĒĢĪĶĻŅŠŪŽ", "ąčęėįšųūžĄČĘĖĮŠŲŪŽ", "äõöüšžÄÕÖÜŠŽ"),
-    "mac-roman": _WESTERN,
-    "cp850": _WESTERN,
-}
 """Encoding of one byte per letter → the letters of languages for which it is used; the likeliest first."""
-_OTHER: Mapping[str, Sequence[str]] = {
-    "cp1255": ("אבגדהוזחטיכךלמםנןסעפףצץקרשת",),
-    "cp1251": _CYRILLIC,
-    "koi8-r": _CYRILLIC,
-    "cp866": _CYRILLIC,
-    "iso8859-5": _CYRILLIC,
-    "cp1253": ("αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώϊϋ",),
-    "cp1256": ("ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي،؛؟",),
-}
-"""The same for languages that are not written in Latin letters."""
 _JAPANESE = ("cp932", "euc_jp")
 _KANA = "".join(map(chr, range(0x3041, 0x30FF)))
 _ASIAN = ("gb18030", "big5", "cp932", "euc_jp", "cp949", "tis_620")
@@ -87,11 +60,9 @@ class NotText(ValueError):
 
 
 def find_encoding(open: Callable[[], Any], file: str, wanted: str = "", most: int | None = None) -> Encoding:
-    """Return the encoding of a file after a look at all of it, or at its first `most` bytes.
+    """Return the encoding of a file after a look at all of it, or at its first `most` bytes; bytes are `NotText`.
 
-    Raises:
-        TableError: The encoding that the user wants is unknown or does not fit, or none can be guessed.
-        NotText: These are not the bytes of a text.
+    An encoding that the user wants and that is unknown or does not fit, or one that cannot be guessed, is an error.
     """
     with open() as stream:
         head = stream.read(BLOCK)

@@ -247,11 +247,7 @@ def shown_address(address: str) -> str:
 
 
 def file_system(address: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path within it.
-
-    Raises:
-        MissingPackage: fsspec is not installed, or the package for this kind of address.
-    """
+    """Return the file system of an address, and the path within it."""
     shown = shown_address(address)
     try:
         import fsspec

@@ -119,10 +119,7 @@ def _by_label(rows: Sequence[Mapping[str, float]], labels: Sequence[str]) -> Flo
 
 
 def people_columns(
-    people: Sequence[Reviewed | None],
-    gold: Sequence[str | None],
-    found: Sequence[str | None],
-    labels: Sequence[str],
+    people: Sequence[Reviewed | None], gold: Sequence[str | None], found: Sequence[str | None], labels: Sequence[str]
 ) -> dict[str, pa.Array]:
     """Return verdict, reviewer and final label of rows: what people said, else gold, else what the models `found`."""
     spelled = {label.casefold(): label for label in labels}

@@ -55,23 +55,13 @@ def items_of(given: object, text_column: str | None = None) -> Sequence[Item]:
 
 
 def open_stream(
-    spec: Path | str | pa.Table,
-    columns: Columns,
-    limit: int | None = None,
-    reading: Reading = AS_FOUND,
+    spec: Path | str | pa.Table, columns: Columns, limit: int | None = None, reading: Reading = AS_FOUND
 ) -> TableStream:
     """Return the texts of a source, to be read in chunks; a look at its columns is all that is read here.
 
-    Of JSON Lines, every row is looked at, because each may have a column of its own.
-
-    Args:
-        spec: A file, a folder of files, or a pattern such as `parts/*.parquet`, here or at an address such as
-            `s3://bucket/news.csv`; `-` for standard input; `fakenewsnet:FOLDER`, or `fakenewsnet:FOLDER/SITE` for one
-            site; `sentiment:FILE` for a file of the multiclass sentiment set; `hf:OWNER/NAME` or
-            `hf:OWNER/NAME@SPLIT` from Hugging Face; or a table in memory.
-        columns: Names of the columns for texts, ids and gold, as far as known.
-        limit: Maximum number of rows; None for all.
-        reading: Encoding, sheet or table, where the file does not show it.
+    Of JSON Lines, every row is looked at, because each may have a column of its own. A source is a file, a folder of
+    files, or a pattern such as `parts/*.parquet`, here or at an address such as `s3://bucket/news.csv`; `-` for
+    standard input; a public dataset, as above; or a table in memory.
     """
     if not isinstance(spec, Path | str):
         return TableStream.of(spec, name_in_memory(spec), columns, limit)
@@ -201,11 +191,7 @@ def _read_sentiment_file(place: str) -> pa.Table:
 
 
 def _read_hugging_face(place: str) -> pa.Table:
-    """Return a dataset of Hugging Face, `OWNER/NAME` or `OWNER/NAME@SPLIT`, with label names where it has them.
-
-    Raises:
-        MissingPackage: The package `datasets` is not installed.
-    """
+    """Return a dataset of Hugging Face, `OWNER/NAME` or `OWNER/NAME@SPLIT`, with label names where it has them."""
     try:
         import datasets  # type: ignore[import-not-found,unused-ignore]  # optional
     except ImportError as error:

@@ -131,12 +131,7 @@ _CONVERT: Mapping[str, str] = {
     ".pdf": "a PDF document: save its table as .xlsx or .csv",
     ".html": "a web page, whatever its extension says: open it in a spreadsheet and save it as .xlsx",
 }
-_FAMILIES = (
-    {".xlsx", ".xlsm"},
-    {".parquet", ".pq"},
-    {".jsonl", ".ndjson"},
-    {".csv", ".tsv", ".tab", ".txt"},
-)
+_FAMILIES = ({".xlsx", ".xlsm"}, {".parquet", ".pq"}, {".jsonl", ".ndjson"}, {".csv", ".tsv", ".tab", ".txt"})
 _KNOWN = {*_RENAME, *(ending for family in _FAMILIES for ending in family)}
 
 

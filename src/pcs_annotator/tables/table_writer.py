@@ -25,12 +25,7 @@ from pcs_annotator.tables.tabular import is_address
 from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, Sheet, number_cells, safe_cell
 
 _TEXTS = (".csv", ".tsv", ".jsonl")
-WRITTEN = (
-    *_TEXTS,
-    *PARQUET,
-    WORKBOOK,
-    *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS),
-)
+WRITTEN = (*_TEXTS, *PARQUET, WORKBOOK, *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS))
 """Extensions of the tables that we write."""
 GROUP_ROWS = 50_000
 GROUP_BYTES = 32 * 1024**2
@@ -72,8 +67,15 @@ def writing_table(place: Path | str, style: TableStyle = PLAIN) -> Iterator[Tabl
     On standard output, rows appear as they come.
     """
     name = PurePosixPath(place).name
-    with _opened(place) as file, _closing(_writer(file, name, style)) as writer:
-        yield writer
+    with _opened(place) as file:
+        writer = _writer(file, name, style)
+        try:
+            yield writer
+        except BaseException:
+            with suppress(Exception):  # the first error is the one to report
+                writer.close()
+            raise
+        writer.close()
 
 
 @contextmanager
@@ -84,17 +86,6 @@ def _opened(place: Path | str) -> Iterator[BinaryIO]:
     else:
         with _temporary(place) as temporary, temporary.open("wb") as file:
             yield file
-
-
-@contextmanager
-def _closing(writer: TableWriter) -> Iterator[TableWriter]:
-    try:
-        yield writer
-    except BaseException:
-        with suppress(Exception):  # the first error is the one to report
-            writer.close()
-        raise
-    writer.close()
 
 
 def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:

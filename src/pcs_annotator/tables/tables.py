@@ -62,6 +62,8 @@ class Dataset:
     items: tuple[Item, ...]  # its texts, in order
     gold: tuple[str | None, ...]  # for every item its gold label or None; empty when there is no gold column
     columns: Columns  # the columns that were used
+    # of the last items, which came as a stream: whether each was drawn at random, and when it came
+    streamed: tuple[tuple[bool, float], ...] = ()
 
     __repr__ = brief
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,7 +29,10 @@ MAX_LISTED = 5
 
 
 class TextColumn(NamedTuple):
-    """A column of texts: `distinct[position]` for every row; the position is −1 where the cell is empty."""
+    """A column of texts: `distinct[position]` for every row; the position is −1 where the cell is empty.
+
+    Distinct texts are in order of appearance.
+    """
 
     name: str
     distinct: list[str]
@@ -38,16 +41,6 @@ class TextColumn(NamedTuple):
     def texts(self) -> tuple[str | None, ...]:
         """Return the text of every row, None where it is empty."""
         return tuple(self.distinct[position] if position >= 0 else None for position in self.positions)
-
-    def in_order(self) -> tuple[list[str], Integers]:
-        """Return the distinct texts in order of appearance, and for every row its position among them or −1."""
-        first = np.full(len(self.distinct) + 1, len(self.positions))
-        first[self.positions[::-1]] = np.arange(len(self.positions))[::-1]
-        used = np.flatnonzero(first[:-1] < len(self.positions))
-        order = used[np.argsort(first[used])]
-        rank = np.full(len(self.distinct) + 1, -1, dtype=np.intp)
-        rank[order] = np.arange(len(order))
-        return [self.distinct[position] for position in order], rank[self.positions]
 
 
 class NumberColumns(NamedTuple):
@@ -96,16 +89,10 @@ class VoteColumns:
 
     def texts(self, name: str) -> TextColumn:
         """Return a column of any type as texts; empty texts and nulls are both empty."""
-        column = self.columns[name]
-        try:
-            coded = column.unify_dictionaries().combine_chunks().dictionary_encode()
-        except pa.ArrowException:  # lists and the like, which are refused as texts
-            coded = text_column(name, column).dictionary_encode()
-        texts: list[str | None] = text_column(name, pa.chunked_array([coded.dictionary])).to_pylist()
-        distinct = list(dict.fromkeys(filter(None, texts)))
-        places = {text: place for place, text in enumerate(distinct)}
-        lookup = np.array([places.get(text or "", -1) for text in texts] + [-1], dtype=np.intp)
-        positions = lookup[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+        texts = text_column(name, self.columns[name])
+        coded = pc.if_else(pc.equal(texts, ""), None, texts).dictionary_encode()
+        distinct = coded.dictionary.to_pylist()
+        positions = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
         broken = None if self.written else next((place for place, text in enumerate(distinct) if "\n" in text), None)
         if broken is not None:
             row = int(np.argmax(positions == broken)) + 1
@@ -216,11 +203,6 @@ def with_named_labels(seen: Sequence[str], columns: VoteColumns) -> tuple[str, .
             for folded, column in named.items():
                 labels.setdefault(folded, column.removeprefix(kind.prefix))
     return tuple(sorted(labels.values()))
-
-
-def look_graded(names: Collection[str]) -> bool:
-    """Return whether several columns look like grades; then votes need no column `label`."""
-    return any(sum(name.startswith(kind.prefix) for name in names) > 1 for kind in (GRADE, LOG_GRADE))
 
 
 def read_stated(columns: VoteColumns, labels: Sequence[str]) -> Floats | None:

@@ -116,11 +116,7 @@ class VariantsByItem:
         self._groups: dict[str, list[int]] = {}
 
     def of(self, place: int) -> list[Variant]:
-        """Return the variants of the item at a position, in the order of the file; none without a file.
-
-        Raises:
-            TableError: The file is damaged.
-        """
+        """Return the variants of the item at a position, in the order of the file; none without a file."""
         self.index()
         name = self.ids[place]
         if not self.path.exists() or name not in self._groups:

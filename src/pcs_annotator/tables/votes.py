@@ -50,8 +50,9 @@ def read_vote_table(
 
 def is_long(names: Collection[str]) -> bool:
     """Return whether a table with these columns has one row per vote."""
-    labelled = "label" in names or vote_columns.look_graded(names)
-    return labelled and "annotator" in names and "relation" in names
+    prefixes = (vote_columns.GRADE.prefix, vote_columns.LOG_GRADE.prefix)
+    graded = any(sum(name.startswith(prefix) for name in names) > 1 for prefix in prefixes)
+    return ("label" in names or graded) and "annotator" in names and "relation" in names
 
 
 def _read_wide(columns: VoteColumns, labels: Iterable[str] | None, unknown: Unknown) -> VoteTable:
@@ -77,11 +78,11 @@ def read_long(columns: VoteColumns, labels: Iterable[str] | None, unknown: Unkno
     """Read votes and gold from a table with one row per vote."""
     row_ids, nothing = _row_ids(columns), TextColumn("label", [], np.full(len(columns), -1, dtype=np.intp))
     votes = columns.texts("label") if "label" in columns.columns else nothing
-    ids, item = row_ids.in_order()
+    _, ids, item = row_ids
     gold = _gold_by_item(columns.texts("gold"), ids, item, columns.table) if "gold" in columns.columns else None
     known = check_labels(_seen([votes], gold, columns) if labels is None else labels)
-    annotators, annotator = columns.texts("annotator").in_order()
-    relations, relation = columns.texts("relation").in_order()
+    _, annotators, annotator = columns.texts("annotator")
+    _, relations, relation = columns.texts("relation")
     values = vote_columns.label_codes(votes, known, unknown, row_ids)
     empty, grades = votes.positions < 0, vote_columns.read_grades(columns, known, unknown)
     if grades is None and "label" not in columns.columns:

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
+from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import GoldError, TableError
-from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables
-from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
 from pcs_annotator.judging.evaluation.methods import Method, methods_named
 from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, relation_values
 from pcs_annotator.judging.evaluation.scored import FIGURES, Splitting, refuse_without_gold
+from pcs_annotator.judging.evaluation.tables import agreement_tables, evaluation_tables
+from pcs_annotator.judging.metrics.agreement import AlternativeAnnotator, alternative_annotator
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.recorded_votes import RecordedVotes
@@ -27,7 +27,6 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.sides import open_sides
-from pcs_annotator.studies.evaluation_tables import evaluation_tables
 from pcs_annotator.tables.files import write_json, write_page
 from pcs_annotator.tables.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.verbs.fit import open_run

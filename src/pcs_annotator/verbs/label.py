@@ -11,7 +11,8 @@ from typing import NamedTuple
 from pcs_annotator.asking.batches.waves import ways_to_label
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.base.frames import Columns, Frame
+from pcs_annotator.base.display import Columns, Frame
+from pcs_annotator.base.errors import DriftFound
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill, Plan, WayToAsk
 from pcs_annotator.core.outcome import Counts, Outcomes
@@ -103,6 +104,8 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
         checked = check_settled(opened.model, votes)
         opened.warn_if_words_fail(checked)
         found = learn.check_drift(opened.model, votes, [item.text for item in dataset.items])
+        if saving.on_drift == "fail" and found is not None and found.found:
+            raise DriftFound(f"{opened.texts_differ(found, request.data)}\nno labels were written (--on-drift fail)")
         opened.warn_if_unlike(found, request.data)
         model = opened.model.facing(found, saving.on_drift)
         model, counts = texts.write(recorded, replace(opened, model=model), votes)

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple, get_args
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling
-from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables, coders_table, tidy_table
 from pcs_annotator.judging.evaluation.figures import cell_of
+from pcs_annotator.judging.evaluation.tables import agreement_tables, coders_table, tidy_table
 from pcs_annotator.runs.recorded_votes import check_order
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.result_tables import latex, to_csv, to_latex, to_markdown, without_intervals

@@ -22,12 +22,11 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
+from pcs_annotator.judging.metrics.agreement import Flips, flips_by
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, Original, QuestionRelation, Relation, asks_about_truth, rephrased
-from pcs_annotator.relations.choose import choose_relations, known_relations
-from pcs_annotator.relations.compose import text_parts
+from pcs_annotator.relations.choose import choose_relations, known_relations, text_parts
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
@@ -169,7 +168,7 @@ def check_relations(request: CheckRequest) -> dict[str, Coverage]:
     ).items
     flips: dict[str, Flips] = {}
     if (votes := request.votes) is not None:
-        flips = flips_by_relation(Votes.from_table(RunFolder(votes).votes if votes.is_dir() else votes))
+        flips = flips_by("relation", Votes.from_table(RunFolder(votes).votes if votes.is_dir() else votes))
     variants: list[tuple[Item, Variant]] = []
 
     async def all_of_them() -> dict[str, Coverage]:

@@ -15,7 +15,7 @@ from pcs_annotator.core.variant import Expectation
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.choose import RelationOptions
-from pcs_annotator.relations.function import FunctionRelation
+from pcs_annotator.relations.rule import FunctionRelation
 from pcs_annotator.runs.ask import CollectSettings, open_job
 
 TASK = Task("How does the writer feel?", ["positive", "negative"])

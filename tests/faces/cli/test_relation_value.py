@@ -49,7 +49,7 @@ def test_the_table_and_the_sentences_say_what_to_keep(capsys: pytest.CaptureFixt
     assert main(["relations", "value", write_votes(), *QUICK]) == 0
     answer = capsys.readouterr().out
     assert len(answer.splitlines()) <= 15
-    assert "order                1.0" in answer
+    assert "order     100 % (200)" in answer
     assert "verdict  Keep order (+" in answer
     assert main(["relations", "value", write_votes(), *QUICK, "--details"]) == 0
     text = " ".join(capsys.readouterr().out.split())

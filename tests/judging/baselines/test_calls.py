@@ -9,10 +9,9 @@ import pytest
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.baselines.baseline import Baseline, baselines
-from pcs_annotator.judging.baselines.plain_votes import MajorityVote, SelfConsistency
-from pcs_annotator.judging.baselines.spuq import Spuq
-from pcs_annotator.judging.baselines.stated import linguistic, one_step, p_true, two_steps
+from pcs_annotator.judging.baselines.baseline import Baseline, MajorityVote, SelfConsistency, baselines
+from pcs_annotator.judging.baselines.stated import Spuq, linguistic, one_step, p_true, two_steps
+from pcs_annotator.judging.evaluation.methods import ready
 
 KINDS = ("1s-top-2", "1s-top-3", "2s-top-2", "ling-1s", "p-true")
 RELATIONS = ("original", "paraphrase-1", "paraphrase-2", "dummy", "voice")
@@ -45,18 +44,13 @@ CALLS = [
     (SelfConsistency(), 5),
     (SelfConsistency(draws=3), 3),
     (one_step(2), 1),
-    (one_step(2, draws=4), 4),
     (two_steps(), 2),
     (linguistic(), 1),
     (p_true(), 10),
-    (p_true(draws=2), 4),
     # original, two paraphrases and their rewriting, dummy
     (Spuq(), 6),
-    (Spuq(perturbations=("paraphrase",)), 5),
-    (Spuq(perturbations=("paraphrase-2",)), 3),
-    (Spuq(perturbations=("dummy",)), 2),
     # intra-sample uses all answers on the original
-    (Spuq(aggregation="intra", perturbations=("dummy",)), 6),
+    (Spuq(aggregation="intra"), 10),
 ]
 
 
@@ -64,36 +58,32 @@ CALLS = [
 def test_calls_per_text(chosen: Baseline, calls: int) -> None:
     votes = recorded()
 
-    assert chosen.asks(votes).calls(votes.annotators) == calls
+    assert ready(chosen, votes, frozenset(RELATIONS)).calls.total == calls
 
 
 def test_only_paraphrases_have_to_be_written() -> None:
     assert Spuq().asks(recorded()).rewrites == {"paraphrase-1", "paraphrase-2"}
-    assert Spuq(perturbations=("dummy",)).asks(recorded()).rewrites == frozenset()
+    assert Spuq().asks(recorded().select(relations=["original", "dummy"])).rewrites == frozenset()
 
 
 def test_any_relation_can_be_a_perturbation() -> None:
-    votes = recorded()
-    only = votes.select(relations=["original", "voice"])
+    only = recorded().select(relations=["original", "voice"])
 
-    assert Spuq(perturbations=("voice",)).asks(votes).rewrites == {"voice"}
+    assert Spuq().asks(only).rewrites == {"voice"}
     assert Spuq().asks(only).cells.sum() == 2
 
 
-def test_perturbation_that_was_not_recorded_is_refused() -> None:
-    with pytest.raises(UndefinedMetric, match=r"perturbed inputs \(system\)"):
-        Spuq(perturbations=("system",)).scores(recorded())
+def test_votes_without_perturbed_inputs_are_refused() -> None:
+    with pytest.raises(UndefinedMetric, match=r"perturbed inputs \(paraphrase, .* hold only original"):
+        Spuq().scores(recorded().select(relations=["original"]))
 
 
 def test_confidence_that_was_stated_about_the_original_only_is_refused() -> None:
-    with pytest.raises(UndefinedMetric, match="elicitation 'ling-1s'"):
-        Spuq(aggregation="intra", elicitation="ling-1s").scores(recorded())
+    votes = recorded().select(annotators=["gemma", "gemma/ling-1s"])
 
-
-@pytest.mark.parametrize("similarity", [-0.1, float("nan"), float("inf")])
-def test_similarity_that_cannot_be_a_weight_is_refused(similarity: float) -> None:
-    with pytest.raises(ValueError, match="finite"):
-        Spuq(similarity={("x", "dummy"): similarity})
+    for given in (votes, replace(votes, stated=None)):
+        with pytest.raises(UndefinedMetric, match="elicitation '1s-top-1'"):
+            Spuq(aggregation="intra").scores(given)
 
 
 def test_numbers_of_guesses_are_not_mixed() -> None:

@@ -16,6 +16,7 @@ from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines.baseline import baselines
 from pcs_annotator.judging.baselines.stated import complete
+from pcs_annotator.judging.evaluation.methods import ready
 from tests.judging.strategies import LABELS
 
 NAMES = (
@@ -116,13 +117,13 @@ def test_order_of_annotators_and_relations_does_not_matter(name: str, votes: Vot
     annotators = data.draw(st.permutations(votes.annotators))
     relations = data.draw(st.permutations(votes.relations))
     try:
-        scores, asks = chosen.scores(votes), chosen.asks(votes)
+        scores = chosen.scores(votes)
     except UndefinedMetric:
         assume(False)
     moved = votes.select(annotators=annotators, relations=relations)
 
     np.testing.assert_allclose(chosen.scores(moved), scores)
-    assert chosen.asks(moved).calls(annotators) == asks.calls(votes.annotators)
+    assert ready(chosen, moved).calls == pytest.approx(ready(chosen, votes).calls)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("majority-vote", "spuq-intra")])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.judging.baselines.plain_votes import LogProb
+from pcs_annotator.judging.baselines.baseline import LogProb
 from pcs_annotator.judging.evaluation.evaluate import REFERENCES, cross_validate, evaluate, references
 from pcs_annotator.judging.evaluation.figures import MethodFigures, with_holm
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions

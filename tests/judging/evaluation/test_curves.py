@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.evaluation.curves import MOST_POINTS, MOST_ROC, Curves, curves_of
+from pcs_annotator.judging.evaluation.figures import MOST_POINTS, MOST_ROC, Curves, curves_of
 from pcs_annotator.judging.fit_model import Trial
 from pcs_annotator.judging.metrics.metrics import reliability
 

@@ -13,17 +13,17 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines import baselines
-from pcs_annotator.judging.baselines.plain_votes import LogProb
+from pcs_annotator.judging.baselines.baseline import LogProb
 from pcs_annotator.judging.evaluation.evaluate import evaluate
 from pcs_annotator.judging.evaluation.figures import HARD_AND_GRADED, NO_CONFIDENCE_AUROC
 from pcs_annotator.judging.evaluation.methods import Method, OnCells
 from pcs_annotator.judging.evaluation.scored import FIGURES, EvaluationOptions, hard_scores
+from pcs_annotator.judging.evaluation.tables import evaluation_tables
 from pcs_annotator.judging.metrics import metrics
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.significance import delong, holm
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.studies.evaluation_tables import evaluation_tables
 from pcs_annotator.tables.votes import read_vote_table
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes

@@ -14,7 +14,6 @@ from pcs_annotator.judging.evaluation.methods import (
     Calls,
     OnCells,
     original_of,
-    plain_votes,
     ready,
     self_consistency,
 )
@@ -75,10 +74,8 @@ def test_an_answer_in_two_steps_costs_two_calls() -> None:
 
 def test_optimisers_do_not_see_annotators_that_state_a_confidence() -> None:
     votes = panel(names=("a", "a/1s-top-2"))
-    assert plain_votes(votes).annotators == ("a",)
     assert ready("lr", votes).votes.annotators == ("a",)
     assert ready(OnCells(name="x", optimiser=Uniform()), votes).votes.annotators == ("a",)
-    assert plain_votes(panel()).annotators == ("a", "b")
 
 
 def test_zero_shot_uses_the_annotator_that_was_right_most_often() -> None:

@@ -9,7 +9,7 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.prompt import PromptStyle
 from pcs_annotator.core.chat import Message, QuestionParts, Request
 from pcs_annotator.models.local.gguf import read_gguf
-from pcs_annotator.models.local.short_prompts import (
+from pcs_annotator.models.local.numpy_engine import (
     TokenVocabulary,
     chat_prompt,
     label_prompt,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pcs_annotator.models.local.label_tree import LabelQuestion, LabelTree, Prompt
-from pcs_annotator.models.local.layout import lay_out, lay_out_whole
+from pcs_annotator.models.local.label_tree import LabelQuestion, LabelTree, Prompt, lay_out, lay_out_whole
 
 END = 2
 TREE = LabelTree([(20, 30, END), (20, 31, 40, END), (20, 31, 41, END), (21, END)])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.core.chat import QuestionParts
-from pcs_annotator.models.local import short_prompts as prompts
+from pcs_annotator.models.local import numpy_engine as prompts
 from pcs_annotator.models.local.gguf import read_gguf
 from pcs_annotator.models.local.label_tree import LabelQuestion, LabelTree
 from pcs_annotator.models.local.numpy_engine import NumpyEngine

@@ -9,8 +9,7 @@ from pcs_annotator import Expectation, PromptedRelation, Variant
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.checks.run import CheckedRelation
-from pcs_annotator.relations.function import FunctionRelation
-from pcs_annotator.relations.rule import NotApplicable, SentenceRule, TextRule
+from pcs_annotator.relations.rule import FunctionRelation, NotApplicable, SentenceRule, TextRule
 
 if TYPE_CHECKING:
     from spacy.tokens import Span

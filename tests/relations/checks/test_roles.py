@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pcs_annotator import Expectation
+from pcs_annotator.relations.checks.names import roles
 from pcs_annotator.relations.checks.reading import Rewrite
-from pcs_annotator.relations.checks.roles import roles
 
 VOICE = Expectation(reorders=True)
 

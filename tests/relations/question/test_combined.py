@@ -11,8 +11,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.relations.base import Context, QuestionRelation, Relation, rephrased
 from pcs_annotator.relations.checks.run import CheckedRelation
-from pcs_annotator.relations.choose import choose_relations
-from pcs_annotator.relations.compose import text_parts
+from pcs_annotator.relations.choose import choose_relations, text_parts
 
 TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"], wordings=["What is the mood?"])
 TEXTS = ["My sister liked the wonderful hotel.", "", "El hotel no fue bueno.", "政府昨天宣布", "\ud800"]

@@ -5,11 +5,12 @@ import asyncio
 import numpy as np
 import pytest
 
+from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs.labelling.labeller import RecentTexts
-from pcs_annotator.runs.labelling.service import JudgeTogether
+from pcs_annotator.runs.labelling.judge_together import JudgeTogether
+from pcs_annotator.runs.labelling.recent_texts import RecentTexts
 
 
 def one_text(name: str, *codes: int) -> Votes:
@@ -26,8 +27,8 @@ def one_text(name: str, *codes: int) -> Votes:
 async def test_texts_are_judged_together_and_one_whose_client_has_gone_disturbs_no_other() -> None:
     texts = [one_text("a", 0, 0, 1), one_text("b", 1, 1, 1), one_text("c", 0, 0, 0)]
     model = Model(weights=Weights.uniform(texts[0]), calibrator=None)
-    judge = JudgeTogether(model, RecentTexts(model.profile), lambda: 100)
-    tasks = [asyncio.create_task(judge.judge(str(at), votes)) for at, votes in enumerate(texts)]
+    judge = JudgeTogether(model, RecentTexts(model.profile), lambda *_: None, lambda: 100)
+    tasks = [asyncio.create_task(judge.judge(Item(id=str(at), text=str(at)), votes)) for at, votes in enumerate(texts)]
     await asyncio.sleep(0)
     tasks[0].cancel()
     gone, *found = await asyncio.gather(*tasks, return_exceptions=True)

@@ -42,12 +42,12 @@ def compared(first: str, second: str) -> Comparison:
 def test_a_side_is_a_folder_and_perhaps_a_part_of_it(
     text: str, models: tuple[str, ...], relations: tuple[str, ...], optimiser: str
 ) -> None:
-    assert RunPart.parse(text, Path("runs/a")) == (Path("runs/a"), models, relations, optimiser)
+    assert RunPart.parse(text, Path("runs/a")) == RunPart(Path("runs/a"), models, relations, optimiser)
 
 
 @pytest.mark.parametrize("text", [":model=x", "a:model=", "a:model=x:model=y", "a:modle=x"])
 def test_a_side_that_cannot_be_read_is_an_error_that_says_how_to_write_it(text: str) -> None:
-    with pytest.raises(ConfigError, match="write RUN, RUN:model=NAME"):
+    with pytest.raises(ConfigError, match="write RUN, RUN@VERSION, RUN:model=NAME"):
         RunPart.parse(text)
 
 

@@ -23,9 +23,9 @@ def label(folder: Path, leave_empty: int = 0) -> None:
 
 def test_more_rows_and_better_draws_make_narrower_intervals(made: Path) -> None:
     found = plan_gold(made, GoldGoal(width=0.03, difference=0.15, by="party"))
-    widths = [one.widths["simple"] for one in found.outlook]
+    widths = [one["simple"] for one in found.outlook.values()]
     assert widths == sorted(widths, reverse=True)
-    assert found.outlook[0].widths["confidence"] < widths[0] < found.outlook[0].widths["gold only"]
+    assert found.outlook[50]["confidence"] < widths[0] < found.outlook[50]["gold only"]
     needed = found.for_width
     assert needed["gold only"] > needed["simple"] > needed["confidence"] > 0  # type: ignore[operator]
     assert found.for_difference["simple"] is not None
@@ -69,7 +69,7 @@ def test_rows_of_a_large_table_are_drawn_from_its_sample(tmp_path: Path, monkeyp
     assert found.gold_rows == 90
     true = sum(truth(row) == "good" for row in rows_with_groups()[:250]) / 250
     assert found.corrected.value == pytest.approx(true, abs=0.1)
-    assert plan_gold(folder, GoldGoal()).outlook[-1].widths["gold only"] > 0.05  # of 110 rows, 100 would leave less
+    assert plan_gold(folder, GoldGoal()).outlook[100]["gold only"] > 0.05  # of 110 rows, 100 would leave less
 
 
 def test_a_first_sample_may_be_stratified_by_a_column(bare: Path, tmp_path: Path) -> None:

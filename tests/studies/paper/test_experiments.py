@@ -11,7 +11,7 @@ import pytest
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.baselines.plain_votes import LogProb, ZeroShot
+from pcs_annotator.judging.baselines.baseline import LogProb, ZeroShot
 from pcs_annotator.judging.evaluation.figures import NO_CONFIDENCE_AUROC, adjusted, cell_of
 from pcs_annotator.judging.evaluation.methods import Method
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, hard_scores
@@ -20,7 +20,7 @@ from pcs_annotator.judging.metrics.significance import p_value_text
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
-from pcs_annotator.studies.paper.baselines import NOT_RECORDED
+from pcs_annotator.studies.paper.rivals import NOT_RECORDED
 from pcs_annotator.studies.paper.study import compared
 from pcs_annotator.studies.published import SEVERAL, SINGLE
 from pcs_annotator.tables.votes import read_vote_table

@@ -16,15 +16,7 @@ from pcs_annotator.asking.engine.batch import BatchKind, Chunk, Collector, batch
 from pcs_annotator.asking.engine.budget import Cost
 from pcs_annotator.asking.ledger.ledger import entry_of
 from pcs_annotator.asking.ledger.lock import Say
-from pcs_annotator.base.errors import (
-    AccessDenied,
-    ConfigError,
-    ModelError,
-    RateLimited,
-    ServerTrouble,
-    Unanswerable,
-    warn_user,
-)
+from pcs_annotator.base import errors
 from pcs_annotator.core.chat import ChatModel, Reply
 from pcs_annotator.models.batch_apis import BatchApi, BatchState, LostBatch, batch_api
 from pcs_annotator.models.resolve import resolve_model
@@ -90,7 +82,7 @@ class BatchSettings:
     """How to ask in batches."""
 
     records: Path  # the file that keeps track of batches
-    say: Say = warn_user  # called with what was submitted, and what is waited for
+    say: Say = errors.warn_user  # called with what was submitted, and what is waited for
     # keys and base URLs; None for those of the process and of `.env`
     environment: Mapping[str, str] | None = field(default=None, repr=False)
 
@@ -149,14 +141,14 @@ class Batches:
             if not self._full or not self._open:
                 await self._submit_all(waiting)
             ended = [record for record in self._open if await self._has_ended(record, waiting)]
-        except (ServerTrouble, RateLimited) as error:
+        except (errors.ServerTrouble, errors.RateLimited) as error:
             self._failures += 1
             # batches that are under way are paid for, and a day is long: the network may fail for a while
             most = OPEN_ATTEMPTS if self._open else self._asker.patience.attempts
             if self._failures >= most:
                 raise
             if self._failures == 1:
-                warn_user(f"{error}; trying again")
+                errors.warn_user(f"{error}; trying again")
             return False
         self._failures = 0
         self._full = self._full and not ended
@@ -186,7 +178,7 @@ class Batches:
             else:
                 record.id = await api.find(self._lost(record)) or ""  # the answer to the first attempt may be lost
             record.id = record.id or await api.create(chunk.path, record.uploaded)
-        except RateLimited as error:
+        except errors.RateLimited as error:
             self._drop(record)
             self._begun.pop(chunk.path, None)
             self.troubles[str(error)] += 1
@@ -217,7 +209,7 @@ class Batches:
             return False
         try:
             refused = await self._store(record, api, state)
-        except (ServerTrouble, RateLimited):
+        except (errors.ServerTrouble, errors.RateLimited):
             if chunk is not None:
                 self._chunks[record.id] = chunk
             raise
@@ -229,11 +221,11 @@ class Batches:
             raise refused
         return True
 
-    async def _store(self, record: BatchRecord, api: BatchApi, state: BatchState) -> AccessDenied | None:
+    async def _store(self, record: BatchRecord, api: BatchApi, state: BatchState) -> errors.AccessDenied | None:
         """Store the answers of a batch, in whatever order they come; return an error that all requests would get."""
         heard: set[bytes] = set()
         strange = repeated = 0
-        denied: AccessDenied | None = None
+        denied: errors.AccessDenied | None = None
         group: dict[bytes, Reply] = {}
         async for line in api.results(state):
             key = _key_of(line.custom_id)
@@ -245,14 +237,14 @@ class Batches:
                 heard.add(key)
                 try:
                     group |= self._read(key, record, api, line.answer)
-                except AccessDenied as error:
+                except errors.AccessDenied as error:
                     denied = denied or error
             if len(group) == STORED_TOGETHER:
                 await self._keep(group, record)
                 group = {}
         await self._keep(group, record)
         if strange or repeated:
-            warn_user(
+            errors.warn_user(
                 f"batch {record.id} of {record.model}: {strange:,} results have IDs that were not asked for and "
                 f"{repeated:,} come twice; they are left out"
             )
@@ -265,9 +257,9 @@ class Batches:
         kind = BatchKind(record.model, record.purpose, record.logprobs, record.choices)
         try:
             return {key: api.read(kind.request(), answer)}
-        except Unanswerable as error:
+        except errors.Unanswerable as error:
             self._collector.refused[key] = error
-        except (ServerTrouble, RateLimited) as error:
+        except (errors.ServerTrouble, errors.RateLimited) as error:
             self.troubles[str(error)] += 1
         return {}
 
@@ -299,13 +291,13 @@ class Batches:
         what = f"batch {record.id} of {record.model}"
         answered = f"{record.answered:,} of {record.requests:,} requests were answered, and are kept"
         if record.end == "failed":
-            raise ModelError(f"{what} failed: {record.trouble}; correct this and run the same command again")
+            raise errors.ModelError(f"{what} failed: {record.trouble}; correct this and run the same command again")
         if record.end == "cancelled":
             self.cancelled.append(record)
         if record.end == "expired":
             self._settings.say(f"{what} expired after a day: {answered}; the others are asked again")
         if record.end == "gone":
-            warn_user(f"{what} is lost ({record.trouble}): its requests are asked again")
+            errors.warn_user(f"{what} is lost ({record.trouble}): its requests are asked again")
 
     def _say_progress(self, waiting: deque[Chunk]) -> None:
         if time.monotonic() - self._said < SAY_SECONDS:
@@ -331,9 +323,11 @@ class Batches:
         if record.model not in self._models:  # it is no longer asked, but its answers are paid for
             try:
                 model = resolve_model(record.model, self._settings.environment)
-            except ConfigError as error:
+            except errors.ConfigError as error:
                 remedy = f"or take the batch out of {self._settings.records}"
-                raise ConfigError(f"batch {record.id} of {record.model} is still open: {error}, {remedy}") from None
+                raise errors.ConfigError(
+                    f"batch {record.id} of {record.model} is still open: {error}, {remedy}"
+                ) from None
             self._opened.append(model)
             self._models[record.model] = model
         return self._models[record.model]
@@ -341,7 +335,7 @@ class Batches:
     def _api(self, record: BatchRecord) -> BatchApi:
         api = batch_api(self._model(record))
         if api is None:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"{self._settings.records}: {record.model} has no batch API; take this batch out of the file"
             )
         return api

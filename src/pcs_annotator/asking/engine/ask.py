@@ -13,10 +13,9 @@ from functools import cached_property
 from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, Expenses, Tokens, expected_tokens
 from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, CallsPerSecond, Pace
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.admin import LedgerAdmin
+from pcs_annotator.asking.ledger.admin import LedgerAdmin, PriceOf
 from pcs_annotator.asking.ledger.ledger import call_key, entry_of
 from pcs_annotator.asking.ledger.lock import SharedCalls
-from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base import errors
 from pcs_annotator.base.concurrency import deadline
 from pcs_annotator.core.chat import ChatModel, Reply, Request, identity_of
@@ -98,10 +97,8 @@ class Asker:
     async def ask(self, call: Call) -> Reply:
         """Return a reply once it is safely in the ledger; concurrent calls with the same question are paid for once.
 
-        Raises:
-            BudgetReached: The call could cost more than is left.
-            Deferred: The call waits for a batch.
-            ModelError: There was no answer; the message says why.
+        Raises `BudgetReached` if the call could cost more than is left, `Deferred` if it waits for a batch, and a
+        `ModelError` that says why if there was no answer.
         """
         if self.defer is not None and self.defer(call):
             raise Deferred(f"{call.model.name}: waits for a batch")

@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 
 from pcs_annotator.asking.engine.ask import Asker, Call
 from pcs_annotator.asking.engine.budget import Cost
-from pcs_annotator.asking.ledger.sums import PriceOf
+from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.base.errors import BudgetReached, Unanswerable
 from pcs_annotator.core.chat import ChatModel, Constraint, Request
 from pcs_annotator.models.batch_apis import MOST_BYTES, PRICE_SHARE, BatchApi, batch_api
@@ -94,9 +94,8 @@ class Collector:
     def take(self, call: Call) -> bool:
         """Take a call, if its model has a batch API.
 
-        Raises:
-            BudgetReached: It could cost more than is left after the calls that wait already.
-            Unanswerable: The server has refused it.
+        Raises `BudgetReached` if it could cost more than is left after the calls that wait already, and `Unanswerable`
+        if the server has refused it.
         """
         self.recall(call)
         api = batch_api(call.model)

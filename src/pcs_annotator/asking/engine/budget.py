@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
-from pcs_annotator.asking.ledger.admin import LedgerAdmin
-from pcs_annotator.asking.ledger.sums import LedgerSums, PaidInRun, PriceOf, day_of
+from pcs_annotator.asking.ledger.admin import LedgerAdmin, LedgerSums, PaidInRun, PriceOf, day_of
 from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import ChatModel, Request, Usage
 
@@ -199,8 +198,7 @@ class BudgetTracker(Expenses):
     async def reserve(self, expect: Callable[[], Cost]) -> Cost:
         """Reserve what a call is expected to cost, when there is room for it, and return that.
 
-        Raises:
-            BudgetReached: There is no room even without the calls in flight.
+        Raises `BudgetReached` if there is no room even without the calls in flight.
         """
         while not self.hold(expected := expect()):
             self.check(expected)

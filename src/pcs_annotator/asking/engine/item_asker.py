@@ -14,16 +14,8 @@ from pcs_annotator.asking.engine.ask import Asker, Call, Deferred, Rewriter
 from pcs_annotator.asking.engine.job import Job, QuestionForm
 from pcs_annotator.asking.ledger.admin import LedgerAdmin
 from pcs_annotator.asking.ledger.ledger import CallKey, call_key
+from pcs_annotator.base import errors
 from pcs_annotator.base.concurrency import gather_all
-from pcs_annotator.base.errors import (
-    BudgetReached,
-    PcsError,
-    RateLimited,
-    ServerTrouble,
-    TableError,
-    TimedOut,
-    Unanswerable,
-)
 from pcs_annotator.core.arrays import Codes, Floats, Grades
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.elicitations import kind_of
@@ -32,7 +24,7 @@ from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.relations.base import Context, asks_about_truth
-from pcs_annotator.relations.compose import text_parts
+from pcs_annotator.relations.choose import text_parts
 
 FIRST_ROWS = 1024
 BUDGET_REACHED = "budget reached"
@@ -63,7 +55,7 @@ class VoteBuffer:
         """Add an item and return its row."""
         row = len(self._ids)
         if self._ids.setdefault(item.id, row) != row:
-            raise TableError(
+            raise errors.TableError(
                 f"items {self._ids[item.id] + 1} and {row + 1} have the same ID, {item.id!r}: IDs must be unique"
             )
         self.texts.append(item.text)
@@ -217,10 +209,10 @@ class ItemAsker:
         through = self.job.relations[relation]
         try:
             variant = await through.rewrite(item.text, self._context)
-        except (ServerTrouble, RateLimited, BudgetReached) as error:
+        except (errors.ServerTrouble, errors.RateLimited, errors.BudgetReached) as error:
             self._fail(row, error)
             return None
-        except Unanswerable as error:
+        except errors.Unanswerable as error:
             self.tally.refused += 1
             variant = Variant(relation=through.name, status="not_applicable", reason=_short(error))
         if variant.text is None:
@@ -300,10 +292,10 @@ class ItemAsker:
         request = asked.question.request
         try:
             reply = await self.asker.ask(Call(model, request, asked.key.own, "label"))
-        except Unanswerable as error:
+        except errors.Unanswerable as error:
             self.tally.refused += 1
             self._store(row, relation, asked.annotator, asked.draw, Vote(label=None, reason=_short(error)))
-        except (ServerTrouble, RateLimited, BudgetReached) as error:
+        except (errors.ServerTrouble, errors.RateLimited, errors.BudgetReached) as error:
             self._fail(row, error)
         else:
             following = self._read(row, relation, asked, reply)
@@ -336,7 +328,7 @@ class ItemAsker:
             self.tally.hard[vote.remark] += 1
         self.buffer.put(row, annotator, relation, draw, self._asking[relation].in_task_order(vote))
 
-    def _fail(self, row: int, error: PcsError) -> None:
+    def _fail(self, row: int, error: errors.PcsError) -> None:
         self.tally.failed[_short(error)] += 1
         self._note_missing(row, _short(error))
 
@@ -348,9 +340,9 @@ class ItemAsker:
 def _short(error: Exception) -> str:
     """Return the kind of error, without the details that differ from call to call."""
     kinds = {
-        BudgetReached: BUDGET_REACHED,
-        RateLimited: "asked too fast",
-        ServerTrouble: "no answer",
-        TimedOut: "no answer in time",
+        errors.BudgetReached: BUDGET_REACHED,
+        errors.RateLimited: "asked too fast",
+        errors.ServerTrouble: "no answer",
+        errors.TimedOut: "no answer in time",
     }
     return kinds.get(type(error), str(error).partition(" (")[0])

@@ -14,8 +14,8 @@ from uuid import uuid4
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
+from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.asking.ledger.ledger import call_key
-from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.chat import ChatModel, gets_no_examples, identity_of
@@ -26,7 +26,7 @@ from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import Strategy, Vote
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.relations.base import Original, Relation, rephrased
-from pcs_annotator.relations.compose import text_parts
+from pcs_annotator.relations.choose import text_parts
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.windows import cut_windows
 from pcs_annotator.version import code_stamp
@@ -207,7 +207,8 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
         if any(callable(part) and not str(getattr(part, "__module__", "")).startswith(_OUR_CODE) for part in parts):
             return uuid4().hex
         asking = job.form(relation)
-        asked += [relation.name, relation.version, asking.order, *map(_described, parts)]
+        described = (f"{one.__module__}.{one.__qualname__}" if callable(one) else repr(one) for one in parts)
+        asked += [relation.name, relation.version, asking.order, *described]
         for annotator, (_, model) in zip(asking.annotators, job.annotators, strict=True):
             question = annotator.question(asking.about(text), text, model)
             key = question if isinstance(question, Vote) else call_key(annotator.identity(model), question.request, 0)
@@ -235,10 +236,6 @@ def _parts(thing: object) -> Iterator[Any]:
         yield type(thing)
         if is_dataclass(thing):
             yield from (part for entry in fields(thing) for part in _parts(getattr(thing, entry.name)))
-
-
-def _described(part: Any) -> str:
-    return f"{part.__module__}.{part.__qualname__}" if callable(part) else repr(part)
 
 
 def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TextIO
 
 from pcs_annotator.asking.engine.budget import BudgetTracker
-from pcs_annotator.asking.ledger.sums import PriceOf
+from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.base.display import in_notebook
 from pcs_annotator.base.json_lines import JsonLines
 from pcs_annotator.base.text import counted

@@ -1,19 +1,67 @@
 """What every ledger can do: say who pays for a call, keep the reply, tell about itself, and be tidied up.
 
-The SQL here is what SQLite and PostgreSQL both understand.
+The SQL here is what SQLite and PostgreSQL both understand. Sums of what is paid for are kept by the ledger itself, so
+that every process sees what all of them spend. They are made for the first command with a budget in dollars, in a
+ledger of any age. Triggers keep them right whoever writes, with whatever version; in a file, that takes 3 µs per call.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
 from typing import Any, NamedTuple
 
-from pcs_annotator.asking.ledger.sums import LedgerSums
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.chat import Reply
+
+SECONDS_PER_DAY = 86_400
+_UNPRICED = "CASE WHEN {0}usd IS NULL THEN COALESCE({0}{1}, 0) ELSE 0 END"
+OF_ROW = ("COALESCE({0}usd, 0)", _UNPRICED.format("{0}", "input_tokens"), _UNPRICED.format("{0}", "output_tokens"))
+OF_ROWS = ", ".join(f"SUM({value.format('')})" for value in OF_ROW)
+"""Dollars, and the tokens in and out of calls whose price is unknown."""
+READ = """SELECT day, model, SUM(usd), CAST(SUM(sent) AS BIGINT), CAST(SUM(got) AS BIGINT)
+FROM sums WHERE day >= {} GROUP BY day, model"""
+
+PriceOf = Callable[[str, int, int], float | None]
+"""Model, tokens in, tokens out → dollars; None if the price is unknown."""
+
+
+class PaidInRun(NamedTuple):
+    """What the processes of one command paid for."""
+
+    calls: int = 0
+    tokens: int = 0
+
+
+class LedgerSums(NamedTuple):
+    """What was paid for in a ledger."""
+
+    rows: Sequence[tuple[Any, ...]]  # day, model, dollars, and the tokens in and out of calls whose price is unknown
+    own: Mapping[int, float]  # day → dollars for the calls among them that were stored through the same object
+    beside: PaidInRun = PaidInRun()  # what other processes of the same command paid for
+
+    def by_day(self, price_of: PriceOf) -> dict[int, float]:
+        """Return day → dollars; calls whose price was unknown count at the price that is known now."""
+        found: dict[int, float] = {}
+        for day, model, usd, sent, got in self.rows:
+            unpriced = price_of(model, sent, got) if sent or got else None
+            found[day] = found.get(day, 0.0) + usd + (unpriced or 0.0)
+        return found
+
+
+def day_of(seconds: float) -> int:
+    """Return the number of a day, which begins at midnight UTC."""
+    return int(seconds // SECONDS_PER_DAY)
+
+
+def add_own(own: dict[int, float], calls: Iterable[tuple[float, float | None]]) -> None:
+    """Add what calls cost, given when they were made, to the dollars of their days."""
+    for asked_at, usd in calls:
+        day = day_of(asked_at)
+        own[day] = own.get(day, 0.0) + (usd or 0.0)
+
 
 # Calls that are in a ledger, and those that were paid for and are not: asked twice, deleted, or set aside.
 KEPT = "SELECT asked_at, model, purpose, 1 AS calls, input_tokens, output_tokens, usd FROM calls"
@@ -146,10 +194,15 @@ class LedgerAdmin(ABC):
         first, last = self._rows("SELECT MIN(asked_at), MAX(asked_at) FROM calls")[0]
         return None if first is None else (first, last)
 
-    def prune(self, *, model: str | None = None, before: float | None = None) -> int:
-        """Delete the calls of a model, or those made before a time; return how many."""
-        given = {"model = ?": model, "asked_at < ?": before}
+    def prune(
+        self, *, model: str | None = None, before: float | None = None, keys: Sequence[bytes] | None = None
+    ) -> int:
+        """Delete the calls of a model, those made before a time, or those with some keys; return how many."""
+        given: dict[str, Any] = {"model = ?": model, "asked_at < ?": before}
         values = [value for value in given.values() if value is not None]
+        if keys is not None:
+            given[f"key IN ({', '.join('?' * len(keys))})"] = keys
+            values.extend(keys)
         chosen = " AND ".join(["1 = 1", *(condition for condition, value in given.items() if value is not None)])
         by_day = BY_DAY.format(sums=SUMS, paid=f"{KEPT} WHERE {chosen}", day=self._day)
         _, deleted, _ = self._change(

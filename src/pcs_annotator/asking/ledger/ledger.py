@@ -14,8 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pcs_annotator.asking.ledger.admin import PAID, SPEND, LedgerAdmin, LedgerEntry, Row
-from pcs_annotator.asking.ledger.sums import FILE_DAY, FileSums, LedgerSums, add_own
+from pcs_annotator.asking.ledger import admin
+from pcs_annotator.asking.ledger.admin import LedgerAdmin, LedgerEntry, LedgerSums, Row, add_own
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Finish, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.models.logprobs import pack, unpack
@@ -60,8 +60,23 @@ COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd,
 INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 FOUND = "key, reply, finish, input_tokens, output_tokens, latency, logprobs"
 
-SAME = "SELECT 1 FROM calls WHERE key = ? AND asked_at = ?"
-"""Finds a call that is stored already, because a message with it was sent twice."""
+_DAY = "CAST({}asked_at / 86400 AS INTEGER)"
+CREATE_SUMS = (
+    """CREATE TABLE sums (day INTEGER NOT NULL, model TEXT NOT NULL, usd REAL NOT NULL, sent INTEGER NOT NULL,
+    got INTEGER NOT NULL, PRIMARY KEY (day, model)) WITHOUT ROWID""",
+    f"INSERT INTO sums SELECT {_DAY.format('')}, model, {admin.OF_ROWS} FROM ({admin.PAID}) GROUP BY 1, 2",
+    *(
+        f"""CREATE TRIGGER {event}_{table}_sums AFTER {event} ON {table} BEGIN INSERT INTO sums
+        VALUES ({_DAY.format(row)}, {row}model, {", ".join(f"{sign} {value.format(row)}" for value in admin.OF_ROW)})
+        ON CONFLICT DO UPDATE SET usd = usd + excluded.usd, sent = sent + excluded.sent, got = got + excluded.got;
+        END"""
+        for event, table, row, sign in (
+            ("INSERT", "calls", "NEW.", ""),
+            ("INSERT", "spent", "NEW.", ""),
+            ("DELETE", "calls", "OLD.", "-"),
+        )
+    ),
+)
 
 
 class CallKey(NamedTuple):
@@ -143,13 +158,14 @@ class Ledger(LedgerAdmin):
     would cost more than it saves.
     """
 
-    _day = FILE_DAY
+    _day = _DAY.format("")
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._connection: sqlite3.Connection | None = None
         self._pending: list[tuple[LedgerEntry, asyncio.Future[None]]] = []
-        self._kept_sums: FileSums | None = None
+        self._paid: dict[int, float] | None = None  # day → dollars, of calls stored here, if sums are kept
+        self._seen = 0
 
     def __enter__(self) -> Ledger:
         with self._explained():
@@ -165,7 +181,7 @@ class Ledger(LedgerAdmin):
             self._pending = []
         if self._connection is not None:
             self._connection.close()
-            self._connection = self._kept_sums = None
+            self._connection = self._paid = None
 
     def _connect(self) -> sqlite3.Connection:
         if self.path.exists() and not os.access(self.path.parent, os.W_OK):
@@ -231,34 +247,37 @@ class Ledger(LedgerAdmin):
         set_all((stored, result) for _, stored in waiting)
 
     def _write(self, entries: Sequence[LedgerEntry]) -> None:
-        new = entries
         with self._explained(), self._connected() as connection:
             if connection.executemany(INSERT, entries).rowcount < len(entries):
                 connection.rollback()
-                new = [entry for entry in entries if self._write_one(connection, entry)]
-        if self._kept_sums is not None:
-            add_own(self._kept_sums.own, ((entry.asked_at, entry.usd) for entry in new))
-
-    def _write_one(self, connection: sqlite3.Connection, entry: LedgerEntry) -> bool:
-        """Store a call; return whether it is new, and not stored already because its message was sent twice."""
-        if connection.execute(INSERT, entry).rowcount:
-            return True
-        if connection.execute(SAME, entry[::9]).fetchone():
-            return False
-        # paid for twice: the first reply is kept
-        connection.execute(SPEND, (entry.asked_at, entry.model, entry.purpose, 1, *entry[5:8]))
-        return True
+                for entry in entries:
+                    if not connection.execute(INSERT, entry).rowcount:  # paid for twice: the first reply is kept
+                        spent = (entry.asked_at, entry.model, entry.purpose, 1, *entry[5:8])
+                        connection.execute(admin.SPEND, spent)
+        if self._paid is not None:
+            add_own(self._paid, ((entry.asked_at, entry.usd) for entry in entries))
 
     def keep_sums(self) -> LedgerSums:
         """Have the ledger keep sums of what is paid for, by whichever process, and return them."""
         with self._explained():
-            self._kept_sums = self._kept_sums or FileSums(self._connected(), PAID)
-            return self._kept_sums.read()
+            self._connected().execute("BEGIN IMMEDIATE")  # other processes wait, so that no call is left out
+            with self._connected() as connection:
+                if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sums'").fetchone():
+                    for statement in CREATE_SUMS:
+                        connection.execute(statement)
+            self._paid, self._seen = self._paid or {}, self._data_version()
+        return self._read_sums(0)
 
     def changed_sums(self, since: int) -> LedgerSums | None:
         """Return the sums from a day on, if another process has written to the file since the last time; else None."""
-        with self._explained():
-            return None if self._kept_sums is None else self._kept_sums.changed(since)
+        seen, self._seen = self._seen, self._data_version()
+        return None if self._paid is None or seen == self._seen else self._read_sums(since)
+
+    def _read_sums(self, since: int) -> LedgerSums:
+        return LedgerSums(self._rows(admin.READ.format("?"), (since,)), dict(self._paid or {}))
+
+    def _data_version(self) -> int:
+        return int(self._rows("PRAGMA data_version")[0][0])
 
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
         with self._explained():
@@ -281,13 +300,19 @@ class Ledger(LedgerAdmin):
     def take_over_spending(self, other: Path) -> None:
         """Count what was paid for in another ledger as paid for here, too."""
         with Ledger(other) as source:
-            self._change(*((SPEND, row) for row in source.spending_by_day()))
+            self._change(*((admin.SPEND, row) for row in source.spending_by_day()))
 
-    def prune(self, *, model: str | None = None, before: float | None = None) -> int:
-        """Delete the calls of a model, or those made before a time, and shrink the file; return how many."""
-        deleted = super().prune(model=model, before=before)
+    def prune(
+        self, *, model: str | None = None, before: float | None = None, keys: Sequence[bytes] | None = None
+    ) -> int:
+        """Delete the calls of a model, those made before a time, or those with some keys, and shrink the file.
+
+        Returns how many. Nothing of them is left in the file, or beside it.
+        """
+        deleted = super().prune(model=model, before=before, keys=keys)
         with self._explained():
             self._connected().execute("VACUUM")
+            self._connected().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return deleted
 
     def bytes_used(self) -> int:

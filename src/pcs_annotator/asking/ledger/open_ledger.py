@@ -18,10 +18,8 @@ AnyLedger = Union[Ledger, "PostgresLedger"]
 def open_ledger(address: LedgerAddress, *, shared: bool = False) -> AnyLedger:
     """Return the ledger in a file, or on a PostgreSQL server; use it as a context manager.
 
-    Args:
-        address: Where it is.
-        shared: Whether other processes may ask with the same file at the same time; otherwise the caller holds its
-            lock. Windows has no locks for that: there, a call that two processes make at the same moment is paid twice.
+    With `shared`, other processes may ask with the same file at the same time; otherwise the caller holds its lock.
+    Windows has no locks for that: there, a call that two processes make at the same moment is paid twice.
     """
     if not on_server(address):
         if not shared or sys.platform == "win32":
@@ -35,10 +33,8 @@ def open_ledger(address: LedgerAddress, *, shared: bool = False) -> AnyLedger:
 def open_server_ledger(address: LedgerAddress, *, worker: str = "", run: str = "") -> PostgresLedger:
     """Return the ledger on a PostgreSQL server; use it as a context manager.
 
-    Args:
-        address: Where it is.
-        worker: The name of a process that may be lost and started again: what it had claimed is free at once.
-        run: The name of the command that it works for, as `lead_run` returns it: what is paid is counted under it.
+    `worker` names a process that may be lost and started again: what it had claimed is free at once. `run` is the
+    command that it works for, as `lead_run` returns it: what is paid is counted under it.
     """
     try:
         from pcs_annotator.asking.ledger.on_server import PostgresLedger

@@ -55,15 +55,21 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: 
         options.tell({"rows": written, "drawn": rows, "file": str(place)}, *lines)
         return
     found = gold.plan_gold(folder, gold.GoldGoal(by=by, **wish))
-    rows_left = [one.rows for one in found.outlook[-1:]]
-    drawn = ["pcs", "gold", str(folder), "--n", str(min([100, *rows_left])), *(["--by", by] if by else [])]
+    drawn = [
+        "pcs",
+        "gold",
+        str(folder),
+        "--n",
+        str(min(100, max(found.outlook, default=0))),
+        *(["--by", by] if by else []),
+    ]
     following = drawn if found.outlook else ["pcs", "review", str(folder)]
     options.show(found.to_dict, lambda: [*gold_plan_shown(found), b.Answer([*_end(None, following)])])
 
 
 def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
     """Yield what gold rows would bring, and how many are needed."""
-    ways = list(found.outlook[0].widths) if found.outlook else []
+    ways = [*next(iter(found.outlook.values()), {})]
     step = -(-len(found.outlook) // OUTLOOK_SHOWN) or 1
     has = counted(found.gold_rows, "row has", "rows have")
     notes = [f"The share is about {100 * found.share:.1f} %; {has} gold."]
@@ -76,7 +82,7 @@ def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
         name="outlook",
         title=f"Half the width of the 95 % interval of the share of {label_name(found.of)}, percentage points",
         columns=["gold rows", *ways],
-        rows=[[str(one.rows), *(100 * one.widths[way] for way in ways)] for one in found.outlook[step - 1 :: step]],
+        rows=[[str(n), *(100 * one for one in found.outlook[n].values())] for n in [*found.outlook][step - 1 :: step]],
         notes=notes,
         digits=dict.fromkeys(ways, 1),
     )

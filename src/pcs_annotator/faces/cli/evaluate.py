@@ -1,21 +1,25 @@
-"""`pcs evaluate`: compare PCS with other methods on the same recorded votes and the same splits."""
+"""`pcs evaluate` and `pcs compare`: methods on the same votes and splits, and runs or their parts on the same rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import join
 from typing import Any
 
 import click
 
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import ResultTable
-from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.cli import learned_view, options
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.figures_text import SHOWN
-from pcs_annotator.showing.formats import number, signed
+from pcs_annotator.showing.diff import clipped
+from pcs_annotator.showing.formats import SHOWN, number, signed
+from pcs_annotator.studies.compare import page
+from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
+from pcs_annotator.studies.compare.page import verdict, write_comparison
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate
 
@@ -66,7 +70,7 @@ splitting_options = options.with_options(
     help="For --alt-test: how much worse than a coder the model may be: .2 for experts, .1 for crowds.",
 )
 @options.printing
-def command(*, source: Path, alt_test: bool, epsilon: float, **given: Any) -> None:
+def evaluate_command(*, source: Path, alt_test: bool, epsilon: float, **given: Any) -> None:
     """Is PCS better than simpler methods? All of them on the same votes and the same splits; no model is called.
 
     SOURCE is a table of votes with gold (see pcs fit), or a run folder, which then also gets evaluation-methods.json.
@@ -126,25 +130,16 @@ def evaluation_shown(found: evaluate.Evaluated, notes: Sequence[str]) -> Iterato
     columns = [b.Column("Method"), *b.numbers("calls per text", digits=1), *b.numbers("right, %", "95 % interval")]
     rows: list[b.Row] = [_accuracy_row(one) for one in (first, *listed)]
     yield b.Table(columns=[*columns, *b.numbers(f"{first.method} − it", "p (Holm)", digits=3)], rows=rows)
-    more = counted(len(others) - len(listed), "more method")
+    more, files = counted(len(others) - len(listed), "more method"), [*map(str, found.files)]
+    several = f"{len(files)} files in {found.files[0].parent}" if files else ""
     yield b.Answer(
         [
             ("verdict", _verdict(first, others)),
             *answer.look_at(notes),
-            *files_line(found.files),
-            (
-                "more",
-                f"--details: other figures, tests{f', {more}' if others[len(listed) :] else ''}",
-            ),
+            *([("files", files[0] if len(files) == 1 else several)] if files else []),
+            ("more", f"--details: other figures, tests{f', {more}' if others[len(listed) :] else ''}"),
         ]
     )
-
-
-def files_line(files: Sequence[Path]) -> Iterator[answer.Line]:
-    """Yield the file that was written, or how many are in which folder."""
-    if files:
-        several = f"{len(files)} files in {files[0].parent}"
-        yield "files", str(files[0]) if len(files) == 1 else several
 
 
 def _accuracy_row(one: Any) -> b.Row:
@@ -180,3 +175,61 @@ def evaluation_details(found: evaluate.Evaluated, _notes: Sequence[str]) -> Iter
     yield from (replace(table, rows=table.rows[:known]) for table in compared)
     title = f"{found.evaluation.methods[0].method}: {against_gold.title}"
     yield replace(against_gold, title=title, notes=against_gold.notes[2:])
+
+
+EXAMPLES_PRINTED = 5
+LONGEST_TEXT = 160
+
+
+@click.command("compare")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "-o", "--out", type=options.PATH, default=Path("compare.html"), show_default=True, help="HTML file to write."
+)
+@options.KEEP_EARLIER
+@options.printing
+def compare_command(*, first: str, second: str, out: Path, replace: bool) -> None:
+    """Which is better, A or B? Compare them on the rows that they have in common; no model is called.
+
+    A and B are run folders, or parts of the votes in one: RUN:model=NAME, RUN:relations=original,order or
+    RUN:optimiser=NAME, also several of these. B may leave out the folder if it is that of A, as in :model=NAME.
+
+    It says where labels differ, whether one is more accurate (paired tests on rows that the fits did not see), what
+    each costs, and which settings differ.
+    """
+    with options.gathered_warnings() as notes:
+        found = evaluate.compare(first, second)
+        path = write_comparison(found, out, replace=replace)
+    options.show(
+        lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": str(path)},
+        lambda: [
+            *comparison_shown(found, [*found.notes, *notes]),
+            b.Answer([("report", str(path)), ("next", b.strong(join(["pcs", "compare", first, second, "--details"])))]),
+        ],
+        details=lambda: comparison_details(found),
+    )
+
+
+def comparison_shown(found: Comparison, notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield who is compared, and the verdict."""
+    for name, side in zip("AB", found.sides, strict=True):
+        yield b.text(b.strong(f"{name}  "), side.name)
+    yield b.Bullets(verdict(found), "spoken")
+    yield from learned_view.notes_shown(notes)
+
+
+def comparison_details(found: Comparison) -> Iterator[b.Block]:
+    """Yield the figures of both, and the first rows on which they differ."""
+    yield from (show(found) for show in (page.quality, page.promises, page.cost, page.settings))
+    if found.examples:
+        yield b.Paragraph("rows on which they differ, those first on which both are sure:", "title")
+    for one in found.examples[:EXAMPLES_PRINTED]:
+        item = found.a.result.dataset.items[one.rows[0]]
+        said = [
+            f"{name}: {outcome.label or 'no label'}{'' if outcome.confidence is None else f' {outcome.confidence:.2f}'}"
+            for name, outcome in zip("AB", one.outcomes, strict=True)
+        ]
+        gold = "" if one.gold is None else f"; gold: {one.gold}"
+        yield f"  {item.id}  {clipped(' '.join(item.text.split()), LONGEST_TEXT)}"
+        yield b.note(f"    {', '.join(said)}{gold}")

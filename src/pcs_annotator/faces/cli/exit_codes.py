@@ -19,6 +19,10 @@ class ExitCode(IntEnum):
     )
     USER = 2, "a problem that you can fix; the message says how. For `pcs models check`, a model does not answer"
     BUDGET = 3, "the budget or the limit on calls is used up; all answers are kept"
+    DRIFT = (
+        4,
+        "`pcs label` found texts that differ from the gold rows: all are left for review or, with `fail`, unlabelled",
+    )
     BUG = 70, "a bug in pcs; `PCS_DEBUG=1` shows the traceback"
     INTERRUPTED = 130, "interrupted by Ctrl-C, SIGTERM or SIGHUP; all answers are kept, and the same command resumes"
 
@@ -32,8 +36,13 @@ class ExitCode(IntEnum):
         return code
 
 
-def exit_code(unlabelled: int, unanswered: Mapping[str, int] | None = None) -> ExitCode:
-    """Return the exit code of a finished command, given its unlabelled texts and its unanswered questions by reason."""
+def exit_code(unlabelled: int, unanswered: Mapping[str, int] | None = None, *, differ: bool = False) -> ExitCode:
+    """Return the exit code of a finished command, given its unlabelled texts and its unanswered questions by reason.
+
+    `differ` is whether new texts differ from the gold rows, so that none is accepted.
+    """
     if unanswered and unanswered.get("budget reached"):
         return ExitCode.BUDGET
+    if differ:
+        return ExitCode.DRIFT
     return ExitCode.UNLABELLED if unlabelled else ExitCode.DONE

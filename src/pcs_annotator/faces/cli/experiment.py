@@ -65,7 +65,8 @@ def command(*, name: str, sources: tuple[str, ...], out: Path, config: Path | No
     )
     with options.gathered_warnings() as notes:
         done = experiment.experiment(request)
-    options.show(experimented_json, experiments_shown, done, notes, details=experiment_details)
+    tables = (table for one in done.experiments for table in one.tables)
+    options.show(experimented_json, experiments_shown, done, notes, details=lambda *_: tables)
     return exit_codes.exit_code(0, done.unanswered)
 
 
@@ -92,11 +93,6 @@ def experiments_shown(found: experiment.Experimented, notes: Sequence[str]) -> I
             ("files", str(found.files[0].parent) if found.files else "none"),
         ]
     )
-
-
-def experiment_details(found: experiment.Experimented, _notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield all tables."""
-    yield from (table for one in found.experiments for table in one.tables)
 
 
 def table_json(table: ResultTable) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.votes import Unknown
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.tables.table_files import Reading
@@ -41,7 +41,9 @@ from pcs_annotator.verbs import fit_table
     is_flag=True,
     help="Test for a promise only when it is likely by now, because tests without success make the next one harder.",
 )
-@click.option("-o", "--out", type=options.PATH, help="Write a label for every row here (.xlsx, .csv, .parquet, …).")
+@click.option(
+    "-o", "--out", "labels_out", type=options.PATH, help="Write a label for every row here (.xlsx, .csv, .parquet, …)."
+)
 @options.options_for("replace")
 @options.MOVED_LEDGER
 @click.option("--model-out", type=options.PATH, help="Write the fitted model here; default: model.json.")
@@ -53,19 +55,7 @@ from pcs_annotator.verbs import fit_table
     help="Bootstrap resamples for each interval; default: 200.",
 )
 @options.printing
-def command(
-    *,
-    source: Path,
-    labels: tuple[str, ...],
-    unknown: Unknown,
-    out: Path | None,
-    model_out: Path | None,
-    replace: bool,
-    spreadsheet_safe: bool,
-    spare_looks: bool,
-    ledger: str,
-    **given: Any,
-) -> int:
+def command(*, source: Path, model_out: Path | None, spare_looks: bool, ledger: str, **given: Any) -> int:
     """Learn the weight of each model and relation from recorded votes, and what can be promised.
 
     TABLE is a CSV, Excel, JSONL or Parquet file with the columns id, gold (may be partly empty) and one column
@@ -78,33 +68,25 @@ def command(
     """
     given["reading"] = options.take(Reading, given)
     people = options.take(FromPeople, given)
+    given |= {"people": people, "labels": given["labels"] or None, "table": source}
+    files = options.take(partial(fit_table.FitFiles, model=model_out or Path("model.json")), given)
     if people.coders and people.gold is None:
         raise ConfigError("--coders is about the file of --gold: give one; for the data, it is an option of pcs run")
     changes = {name: value for name, value in given.items() if value is not None}
     if source.is_dir():
-        if out or model_out or labels:
+        if files.labels_out or model_out or files.labels:
             options_of_tables = "-o, --model-out and --labels"
             raise ConfigError(f"{options_of_tables} are for a table of votes: a run folder has files and labels")
         from pcs_annotator.faces.cli import run_view  # imports the code that asks; a table of votes does not need it
         from pcs_annotator.verbs import fit as fitting
 
         with options.gathered_warnings() as notes:
-            how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
+            how = {"spreadsheet_safe": files.spreadsheet_safe, "spare_looks": spare_looks}
             result = fitting.fit_run(source, changes, people, ledger=ledger, say=options.saying(), **how)
         run_view.show_run(result, notes)
         return exit_codes.exit_code(result.counts.unanswered)
     if spare_looks or ledger:
         raise ConfigError("--spare-looks and --ledger are for a run folder: give one instead of a table")
-    files = fit_table.FitFiles(
-        table=source,
-        model=model_out or Path("model.json"),
-        replace=replace,
-        labels_out=out,
-        labels=labels or None,
-        unknown=unknown,
-        people=people,
-        spreadsheet_safe=spreadsheet_safe,
-    )
     with options.gathered_warnings() as notes:
         fitted = fit_table.fit_table(files, changes)
     view = learned_view

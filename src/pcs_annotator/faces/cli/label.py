@@ -11,7 +11,7 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import DECISION, LABEL
-from pcs_annotator.faces.cli import codebook_view, exit_codes, learned_view, options
+from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.runs.run_request import RunRequest
@@ -47,7 +47,7 @@ from pcs_annotator.verbs import label
 @options.options_for("text_column", "id_column")
 @options.MOVED_LEDGER
 @options.saving_options
-@options.options_for("on_drift")
+@options.options_for("on_drift", "audit", "keep_texts", "keep_days")
 @options.execution_options
 @options.options_for("limit", "replace", "spreadsheet_safe", "wait")
 @options.printing
@@ -71,11 +71,12 @@ def command(*, data: Path | str, folder: Path, out: Path | str | None, **given: 
     )
     path = out or label.default_out(data)
     if variables_in(RunFolder(folder)):
-        return codebook_view.label_and_show(request, path, saving, labelled_json)
+        return run_view.label_and_show(request, path, saving, labelled_json)
     with options.gathered_warnings() as notes:
         labelled = label.label(request, path, saving)
     options.show(labelled_json, labelled_shown, labelled, notes, details=labelled_details, stderr=path == STDIO)
-    return exit_codes.exit_code(labelled.counts.unanswered, labelled.tally.failed)
+    differ = labelled.drift is not None and labelled.drift.found and saving.on_drift != "accept"
+    return exit_codes.exit_code(labelled.counts.unanswered, labelled.tally.failed, differ=differ)
 
 
 def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, Any]:

@@ -55,12 +55,7 @@ def _figures_json(figures: Any) -> dict[str, Any]:
     result: dict[str, Any] = {"method": figures.method}
     for name in (*(name for name, _ in METRICS), "ece_score"):
         estimate = figures.figures.get(name)
-        result[name] = estimate and {
-            "value": estimate.value,
-            "low": estimate.interval.low,
-            "high": estimate.interval.high,
-            "n": estimate.n,
-        }
+        result[name] = estimate and {"value": estimate.value, **estimate.interval._asdict(), "n": estimate.n}
     result |= {"questions": figures.questions, "uses_log_probabilities": figures.graded}
     for name, metric, adjusted in (("behind", "auroc", "holm"), ("accuracy_behind", "accuracy", "holm_accuracy")):
         test = getattr(figures, name)

@@ -15,7 +15,7 @@ from threading import Event
 
 import click
 
-from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning
+from pcs_annotator.base.errors import ConfigError, DriftFound, PcsError, PcsWarning
 from pcs_annotator.base.removed import removed
 from pcs_annotator.base.stopping import handling_stops, stoppable
 from pcs_annotator.faces.cli.exit_codes import ExitCode
@@ -55,16 +55,17 @@ PURPOSES: dict[str, dict[str, str]] = {
     "Upkeep": {
         "versions": "list the fits of a run",
         "use": "go back to an earlier fit of a run",
+        "forget": "delete a text that was labelled later, and all that models said about it",
         "ledger": "inspect, copy or clean up the record of paid calls",
     },
 }
 VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
 MODULES = {
-    **dict.fromkeys(("init", "run"), "ask"),
+    **dict.fromkeys(("demo", "init", "run"), "ask"),
+    **dict.fromkeys(("evaluate", "compare"), "evaluate"),
     **dict.fromkeys(("gold", "estimate", "robust"), "conclude"),
-    **dict.fromkeys(("report", "paper", "exchange"), "write"),
+    **dict.fromkeys(("report", "paper", "exchange", "versions", "use", "forget"), "write"),
     **dict.fromkeys(("review", "serve"), "web"),
-    **dict.fromkeys(("versions", "use"), "versions"),
 }
 """Modules with several commands; each of the others has one."""
 
@@ -141,7 +142,7 @@ def _main(arguments: list[str] | None) -> int:
         message = _for_the_user(error)
         if message:
             click.echo(f"error: {message}", err=True)
-            return ExitCode.USER
+            return ExitCode.DRIFT if isinstance(error, DriftFound) else ExitCode.USER
         if os.environ.get("PCS_DEBUG"):
             raise
         click.echo(f"error: a bug in pcs, please report it: {type(error).__name__}: {error}", err=True)

@@ -122,10 +122,11 @@ PURPOSES = {
     "Rewrites": ("[relations]", "rewritten"),
     "Learning and promise": (
         *("[learn]", "folds", "repeats", "resamples", "methods", "order", "baselines"),
-        *("spare_looks", "to_label", "on_drift", "alt_test", "epsilon"),
+        *("spare_looks", "to_label", "alt_test", "epsilon"),
+        *("on_drift", "audit", "keep_texts", "keep_days", "refit_every"),
     ),
-    "Cost and speed": (*SPENDING, "concurrency", "ledger", "ask", "cascade", "fresh", "wait"),
-    "Service": ("port", "host", "token", "names", "max_queue", "timeout"),
+    "Cost and speed": (*SPENDING, "concurrency", "in_flight", "ledger", "ask", "cascade", "fresh", "wait"),
+    "Service": ("port", "host", "token", "names", "max_queue", "seconds"),
     "Output": (),
 }
 """Purpose → [sections] of the table of settings, and options that are in none or belong elsewhere; output: the rest."""

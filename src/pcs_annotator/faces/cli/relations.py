@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
 from pcs_annotator.showing.diff import clipped
-from pcs_annotator.showing.formats import count, percent, signed
+from pcs_annotator.showing.formats import count, percent
 from pcs_annotator.showing.report.sections.questions import reasons
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate, relations
@@ -115,31 +115,14 @@ def value(*, source: Path, **given: Any) -> None:
 
 
 def values_shown(found: evaluate.RelationValues, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield what the relations with the largest gains add per question, and which ones to keep."""
-    columns = [
-        b.Column("Relation"),
-        *b.numbers("calls per text", digits=1),
-        *b.numbers("AUROC points", "95 % interval"),
-    ]
-    rows: list[b.Row] = []
-    for one in found.relations[:RELATIONS_SHOWN]:
-        low, high = (one.per_question or one.gain).interval.rounded(3)
-        points = signed(100 * (one.per_question or one.gain).difference, 1)
-        ends = f"{signed(100 * low, 1)} to {signed(100 * high, 1)}"
-        rows.append([b.name(one.relation), one.calls, points, ends, evaluate.ADVICE[one.advice]])
-    yield b.Table(columns=[*columns, b.Column("advice")], rows=rows)
+    """Yield what the relations with the largest gains add, and which ones to keep."""
+    yield replace(found.table, rows=found.table.rows[:RELATIONS_SHOWN], notes=())
     told = dict.fromkeys([*found.conclusions[:2], found.conclusions[-1]])
     said = [clipped(one, LONGEST_CONCLUSION) for one in told]
     verdict = [("" if at else "verdict", one) for at, one in enumerate(said)]
-    more = len(found.relations) - len(rows)
-    rest = f" and {counted(more, 'more relation')}" if more else ""
-    yield b.Answer(
-        [
-            *verdict,
-            *look_at(notes),
-            ("more", f"--details: gains over all texts, how they are computed{rest}"),
-        ]
-    )
+    more = len(found.relations) - RELATIONS_SHOWN
+    rest = f" and {counted(more, 'more relation')}" if more > 0 else ""
+    yield b.Answer([*verdict, *look_at(notes), ("more", f"--details: how gains are computed{rest}")])
 
 
 RELATIONS_SHOWN, LONGEST_CONCLUSION = 5, 140

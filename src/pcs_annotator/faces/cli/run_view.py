@@ -1,22 +1,30 @@
-"""What `pcs run` shows, as blocks and as JSON."""
+"""What `pcs run` shows, as blocks and as JSON; of a codebook, as `pcs label` does, a line for each variable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
-from pcs_annotator.faces.cli import learned_view, options
+from pcs_annotator.faces.cli import exit_codes, learned_view, options
+from pcs_annotator.runs.certificate_text import what_is_promised
 from pcs_annotator.runs.default_panel import DefaultPanel
+from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import SILENCES, RunResult
+from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at
-from pcs_annotator.showing.formats import count, total_cost
+from pcs_annotator.showing.formats import count, percent, percent_interval, total_cost
 from pcs_annotator.showing.report.sections.questions import reasons
+from pcs_annotator.tables.table_files import STDIO
+from pcs_annotator.verbs import codebook
+from pcs_annotator.verbs.label import Labelled
 
 REASONS_SHOWN = 3
 
@@ -101,3 +109,77 @@ def _cost(bills: Sequence[Bill]) -> str:
 def print_panel(panel: DefaultPanel) -> None:
     """Print which questions were chosen, and why."""
     to_terminal.show(*panel.reasons, "")
+
+
+INTERVAL = "95\xa0% interval"
+LabelledJson = Callable[[Labelled, Sequence[str]], dict[str, Any]]
+Variables = Mapping[str, RunResult] | Mapping[str, Labelled]
+
+
+def run_and_show(request: RunRequest) -> int:
+    """Run every variable of a codebook, print what came out, and return the exit code."""
+    with options.gathered_warnings() as notes:
+        result = codebook.run_codebook(request)
+    found, first = result.results, next(iter(result.results.values())).folder
+    figures = {name: one.learned.figures[0].accuracy for name, one in found.items() if one.learned.figures}
+    right = {
+        name: (percent(one.value, 1), percent_interval(one.interval)[len(INTERVAL) + 1 :])
+        for name, one in figures.items()
+    }
+    written: list[answer.Line] = [
+        ("labels", str(result.labels)),
+        ("reports", f"{first.report}, and one in the folder of every other variable"),
+        ("next", b.strong(f"pcs review {quote(str(first.path))}")),
+    ]
+    parts = {name: run_json(one, ()) for name, one in found.items()}
+    files = {"folder": str(result.folder), "labels": str(result.labels)}
+    options.show(
+        lambda: {**files, "variables": parts, "warnings": notes},
+        lambda: _variables_shown(found, right, f", {counted(len(result.variables), 'variable')}", notes, written),
+    )
+    return _exit_code(found)
+
+
+def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json: LabelledJson) -> int:
+    """Label new texts with every variable of a codebook, print what came out, and return the exit code."""
+    with options.gathered_warnings() as notes:
+        found = codebook.label_codebook(request, out, saving)
+    parts = {name: as_json(one, ()) for name, one in found.items()}
+    options.show(
+        lambda: {"out": str(out), "variables": parts, "warnings": notes},
+        lambda: _variables_shown(found, {}, "", notes, [] if out == STDIO else [("labels", str(out))]),
+        stderr=out == STDIO,
+    )
+    return _exit_code(found)
+
+
+def _exit_code(found: Variables) -> int:
+    return max(exit_codes.exit_code(one.counts.unanswered, one.tally.failed) for one in found.values())
+
+
+def _variables_shown(
+    found: Variables,
+    right: Mapping[str, tuple[str, str]],
+    variables: str,
+    notes: Sequence[str],
+    written: Sequence[answer.Line],
+) -> Iterator[b.Block]:
+    """Yield a row per variable, then what is promised, what it cost and where it is; `right` is how good labels are."""
+    calls, known = (sum(getattr(one.tally, name) for one in found.values()) for name in ("calls", "from_ledger"))
+    columns = b.numbers(*(("right", INTERVAL) if right else ()), "accepted", "to review")
+    rows: list[b.Row] = []
+    for name, one in found.items():
+        figures = right.get(name, ("unknown", "")) if right else ()
+        rows.append([name, *figures, *(count(one.counts.decisions.get(what, 0)) for what in ("accept", "review"))])
+    yield b.Table(columns=[b.Column("variable"), *columns], rows=rows)
+    said = f"{counted(max(one.counts.rows for one in found.values()), 'row')}{variables}"
+    yield b.Answer([("labelled", said), _use(found), *answer.look_at(notes), answer.cost(calls, known, ()), *written])
+
+
+def _use(found: Variables) -> answer.Line:
+    """Return what is promised about accepted labels, and of which variables nothing is."""
+    certificates = {name: one.model.certificate for name, one in found.items()}
+    holding = [one for one in certificates.values() if one is not None and one.holds]
+    without = [name for name, one in certificates.items() if one is None or not one.holds]
+    said = what_is_promised(holding[0]) if holding else "nothing is promised"
+    return "use", f"{said}; no promise for {', '.join(without)}" if holding and without else said

@@ -56,24 +56,14 @@ DEFAULT_PORT = 8080
     help="Learn again in the background after K verdicts; 0 for never.",
 )
 @click.option("--keys", default="", metavar="KEYS", help="One key per label, in their order, such as `pnx`.")
-def review_command(
-    *,
-    folder: Path,
-    port: int,
-    host: str,
-    token: str,
-    names: tuple[str, ...],
-    browser: bool,
-    reviewer: str,
-    keys: str,
-    **given: Any,
-) -> None:
+def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **given: Any) -> None:
     """Review rows of the run in FOLDER in a browser: one key per row, and every verdict is stored before the next."""
     need_web("pcs review")
     from pcs_annotator.faces.review.app import Pages
     from pcs_annotator.faces.web.server import listen, serve
 
-    listening = listen(host, port, token, names)
+    token = given["token"]
+    listening = options.take(listen, given)
     listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
     with listening.socket, Review.open(folder, options.take(ReviewOptions, given)) as review:
         pages = Pages(review, folder.resolve().name, keys_of(review.labels, keys), reviewer)
@@ -96,32 +86,30 @@ def review_command(
 )
 @click.option(
     "--timeout",
+    "seconds",
     type=click.FloatRange(1),
     default=120.0,
     show_default=True,
     metavar="SECONDS",
     help="Longest time for a request; answers that come later are kept for the next one.",
 )
-@click.option("--concurrency", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model.")
+@click.option(
+    "--concurrency", "in_flight", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model."
+)
 @options.MOVED_LEDGER
 @options.saving_options
-@options.options_for("on_drift")
+@options.options_for("on_drift", "audit", "keep_texts", "keep_days")
+@click.option(
+    "--refit-every",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Learn from verdicts on these texts after every N of them; 0: only when you run pcs fit.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
 @options.LOG_FORMAT
-def serve_command(
-    *,
-    folder: Path,
-    host: str,
-    port: int,
-    token: str,
-    names: tuple[str, ...],
-    max_queue: int,
-    timeout: float,
-    concurrency: int | None,
-    ledger: str,
-    verbose: bool,
-    **given: Any,
-) -> int:
+def serve_command(*, folder: Path, refit_every: int, verbose: bool, **given: Any) -> int:
     """Label texts over HTTP with the models, rewrites and weights of the fitted run in the folder RUN.
 
     POST /v1/classify takes a text or a list of texts; the page at its address has an example to run, all fields and
@@ -132,13 +120,11 @@ def serve_command(
     from pcs_annotator.faces.web.server import listen
     from pcs_annotator.runs.labelling.service import Service
 
-    saving = options.take(Saving, given)
-    service = Service(folder, LoadOptions(saving=saving, ledger=ledger, in_flight=concurrency), options.say)
+    given["saving"] = options.take(Saving, given)
+    service = Service(folder, options.take(LoadOptions, given), options.say, refit_every)
     service.check()
-    door = listen(host, port, token, names)
+    door, limits = options.take(listen, given), options.take(Limits, given)
     with door.socket:
-        asyncio.run(
-            serve_run(service, door, Limits(max_queue=max_queue, seconds=timeout), options.say, verbose=verbose)
-        )
+        asyncio.run(serve_run(service, door, limits, options.say, verbose=verbose))
     options.say("stopped; all answers are kept")
     return 0

@@ -1,4 +1,4 @@
-"""`pcs report`, `pcs paper` and `pcs exchange`: what a run hands to people and papers."""
+"""`pcs report`, `pcs paper` and `pcs exchange`: what a run hands on; `pcs versions` and `pcs use`: its fits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ import click
 
 from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.cli import options
+from pcs_annotator.runs.certificate_text import promised
+from pcs_annotator.runs.forget import forget
+from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.versions import list_versions
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.page import write_figures, write_report
 from pcs_annotator.verbs import exchange, paper
-from pcs_annotator.verbs.fit import open_run
+from pcs_annotator.verbs.fit import open_run, use_version
 
 
 @click.command("report")
@@ -126,3 +132,52 @@ def import_(*, run: Path, file: Path) -> None:
     new = f"{found.verdicts:,} new verdicts by {people}; rows skipped: {found.skipped:,}"
     lines += [new, f"pcs fit {run} learns from them"] if found.verdicts else [f"no new answers in {file}"]
     options.tell(found._asdict(), *lines)
+
+
+@click.command("versions")
+@RUN
+@options.JSON
+def versions_command(*, run: Path) -> None:
+    """List the fits of RUN, oldest first: when each was made, from how much gold, and how good it is."""
+    found = list_versions(Run.open(run).folder)
+    numbers = b.numbers("gold rows", "accuracy", "accepted")
+    columns = [b.Column("version"), b.Column("made (UTC)"), *numbers, b.Column("")]
+    rows: list[b.Row] = [
+        [
+            str(one.number),
+            one.made[:16].replace("T", " "),
+            f"{one.gold_rows:,}",
+            "–" if one.accuracy is None else percent(one.accuracy, 1),
+            "–" if one.accepted is None else percent(one.accepted, 1),
+            "in use" if one.in_use else "",
+        ]
+        for one in found
+    ]
+    options.show(
+        lambda: {"versions": [one._asdict() for one in found]},
+        lambda: [b.Table(columns=columns, rows=rows) if found else f"{run} has no fit yet: pcs fit {run}"],
+    )
+
+
+@click.command("use")
+@RUN
+@click.argument("version", type=click.IntRange(1))
+@options.JSON
+def use_command(*, run: Path, version: int) -> None:
+    """Go back, or forward, to VERSION of RUN: labels, report, `pcs label` and `pcs serve` use its model from now on."""
+    model = use_version(run, version, options.say).learned.model
+    promise = "nothing was promised" if model.certificate is None else promised(model.certificate).headline
+    options.tell({"version": version, "promise": promise}, f"{run} uses version {version} now; {promise}")
+
+
+@click.command("forget")
+@RUN
+@click.argument("id")
+@options.JSON
+def forget_command(*, run: Path, id: str) -> None:
+    """Delete the text ID, which pcs serve or pcs label left for people, from every file of RUN.
+
+    Answers about it, its rewrites, and verdicts on it go too; the labels of others stay as they are.
+    """
+    answers = forget(run, id)
+    options.tell({"forgotten": id, "answers": answers}, f"{id} is forgotten, and so are {answers} answers about it")

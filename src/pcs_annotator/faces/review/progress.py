@@ -89,7 +89,7 @@ def _state(fit: FitNews) -> str:
 
 def queue_menu(progress: Progress, queue: Queue) -> Markup:
     """Return the queues to choose from, with what each is good for."""
-    entries = [_entry(name, progress, name == queue) for name in TO_CHOOSE]
+    entries = [_entry(name, progress, name == queue) for name in TO_CHOOSE if name in progress.queues]
     summary = tag("summary", "Queue: ", tag("b", QUEUES[queue].title))
     return tag("details", summary, tag("ul", *entries, class_="sheet"), class_="menu queues", data_queue=queue)
 
@@ -116,7 +116,7 @@ def end_view(queue: Queue, progress: Progress, why: str, folder: Path) -> Markup
     others = [
         tag("li", tag("a", QUEUES[name].title, href=link("/", queue=name), data_go=""), f": {QUEUES[name].purpose}")
         for name in TO_CHOOSE
-        if name != queue and progress.queues[name].left
+        if name != queue and name in progress.queues and progress.queues[name].left
     ]
     if progress.fit.waiting:
         learn = tag("code", shlex.join(["pcs", "fit", str(folder)]))

@@ -42,6 +42,12 @@ QUEUES: Mapping[Queue, QueueText] = {
         "Corrects labels and teaches weights; unfit for estimates.",
         False,
     ),
+    "stream": QueueText(
+        "Stream",
+        "Texts that pcs serve and pcs label left for people, and some that were accepted, drawn at random.",
+        "Teaches weights; those drawn at random support the promise, or withdraw it.",
+        False,
+    ),
     "conflicts": QueueText(
         "Conflicts",
         "Rows on which reviewers differ; your verdict settles them.",
@@ -55,4 +61,4 @@ QUEUES: Mapping[Queue, QueueText] = {
         False,
     ),
 }
-TO_CHOOSE: tuple[Queue, ...] = ("learn", "random", "audit", "doubtful", "conflicts")
+TO_CHOOSE: tuple[Queue, ...] = ("learn", "random", "audit", "doubtful", "stream", "conflicts")

@@ -26,9 +26,9 @@ from pcs_annotator.faces.serve.page import EXAMPLE, ExampleCall, docs_page
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
 from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.faces.web.server import Listening, serve
-from pcs_annotator.runs.labelling import service as labelling
 from pcs_annotator.runs.labelling.service import Classified, Service, Spent
 from pcs_annotator.runs.watch import Watch
+from pcs_annotator.tables.label_studio import Interface, prediction
 
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 OPEN_PATHS = frozenset({"/health", "/ready"})
@@ -195,6 +195,14 @@ class App:
         if drift is not None:
             gauges["pcs_drift"] = ("gauge", "Whether recent texts differ from those of the run.", drift.found)
             gauges["pcs_drift_p_value"] = ("gauge", "Probability of such a difference by chance.", drift.p_value)
+        if (audit := self._service.audit) is not None:
+            gauges["pcs_audited_texts"] = ("gauge", "Accepted texts that people have checked.", audit.rows)
+            gauges["pcs_audit_errors"] = ("gauge", "Errors among them.", audit.wrong)
+            gauges["pcs_audit_error_low"] = ("gauge", "Error rate of accepted texts, at least.", audit.error.low)
+            gauges["pcs_audit_error_high"] = ("gauge", "Error rate of accepted texts, at most.", audit.error.high)
+            gauges["pcs_audit_revoked"] = ("gauge", "Whether the promise is withdrawn.", audit.finding == "revoked")
+        for name, value in self._service.waiting.items():
+            gauges[f"pcs_stream_{name}"] = ("gauge", f"Texts kept for people: {name}.", value)
         return PlainTextResponse(self._metrics.page(gauges, self.watch.figures()), media_type=MEDIA_TYPE)
 
     async def predict(self, request: Request) -> Response:
@@ -202,7 +210,7 @@ class App:
         texts, names = bodies.label_studio_texts(await bodies.read_object(request), self._queue.most)
         found = await self._label(texts) if texts else []
         version = found[0].version if found else self._service.version
-        results = [labelling.label_studio_prediction(one, names) for one in found]
+        results = [_label_studio_prediction(one, names) for one in found]
         return Json({"results": results, "model_version": version})
 
     async def setup(self, request: Request) -> Response:
@@ -236,12 +244,19 @@ def _item(one: Classified) -> dict[str, Any]:
         "confidence": outcome.confidence,
         "decision": outcome.decision,
         "reason": why.message if why else outcome.reason,
+        "id": outcome.id,
         "cost": {"usd": one.spent.usd, "calls": one.spent.calls},
     }
     if not labelled:
         return {**item, "error": why and why._asdict()}
     more = {name.removeprefix("pcs_"): value for name, value in outcome.details.items()}
     return {**item, **more, **({"label_set": outcome.label_set} if outcome.label_set else {})}
+
+
+def _label_studio_prediction(found: Classified, names: Interface) -> dict[str, Any]:
+    """Return a label as Label Studio shows it; for a text without one, a prediction without a result."""
+    known = None if found.outcome is None else prediction(found.outcome.for_people, found.version, names)
+    return known or {"model_version": found.version, "score": 0.0, "result": []}
 
 
 def _made_up(labels: Sequence[str], version: str) -> Classified:

@@ -133,6 +133,7 @@ def _classified(labels: Sequence[str], version: Schema) -> dict[str, Any]:
                 "accept: as the promise allows. review: for a person. agree: all answers agree, but no promise.",
             ),
             "reason": _about(TEXT, "Why this decision, in words."),
+            "id": _about(TEXT, "Its name for pcs review, if a person should see it, and for pcs forget."),
             "cost": _about(_object(cost), "What this text cost; a repeated text costs nothing."),
         },
         {

@@ -5,9 +5,9 @@
 ['1s-top-k', '2s-top-k', 'ling-1s', 'logprob']
 """
 
-from pcs_annotator.judging.baselines import plain_votes, spuq, stated
+from pcs_annotator.judging.baselines import stated
 from pcs_annotator.judging.baselines.baseline import Asks, Baseline, baseline, baselines
 
-BUILT_IN = (plain_votes, spuq, stated)
+BUILT_IN = (stated,)
 
 __all__ = ["BUILT_IN", "Asks", "Baseline", "baseline", "baselines"]

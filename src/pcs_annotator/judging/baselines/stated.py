@@ -1,18 +1,37 @@
-"""Baselines that use the probabilities annotators state themselves: Ling 1S, P(True), 1S and 2S top-k."""
+"""Baselines that ask more: for stated probabilities (Ling 1S, P(True), 1S and 2S top-k), or again (SPUQ).
+
+SPUQ asks about slightly perturbed inputs: Gao et al. 2024, *SPUQ: Perturbation-Based Uncertainty Quantification for
+Large Language Models*, EACL 2024, arXiv:2403.02509. With the original input x_0 and its output y_0, perturbed inputs
+x_1 … x_n and their outputs y_1 … y_n, the confidence in y_0 is
+
+* inter-sample: the mean of s(y_0, y_i) over i ≥ 1; two labels are equal or not, so s is 1 or 0
+* intra-sample: the mean of c_i over i ≥ 0, where c_i is the model's stated confidence in y_i
+
+The rest is spread evenly over the other labels. The paper can weigh inputs by their similarity to x_0; here all count
+the same.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import Floats
+from pcs_annotator.core.arrays import Floats, Integers, Mask
 from pcs_annotator.core.elicitations import LING_1S, P_TRUE, guesses_of, kind_of
+from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, mean_scores, original_column
+from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, mean_scores, original_column, plain_rows
+
+PERTURBATIONS = ("paraphrase", "dummy", "system", "temperature")
+"""Those of SPUQ's paper; each may have numbered variants such as `paraphrase-2`."""
+FREE = frozenset(["dummy", "system", "temperature"])
+"""Those that need no model to write them."""
+_NUMBER = re.compile(r"[-_ ]?\d+\Z")
 
 
 def complete(stated: Floats) -> Floats:
@@ -32,30 +51,18 @@ def complete(stated: Floats) -> Floats:
     return np.where(named.any(axis=-1, keepdims=True), shares, 0.0)
 
 
-class Source(NamedTuple):
-    """The annotators that a method uses."""
+def elicited(votes: Votes, fits: Callable[[str], bool], who: str, record: str) -> tuple[list[int], Floats]:
+    """Return the positions of the annotators whose kind of elicitation fits, and all stated probabilities.
 
-    rows: list[int]  # their positions among the annotators
-    stated: Floats  # all stated probabilities, `[item, annotator, relation, draw, label]`
-
-
-def elicited(votes: Votes, fits: Callable[[str], bool], who: str, record: str) -> Source:
-    """Return the annotators whose kind of elicitation fits; else an error names the method and what to record."""
+    If there are none, an error names the method and what to record.
+    """
     rows = [row for row, name in enumerate(votes.annotators) if kind_of(name) and fits(kind_of(name))]
     if not rows or votes.stated is None or np.isnan(votes.stated[:, rows]).all():
         raise UndefinedMetric(
             f"{who} needs probabilities that the models state themselves, and these votes hold none: "
             f"record them with the elicitation {record!r}"
         )
-    return Source(rows, votes.stated)
-
-
-def kinds_on(votes: Votes, columns: list[int]) -> set[str]:
-    """Return the kinds of elicitation with stated probabilities on some of these relations."""
-    if votes.stated is None:
-        return set()
-    stated = votes.stated[:, :, columns]
-    return {kind_of(name) for row, name in enumerate(votes.annotators) if not np.isnan(stated[:, row]).all()} - {""}
+    return rows, votes.stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,20 +72,28 @@ class StatedBaseline:
     name: str  # the name for tables, and the kind of elicitation to use
     draws: int | None = 1  # average only the first draws; all of them when None
 
-    def source(self, votes: Votes) -> Source:
-        """Return the annotators to use."""
-        return elicited(votes, self.name.__eq__, self.name, self.name)
+    def source(self, votes: Votes) -> tuple[list[int], Floats]:
+        """Return the annotators to use, and all stated probabilities; `…-k` takes the only number of guesses."""
+        any_k, like = self.name.endswith("-k"), self.name.removesuffix("k")
+        record = f"{like}2" if any_k else self.name
+        found = elicited(votes, lambda kind: kind.startswith(like) if any_k else kind == self.name, self.name, record)
+        kinds = sorted({kind_of(votes.annotators[row]) for row in found[0]}, key=guesses_of)
+        if len(kinds) > 1:
+            raise UndefinedMetric(
+                f"{self.name} takes one number of guesses, these votes hold {', '.join(kinds)}: set k"
+            )
+        return found
 
     def scores(self, votes: Votes) -> Floats:
         """Return the probabilities stated about the original, averaged over draws, then over annotators."""
-        source = self.source(votes)
-        shares = complete(source.stated[:, source.rows, original_column(votes, self.name), : self.draws])
+        rows, stated = self.source(votes)
+        shares = complete(stated[:, rows, original_column(votes, self.name), : self.draws])
         answers = (shares.sum(axis=-1, keepdims=True) > 0).sum(axis=2)
         return mean_scores(shares.sum(axis=2) / np.maximum(answers, 1), self.name)
 
     def asks(self, votes: Votes) -> Asks:
         """Return the answers on the original that it uses, of one or two calls each."""
-        return Asks(cells_of(votes, self.source(votes).rows, [original_column(votes, self.name)], self.draws))
+        return Asks(cells_of(votes, self.source(votes)[0], [original_column(votes, self.name)], self.draws))
 
 
 @baseline("ling-1s")
@@ -92,51 +107,123 @@ def linguistic() -> StatedBaseline:
 
 
 @baseline("p-true")
-def p_true(draws: int | None = None) -> StatedBaseline:
+def p_true() -> StatedBaseline:
     """Return P(True): the model proposes a label, then says whether it is right.
 
     Kadavath et al. 2022, *Language Models (Mostly) Know What They Know*, arXiv:2207.05221. The paper reads the
     probability of the token for *True*. Most APIs hide tokens, so here it is the share of draws that say *True*: a
     draw gives the proposed label 1 when the model says *True*, else the other labels share the 1 evenly.
     """
-    return StatedBaseline(name=P_TRUE, draws=draws)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopKBaseline(StatedBaseline):
-    """1S and 2S top-k: the probabilities stated for k guesses; the rest is spread evenly over the other labels.
-
-    Tian et al. 2023, *Just Ask for Calibration*, EMNLP 2023, arXiv:2305.14975 (“Verb. 1S top-k”, “Verb. 2S top-k”).
-
-    Attributes:
-        name: `1s-top-2` and so on; `1s-top-k` for the only number of guesses that the votes have.
-    """
-
-    def source(self, votes: Votes) -> Source:
-        """Return the annotators that gave k guesses."""
-        steps, _, k = self.name.rpartition("-")
-        any_k = k == "k"
-        source = elicited(
-            votes,
-            lambda kind: kind.startswith(f"{steps}-") and (any_k or kind == self.name),
-            self.name,
-            f"{steps}-2" if any_k else self.name,
-        )
-        kinds = sorted({kind_of(votes.annotators[row]) for row in source.rows}, key=guesses_of)
-        if len(kinds) > 1:
-            raise UndefinedMetric(
-                f"{self.name} takes one number of guesses, these votes hold {', '.join(kinds)}: set k"
-            )
-        return source
+    return StatedBaseline(name=P_TRUE, draws=None)
 
 
 @baseline("1s-top-k")
-def one_step(k: int | str = "k", draws: int = 1) -> TopKBaseline:
-    """Return the method with one prompt, by default for the k that the votes have."""
-    return TopKBaseline(name=f"1s-top-{k}", draws=draws)
+def one_step(k: int | str = "k") -> StatedBaseline:
+    """Return 1S top-k: the probabilities stated for k guesses; the rest is spread evenly over the other labels.
+
+    Tian et al. 2023, *Just Ask for Calibration*, EMNLP 2023, arXiv:2305.14975 (“Verb. 1S top-k”, “Verb. 2S top-k”).
+    """
+    return StatedBaseline(name=f"1s-top-{k}")
 
 
 @baseline("2s-top-k")
-def two_steps(k: int | str = "k") -> TopKBaseline:
-    """Return the method with two prompts, by default for the k that the votes have."""
-    return TopKBaseline(name=f"2s-top-{k}")
+def two_steps(k: int | str = "k") -> StatedBaseline:
+    """Return 2S top-k, which asks for the probabilities in a second prompt."""
+    return StatedBaseline(name=f"2s-top-{k}")
+
+
+@baseline("spuq")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spuq:
+    """Confidence in the answer on the original, from the answers on perturbed inputs.
+
+    `inter`: the share of answers that agree with the original one. `intra`: the stated confidence, of the kind that
+    comes first in the alphabet.
+    """
+
+    aggregation: Literal["inter", "intra"] = "inter"
+
+    @property
+    def name(self) -> str:
+        """`spuq` or `spuq-intra`."""
+        return "spuq" if self.aggregation == "inter" else "spuq-intra"
+
+    def scores(self, votes: Votes) -> Floats:
+        """Return the confidence at the answer on the original, the rest at the other labels."""
+        rows, columns, stated = self._places(votes)
+        guess = votes.codes[:, rows, original_column(votes, self.name), 0].astype(np.intp)
+        answers = votes.codes[:, rows][:, :, columns].astype(np.intp)
+        if stated is None:
+            signs = np.where(answers >= 0, answers == guess[:, :, np.newaxis, np.newaxis], np.nan)
+        else:
+            signs = _own_confidence(answers, stated[:, rows][:, :, columns])
+        compared = np.where(guess >= 0, (~np.isnan(signs)).sum(axis=(2, 3)), 0)
+        _require_half(compared > 0, self.name)
+        confidence = np.nansum(signs, axis=(2, 3)) / np.maximum(compared, 1)
+        return mean_scores(_spread(len(votes.labels), np.where(compared > 0, guess, -1), confidence), self.name)
+
+    def asks(self, votes: Votes) -> Asks:
+        """Return the first answer on the original, those on perturbed inputs, and the inputs that a model wrote."""
+        rows, columns, _ = self._places(votes)
+        first = cells_of(votes, rows, [original_column(votes, self.name)], 1)
+        names = {votes.relations[column] for column in columns} - {ORIGINAL}
+        written = frozenset(name for name in names if _family(name) not in FREE)
+        return Asks(first | cells_of(votes, rows, columns), written)
+
+    def _places(self, votes: Votes) -> tuple[list[int], list[int], Floats | None]:
+        """Return the annotators and relations to use, and the stated probabilities; None where only labels count."""
+        original, perturbed = original_column(votes, self.name), self._perturbed(votes)
+        if self.aggregation == "inter":
+            return plain_rows(votes, self.name), perturbed, None
+        kinds: set[str] = set()
+        if votes.stated is not None:
+            asked = ~np.isnan(votes.stated[:, :, perturbed])
+            kinds = {kind_of(name) for row, name in enumerate(votes.annotators) if asked[:, row].any()} - {""}
+        wanted = min(kinds, default="")
+        rows, stated = elicited(votes, wanted.__eq__, f"{self.name}, on perturbed inputs,", "1s-top-1")
+        return rows, [original, *perturbed], stated
+
+    def _perturbed(self, votes: Votes) -> list[int]:
+        """Return the relations that perturb as in the paper; without any, all but the original."""
+        others = {name: column for column, name in enumerate(votes.relations) if name != ORIGINAL}
+        if not others:
+            raise UndefinedMetric(
+                f"{self.name} needs answers on perturbed inputs ({', '.join(PERTURBATIONS)}), and these votes hold "
+                f"only {', '.join(votes.relations)}: record such relations"
+            )
+        return [column for name, column in others.items() if _family(name) in PERTURBATIONS] or [*others.values()]
+
+
+@baseline("spuq-intra")
+def intra_sample() -> Spuq:
+    """Return SPUQ by the model's stated confidence."""
+    return Spuq(aggregation="intra")
+
+
+def _family(relation: str) -> str:
+    return _NUMBER.sub("", relation)
+
+
+def _require_half(compared: Mask, who: str) -> None:
+    """Raise if fewer than half of the rows have an answer to compare, `[item, annotator]`; the rest would be ties."""
+    rows = int(compared.any(axis=1).sum())
+    if 2 * rows < len(compared):
+        raise UndefinedMetric(
+            f"{who} needs answers on perturbed inputs, and {rows} of {len(compared)} rows have one: "
+            "record relations that apply to more texts, such as llm:paraphrase or frame"
+        )
+
+
+def _own_confidence(answers: Integers, stated: Floats) -> Floats:
+    """Return the probability that each annotator stated for its own answer, nan where there is none."""
+    own = np.take_along_axis(stated, np.maximum(answers, 0)[..., np.newaxis], axis=-1)[..., 0]
+    return np.where(answers >= 0, np.clip(own, 0.0, 1.0), np.nan)
+
+
+def _spread(labels: int, guess: Integers, confidence: Floats) -> Floats:
+    """Return the confidence at the guessed label and the rest spread evenly over the others; zeros without a guess."""
+    if labels == 1:
+        confidence = np.ones_like(confidence)  # no other label can take the rest
+    hit = guess[..., np.newaxis] == np.arange(labels)
+    shares = np.where(hit, confidence[..., np.newaxis], (1 - confidence[..., np.newaxis]) / max(labels - 1, 1))
+    return np.where(guess[..., np.newaxis] >= 0, shares, 0.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,14 +19,13 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import positions_of
-from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
 from pcs_annotator.judging.evaluation.scored import Measured, measure
+from pcs_annotator.judging.metrics import agreement
 from pcs_annotator.judging.metrics.agreement import Weighting, alpha_on, coincidences, kappa_on, pair_tables
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_share
 from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of, exact_interval
 
 MODEL, MAJORITY = "model", "majority of the coders"
-TableFigures = Callable[[Floats], dict[str, Floats]]
 KAPPAS: Mapping[str, Weighting] = {"kappa": "equal", "kappa_linear": "linear", "kappa_quadratic": "quadratic"}
 
 
@@ -138,7 +138,7 @@ class AmongCoders:
     # and the model and their majority
     pairs: Sequence[CoderPair]
     # whether the model may replace them; None if that could not be tested
-    replacing: AlternativeAnnotator | None = None
+    replacing: agreement.AlternativeAnnotator | None = None
     not_tested: str = ""  # why not
 
     def to_dict(self) -> dict[str, Any]:
@@ -156,17 +156,14 @@ class AmongCoders:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> AmongCoders:
         """Return what `to_dict` wrote."""
-        pairs = [CoderPair(one["first"], one["second"], _estimates(one["figures"])) for one in values["pairs"]]
         tested = values.get("replacing")
-        return cls(
-            names=tuple(values["names"]),
-            rows=values["rows"],
-            tied=values["tied"],
-            alpha=_estimates(values["alpha"]),
-            pairs=pairs,
-            replacing=None if tested is None else AlternativeAnnotator.from_dict(tested),
-            not_tested=values.get("not_tested", ""),
-        )
+        read: dict[str, Any] = {
+            "names": tuple(values["names"]),
+            "alpha": _estimates(values["alpha"]),
+            "pairs": [CoderPair(one["first"], one["second"], _estimates(one["figures"])) for one in values["pairs"]],
+            "replacing": tested and agreement.AlternativeAnnotator.from_dict(tested),
+        }
+        return cls(**{**values, **read})
 
 
 def against_gold(
@@ -221,8 +218,7 @@ def among_coders(
     names = coders.names
     pairs = [
         CoderPair(one, other, _pair(voices[one], voices[other], len(labels), scale, plain))
-        for place, one in enumerate(names)
-        for other in names[place + 1 :]
+        for one, other in combinations(names, 2)
     ]
     if model is not None:
         others = {**voices, **({MAJORITY: majority} if len(names) > 1 else {})}
@@ -244,7 +240,7 @@ def _replacing(coders: Coders, model: Codes | None) -> dict[str, Any]:
     if model is None:
         return {"not_tested": "there is too little gold to learn from"}
     try:
-        return {"replacing": alternative_annotator(model, coders.codes)}
+        return {"replacing": agreement.alternative_annotator(model, coders.codes)}
     except UndefinedMetric as error:
         return {"not_tested": str(error)}
 
@@ -267,7 +263,9 @@ def _alpha(codes: Codes, labels: int, scale: Scale, how: Resampling) -> dict[str
     return _of_people(lambda counts: scale.alphas(coincidences(codes, counts, labels)), codes, table, how)
 
 
-def _of_people(figures: TableFigures, codes: Codes, table: Floats, how: Resampling) -> dict[str, Estimate]:
+def _of_people(
+    figures: Callable[[Floats], dict[str, Floats]], codes: Codes, table: Floats, how: Resampling
+) -> dict[str, Estimate]:
     """Return figures with their intervals; none without rows, or if all are alike."""
     patterns = np.unique(codes, axis=1, return_inverse=True)[1].ravel() if codes.size else np.zeros(0)
     if (patterns == patterns[:1]).all():

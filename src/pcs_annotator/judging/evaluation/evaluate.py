@@ -10,38 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.base.errors import MismatchError, UndefinedMetric, UnknownNameError
+from pcs_annotator.base.errors import MismatchError, UndefinedMetric, UnknownNameError, UserError
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes, positions_of
-from pcs_annotator.judging.baselines.plain_votes import LogProb, graded_rows
+from pcs_annotator.judging.baselines.baseline import LogProb, graded_rows
+from pcs_annotator.judging.evaluation import figures, methods
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling, Scale, against_gold
-from pcs_annotator.judging.evaluation.figures import (
-    ABOUT_AUROC,
-    ABOUT_ECE,
-    HARD_AND_GRADED,
-    NO_CONFIDENCE_AUROC,
-    MethodFigures,
-    about_intervals,
-    figure_json,
-    side_by_side,
-    test_json,
-)
-from pcs_annotator.judging.evaluation.methods import (
-    MAJORITY,
-    SCALED_LOGPROB,
-    ZERO_SHOT,
-    BestAnnotator,
-    Entrant,
-    Method,
-    OnCells,
-    method_name,
-    original_of,
-    ready,
-    self_consistency,
-)
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Scored, check_rows, labelled_rows, one_thread
 from pcs_annotator.judging.fit_model import read_texts
 from pcs_annotator.judging.metrics.metrics import Estimate
@@ -50,7 +27,7 @@ from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.judging.weighing.scoring import choose
 
-REFERENCES = ("uniform", MAJORITY, ZERO_SHOT)
+REFERENCES = ("uniform", methods.MAJORITY, methods.ZERO_SHOT)
 LOGPROB = LogProb.name
 FIRST_QUESTION = "first question only"
 VOTES_ALONE = "votes alone"
@@ -62,7 +39,7 @@ class Evaluation:
 
     n: int  # number of gold rows
     how: EvaluationOptions  # splits, seeds and resamples
-    methods: Sequence[MethodFigures]  # in the order given, self-consistency at equal calls last
+    methods: Sequence[figures.MethodFigures]  # in the order given, self-consistency at equal calls last
     missing: Mapping[str, str]  # method → why it has no figures
     notes: Sequence[str]  # what readers of the figures need to know
     against_gold: AgainstGold  # the labels of the first method against gold
@@ -73,9 +50,7 @@ class Evaluation:
         """Return plain values for JSON."""
         return {
             "n": self.n,
-            "folds": self.how.folds,
-            "seeds": list(self.how.seeds),
-            "resamples": self.how.resamples,
+            **self.how.to_dict(),
             "calibration": self.how.calibration,
             "rewritten": sorted(self.how.rewritten),
             "methods": [one.as_evaluated() for one in self.methods],
@@ -85,7 +60,9 @@ class Evaluation:
         }
 
 
-def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: EvaluationOptions | None = None) -> Evaluation:
+def evaluate(
+    votes: Votes, gold: Codes, wanted: Sequence[methods.Method], how: EvaluationOptions | None = None
+) -> Evaluation:
     """Return figures of every method on gold rows that its fit did not see, all on the same splits.
 
     Gold is each item's label as a position in `votes.labels`; rows that are `UNLABELLED` are left out. A method that
@@ -99,7 +76,7 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
     """
     how = how or EvaluationOptions()
     votes, gold = labelled_rows(votes, gold, how.folds)
-    entrants, missing = _entrants(votes, methods, how.rewritten)
+    entrants, missing = _entrants(votes, wanted, how.rewritten)
     if not entrants:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items()) or "no method was named"
         raise UndefinedMetric(f"nothing to evaluate: {reasons}")
@@ -110,10 +87,10 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
             first = replace(entrants[0].votes, read=read.read)
             entrants.insert(0, replace(entrants[0], name=f"{entrants[0].name} + text", votes=first))
         scored = [Scored.of(one, gold, how) for one in (*entrants, *extra)]
-        found = side_by_side(scored)
+        found = figures.side_by_side(scored)
         against = _against_gold(scored[0], how.order)
-    absent = [] if all("auroc_confidence" in one.figures for one in found) else [NO_CONFIDENCE_AUROC]
-    notes = [HARD_AND_GRADED, *_notes(votes, gold, how), *absent, *notes]
+    absent = [] if all("auroc_confidence" in one.figures for one in found) else [figures.NO_CONFIDENCE_AUROC]
+    notes = [figures.HARD_AND_GRADED, *_notes(votes, gold, how), *absent, *notes]
     return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes, against_gold=against)
 
 
@@ -128,28 +105,28 @@ def _against_gold(first: Scored, ordered: Sequence[str]) -> AgainstGold:
 
 
 def _entrants(
-    votes: Votes, methods: Sequence[Method], rewritten: AbstractSet[str]
-) -> tuple[list[Entrant], dict[str, str]]:
-    found: list[Entrant] = []
+    votes: Votes, wanted: Sequence[methods.Method], rewritten: AbstractSet[str]
+) -> tuple[list[methods.Entrant], dict[str, str]]:
+    found: list[methods.Entrant] = []
     missing: dict[str, str] = {}
-    for method in methods:
+    for method in wanted:
         try:
-            found.append(ready(method, votes, rewritten))
+            found.append(methods.ready(method, votes, rewritten))
         except (UndefinedMetric, MismatchError, UnknownNameError) as error:
-            missing[method_name(method)] = str(error)
+            missing[methods.method_name(method)] = str(error)
     return found, missing
 
 
-def _at_equal_calls(votes: Votes, first: Entrant) -> tuple[list[Entrant], list[str]]:
+def _at_equal_calls(votes: Votes, first: methods.Entrant) -> tuple[list[methods.Entrant], list[str]]:
     """Return self-consistency with the calls of the first method, and the note about it."""
     try:
-        plain = self_consistency(votes, first.calls.total)
-    except UndefinedMetric as error:
+        plain = methods.self_consistency(votes, first.calls.total)
+    except UserError as error:
         return [], [f"{error}."]
     rivals = [plain]
     if first.optimiser is not None:
         rivals.append(replace(plain, name=f"{plain.name}, {first.name}", optimiser=first.optimiser))
-    entrants = [ready(rival, votes) for rival in rivals]
+    entrants = [methods.ready(rival, votes) for rival in rivals]
     spent, budget = entrants[0].calls.total, first.calls.total
     note = f"Self-consistency pays {spent:.1f} calls per item, {first.name} {budget:.1f}"
     short = spent < budget - len(plain.annotators or ()) / 2
@@ -161,13 +138,13 @@ def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
     seeds = ", ".join(map(str, how.seeds))
     notes = [
         f"{len(gold)} gold rows; {how.folds}-fold stratified cross-validation, seeds {seeds}.",
-        about_intervals(how.resamples),
+        figures.about_intervals(how.resamples),
         "Class AUROC and the first ECE are of the raw score. Accuracy, F1 and hard class AUROC are of the label: the "
         "most probable one for methods that learn from gold, else the one with the highest score. Confidence AUROC, "
         "the second ECE, Brier, AURC, accuracy at coverage and rows for review are of the probability calibrated on "
         "other folds.",
-        ABOUT_AUROC,
-        ABOUT_ECE,
+        figures.ABOUT_AUROC,
+        figures.ABOUT_ECE,
     ]
     absent = [repr(label) for code, label in enumerate(votes.labels) if not (gold == code).any()]
     if absent:
@@ -185,18 +162,18 @@ def references(votes: Votes) -> tuple[str, ...]:
 
     A majority of one annotator is `zero-shot`, so it is left out there.
     """
-    usual = tuple(name for name in REFERENCES if name != MAJORITY or len(votes.annotators) > 1)
+    usual = tuple(name for name in REFERENCES if name != methods.MAJORITY or len(votes.annotators) > 1)
     try:
         graded_rows(votes, LOGPROB)
     except UndefinedMetric:
         return usual
     first = (FIRST_QUESTION,) if len(votes.relations) > 1 else ()
-    return (*usual, LOGPROB, SCALED_LOGPROB, *first)
+    return (*usual, LOGPROB, methods.SCALED_LOGPROB, *first)
 
 
 def cross_validate(
-    votes: Votes, gold: Codes, methods: Sequence[str], splits: Splits | None = None, *, resamples: int = 300
-) -> list[MethodFigures]:
+    votes: Votes, gold: Codes, names: Sequence[str], splits: Splits | None = None, *, resamples: int = 300
+) -> list[figures.MethodFigures]:
     """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
 
     The method `zero-shot` is one question to one annotator: for every fold, the most accurate one on the others.
@@ -208,35 +185,35 @@ def cross_validate(
     how = EvaluationOptions(folds=splits.folds, seed=splits.seed, resamples=resamples)
     found = []
     alone = replace(votes, read=None)
-    for place, name in enumerate((methods[0], *([] if votes.read is None else [VOTES_ALONE]), *methods[1:])):
-        entrant = _entrant(name, methods[0], alone if place else votes, gold)
+    for place, name in enumerate((names[0], *([] if votes.read is None else [VOTES_ALONE]), *names[1:])):
+        entrant = _entrant(name, names[0], alone if place else votes, gold)
         # the first method labels the run, so its label is the most probable one even if its weights are not learned
         learns = entrant.learns or not place or name in (VOTES_ALONE, FIRST_QUESTION)
         fits = entrant.cross_fits(gold, splits)
         found.append(Scored(entrant=entrant, splits=fits, gold=gold, how=how, learns=learns))
-    return side_by_side(found, of_a_run=True)
+    return figures.side_by_side(found, of_a_run=True)
 
 
-def _entrant(name: str, first: str, votes: Votes, gold: Codes) -> Entrant:
+def _entrant(name: str, first: str, votes: Votes, gold: Codes) -> methods.Entrant:
     """Return the method of this name, ready; `first` is the name of the first one."""
-    if name == ZERO_SHOT:  # chosen on other folds; the name says which is best on all rows
-        entrant = ready(ZERO_SHOT, votes)
-        weights = BestAnnotator().fit(entrant.votes, gold, seed=0).by_annotator
-        return replace(entrant, name=f"{ZERO_SHOT} {max(weights, key=weights.__getitem__)}")
+    if name == methods.ZERO_SHOT:  # chosen on other folds; the name says which is best on all rows
+        entrant = methods.ready(methods.ZERO_SHOT, votes)
+        weights = methods.BestAnnotator().fit(entrant.votes, gold, seed=0).by_annotator
+        return replace(entrant, name=f"{methods.ZERO_SHOT} {max(weights, key=weights.__getitem__)}")
     if name == first:
         return _labelling(name, votes)
     if name == VOTES_ALONE:
         return replace(_labelling(first, votes), name=VOTES_ALONE)
-    method: Method = LogProb() if name == LOGPROB else name
+    method: methods.Method = LogProb() if name == LOGPROB else name
     if name == FIRST_QUESTION:
-        method = OnCells(name=name, optimiser=first, relations=[ORIGINAL], draws=1)
-    return ready(method, votes)
+        method = methods.OnCells(name=name, optimiser=first, relations=[ORIGINAL], draws=1)
+    return methods.ready(method, votes)
 
 
-def _labelling(optimiser: str, votes: Votes) -> Entrant:
+def _labelling(optimiser: str, votes: Votes) -> methods.Entrant:
     """Return the method that labels a run; it sees the votes as the run's model does, also with `majority`."""
-    relations = [original_of(votes)] if optimiser == MAJORITY else None
-    return ready(OnCells(name=optimiser, optimiser=optimiser, relations=relations), votes)
+    relations = [methods.original_of(votes)] if optimiser == methods.MAJORITY else None
+    return methods.ready(methods.OnCells(name=optimiser, optimiser=optimiser, relations=relations), votes)
 
 
 class Contender(NamedTuple):
@@ -280,14 +257,12 @@ class PairFigures:
         """Return plain values for JSON; the contenders are `a` and `b`."""
         return {
             "n": self.n,
-            "folds": self.how.folds,
-            "seeds": list(self.how.seeds),
-            "resamples": self.how.resamples,
+            **self.how.to_dict(),
             **{
-                side: {name: figure_json(one) for name, one in figures.items()}
-                for side, figures in zip("ab", self.figures, strict=True)
+                side: {name: figures.figure_json(one) for name, one in own.items()}
+                for side, own in zip("ab", self.figures, strict=True)
             },
-            "difference": {"accuracy": test_json(self.accuracy), "auroc": test_json(self.auroc)},
+            "difference": {"accuracy": figures.test_json(self.accuracy), "auroc": figures.test_json(self.auroc)},
             "delong_p": None if self.delong is None else number_of(self.delong.p_value),
             "right": self.right._asdict(),
             "mcnemar_p": self.mcnemar,
@@ -312,7 +287,7 @@ def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOp
             own = Scored.of(_labelling(one.optimiser, votes), truth, replace(how, calibration=one.calibration))
             # both label a run, so their labels are the most probable ones even if their weights are not learned
             scored.append(replace(own, learns=True))
-        second, first = side_by_side(scored[::-1])
+        second, first = figures.side_by_side(scored[::-1])
     assert first.behind is not None, "it is tested against the second"
     assert first.accuracy_behind is not None, "the same"
     ours, theirs = (choose(one.mean, one.entrant.votes.labels) == one.gold for one in scored)

@@ -1,25 +1,36 @@
-"""Methods side by side on the same gold rows, splits and resamples: their figures, and tests against the first."""
+"""Methods side by side on the same gold rows, splits and resamples: their figures, tests against the first, and curves.
+
+Curves for the report (reliability, ROC, error against coverage) are made from gold rows judged by fits that did not see
+them, and thinned to as many points as a plot can show.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.result_table import Figure, number_of
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.methods import Calls
 from pcs_annotator.judging.evaluation.scored import FIGURES, Measured, Scored, least_confidence, measure
-from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_auroc, least_share
-from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of
+from pcs_annotator.judging.fit_model import Trial
+from pcs_annotator.judging.metrics import metrics
+from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, least_share, resample_counts
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, delong, holm
+from pcs_annotator.judging.promising.acceptance import steps_of
 
 KEPT = ("auroc", "accuracy", "ece_score", "ece_confidence", "auroc_confidence")
 """The figures that a run folder keeps."""
 HOLM = {"behind": "holm", "accuracy_behind": "holm_accuracy", "delong": "holm_delong"}
 """Test against the first method → its p-value adjusted for the number of methods."""
-
+MOST_POINTS, MOST_ROC, MOST_BINS, ROWS_PER_BIN, DIGITS = 200, 6, 10, 12, 5
+"""Of curves."""
 ABOUT_AUROC = (
     "Class AUROC, the paper's, asks whether texts of a label score higher for it than other texts, as a mean over "
     "labels; confidence AUROC asks whether right labels have a higher confidence than wrong ones. 0.5 is "
@@ -51,7 +62,7 @@ class MethodFigures(NamedTuple):
 
     method: str  # its name
     # its figures by name, see `FIGURES`; those that are undefined on these rows are absent
-    figures: Mapping[str, Estimate]
+    figures: Mapping[str, metrics.Estimate]
     calls: Calls | None = None  # its calls per item; None where an earlier version did not count them
     graded: bool = False  # whether it uses the log-probabilities of answers
     # the class AUROC of the first method against it, by a paired bootstrap over all splits; None for the first one
@@ -64,12 +75,12 @@ class MethodFigures(NamedTuple):
     holm_delong: float | None = None  # the same for `delong`
 
     @property
-    def auroc(self) -> Estimate:
+    def auroc(self) -> metrics.Estimate:
         """The class AUROC: macro one-vs-rest, of the raw scores."""
         return self.figures["auroc"]
 
     @property
-    def accuracy(self) -> Estimate:
+    def accuracy(self) -> metrics.Estimate:
         """The share of right labels."""
         return self.figures["accuracy"]
 
@@ -115,7 +126,9 @@ class MethodFigures(NamedTuple):
         questions = values.get("questions")
         return cls(
             method=values["method"],
-            figures={name: Estimate.from_dict(found) for name in KEPT if (found := values.get(name)) is not None},
+            figures={
+                name: metrics.Estimate.from_dict(found) for name in KEPT if (found := values.get(name)) is not None
+            },
             calls=None if questions is None else Calls(questions, 0.0),
             graded=values.get("graded", False),
             behind=_test(values.get("behind")),
@@ -160,12 +173,12 @@ def side_by_side(methods: Sequence[Scored], *, of_a_run: bool = False) -> list[M
     return with_holm(found)
 
 
-def _estimates(measured: Mapping[str, Measured], gold: Codes) -> dict[str, Estimate]:
+def _estimates(measured: Mapping[str, Measured], gold: Codes) -> dict[str, metrics.Estimate]:
     """Return a method's figures with their intervals; those that are undefined are left out."""
     rows = len(gold)
     least = dict.fromkeys(FIGURES, least_share(rows)) | dict.fromkeys(("auroc", "auroc_hard"), least_auroc(gold))
     least["auroc_confidence"] = least_confidence(measured["accuracy"].value, rows)
-    found = {name: estimate_of(*one, rows, least[name]) for name, one in measured.items()}
+    found = {name: metrics.estimate_of(*one, rows, least[name]) for name, one in measured.items()}
     return {name: estimate for name, estimate in found.items() if estimate is not None}
 
 
@@ -189,7 +202,7 @@ def adjusted(tests: Sequence[BootstrapTest | PairedTest | None]) -> list[float |
     return [next(found) if test else None for test in tests]
 
 
-def cell_of(found: Estimate | BootstrapTest | None, unit: float = 1.0) -> Figure | None:
+def cell_of(found: metrics.Estimate | BootstrapTest | None, unit: float = 1.0) -> Figure | None:
     """Return a figure or a difference as the content of a cell, times a unit."""
     if found is None:
         return None
@@ -197,7 +210,7 @@ def cell_of(found: Estimate | BootstrapTest | None, unit: float = 1.0) -> Figure
     return Figure(unit * found[0], Interval(unit * low, unit * high))
 
 
-def figure_json(found: Estimate | None) -> dict[str, Any] | None:
+def figure_json(found: metrics.Estimate | None) -> dict[str, Any] | None:
     """Return a figure as plain values."""
     if found is None:
         return None
@@ -209,3 +222,128 @@ def test_json(test: BootstrapTest) -> dict[str, float]:
     """Return a paired test as plain values."""
     ends = test.interval
     return {"difference": test.difference, "low": ends.low, "high": ends.high, "p_value": test.p_value}
+
+
+class Roc(NamedTuple):
+    """One label against all others."""
+
+    label: str  # its name
+    auroc: metrics.Estimate  # area under the curve; `n` counts the rows of this label
+    # share of other rows that score at or above each threshold, rising; empty for rarer labels
+    false_alarms: Sequence[float]
+    hits: Sequence[float]  # share of this label's rows that do
+
+
+class Risk(NamedTuple):
+    """The error among the most confident rows, with its exact 95 % interval at every coverage."""
+
+    coverage: Sequence[float]
+    risk: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """The curves of a report."""
+
+    rows: int  # number of gold rows behind them
+    raw: Sequence[metrics.ReliabilityBin]  # the reliability diagram of the Perceived Confidence Score
+    calibrated: Sequence[
+        metrics.ReliabilityBin
+    ]  # the same of the calibrated confidence; empty when nothing is calibrated
+    # every label that some but not all rows have, most frequent first; the first few with their curve
+    roc: Sequence[Roc]
+    risk: Risk  # error against coverage
+
+    __repr__ = brief
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        bins = {"raw": self.raw, "calibrated": self.calibrated}
+        return {
+            "rows": self.rows,
+            **{name: [{**one._asdict(), "interval": list(one.interval)} for one in own] for name, own in bins.items()},
+            "roc": [{**one._asdict(), "auroc": one.auroc.to_dict()} for one in self.roc],
+            "risk": self.risk._asdict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Curves:
+        """Return the curves that `to_dict` wrote."""
+        raw, calibrated = (
+            [metrics.ReliabilityBin(**{**one, "interval": Interval(*one["interval"])}) for one in values[name]]
+            for name in ("raw", "calibrated")
+        )
+        roc = [Roc(**{**one, "auroc": metrics.Estimate.from_dict(one["auroc"])}) for one in values["roc"]]
+        return cls(rows=values["rows"], raw=raw, calibrated=calibrated, roc=roc, risk=Risk(**values["risk"]))
+
+
+def curves_of(trial: Trial, *, calibrated: bool = True, resamples: int = 200, seed: int = 0) -> Curves:
+    """Return the curves of gold rows that were judged by fits that did not see them, with resampled intervals."""
+    rows = len(trial.gold)
+    bins = int(np.clip(rows // ROWS_PER_BIN, 3, MOST_BINS))
+    return Curves(
+        rows=rows,
+        raw=_rounded_bins(metrics.reliability(trial.scores, trial.gold, bins)),
+        calibrated=_rounded_bins(metrics.reliability(trial.probabilities, trial.gold, bins)) if calibrated else [],
+        roc=_rocs(trial, resamples, seed),
+        risk=_risk(trial),
+    )
+
+
+def _rocs(trial: Trial, resamples: int, seed: int) -> list[Roc]:
+    counts = np.bincount(trial.gold, minlength=len(trial.labels))
+    present = [int(label) for label in np.argsort(-counts, kind="stable") if 0 < counts[label] < len(trial.gold)]
+    return [_roc_of(trial, label, place < MOST_ROC, resamples, seed) for place, label in enumerate(present)]
+
+
+def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) -> Roc:
+    scores, positive = trial.scores[:, label], trial.gold == label
+    codes: Codes = positive.astype(np.int8)
+    both = np.stack([-scores, scores], axis=1)  # either side of a binary question ranks the same
+    value = metrics.auroc(both, codes)
+    found = np.concatenate([metrics.auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])
+    interval = _ends(interval_around(value, found, least_auroc(codes), WIDENING))
+    roc = Roc(trial.labels[label], metrics.Estimate(round(value, DIGITS), interval, int(positive.sum())), [], [])
+    if not drawn:
+        return roc
+    order = np.argsort(-scores, kind="stable")
+    ends = metrics.ends_of_runs(scores[order])
+    hits = np.append(0.0, np.cumsum(positive[order])[ends] / positive.sum())
+    false_alarms = np.append(0.0, np.cumsum(~positive[order])[ends] / (~positive).sum())
+    kept = _kept(len(hits))
+    return roc._replace(false_alarms=_rounded(false_alarms[kept]), hits=_rounded(hits[kept]))
+
+
+def _risk(trial: Trial) -> Risk:
+    steps = steps_of(trial.judged)
+    kept = _kept(len(steps.rows))
+    seen, wrong = steps.rows[kept], steps.wrong[kept]
+    low, high = np.array([metrics.exact_interval(*pair) for pair in zip(wrong.tolist(), seen.tolist(), strict=True)]).T
+    return Risk(*(_rounded(values) for values in (seen / len(trial.gold), wrong / seen, low, high)))
+
+
+def _kept(points: int) -> Integers:
+    """Return which points to keep, the first and the last among them."""
+    return np.unique(np.linspace(0, points - 1, min(points, MOST_POINTS)).round()).astype(np.intp)
+
+
+def _rounded(values: Floats) -> list[float]:
+    return [float(value) for value in np.round(values, DIGITS)]
+
+
+def _ends(interval: Interval) -> Interval:
+    return Interval(*(round(end, DIGITS) for end in interval))
+
+
+def _rounded_bins(bins: Sequence[metrics.ReliabilityBin]) -> list[metrics.ReliabilityBin]:
+    return [
+        metrics.ReliabilityBin(
+            round(one.confidence, DIGITS), round(one.accuracy, DIGITS), one.rows, _ends(one.interval)
+        )
+        for one in bins
+    ]

@@ -17,9 +17,9 @@ from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.baselines import Baseline, baselines
-from pcs_annotator.judging.baselines.plain_votes import graded_rows
+from pcs_annotator.judging.baselines.baseline import graded_rows
 from pcs_annotator.judging.weighing import crossfit
-from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
+from pcs_annotator.judging.weighing.optimiser import Optimiser, any_graded, optimisers
 
 ZERO_SHOT = "zero-shot"
 MAJORITY = "majority"
@@ -145,18 +145,12 @@ def _method(name: str) -> Method:
     raise UnknownNameError(f"no method is called {name!r}; known: {', '.join(known)}")
 
 
-def plain_votes(votes: Votes) -> Votes:
-    """Return the votes of the annotators that gave plain labels, without stating a confidence."""
-    plain = [name for name in votes.annotators if not elicitations.kind_of(name)]
-    return votes if len(plain) == len(votes.annotators) else votes.select(annotators=plain)
-
-
 def ready(method: Method, votes: Votes, rewritten: AbstractSet[str] = frozenset()) -> Entrant:
     """Return the method prepared for some votes; a model wrote the `rewritten` relations, a call for every variant."""
     if isinstance(method, str):
-        return _named(method, plain_votes(votes), rewritten)
+        return _named(method, votes.plain(), rewritten)
     if isinstance(method, OnCells):
-        part = plain_votes(votes) if method.annotators is None else votes.select(annotators=method.annotators)
+        part = votes.plain() if method.annotators is None else votes.select(annotators=method.annotators)
         part = part.select(relations=method.relations, draws=method.draws)
         return _learner(method.name, method.optimiser, part.hard() if method.hard else part, rewritten)
     asked = method.asks(votes)
@@ -179,8 +173,8 @@ def _named(name: str, votes: Votes, rewritten: AbstractSet[str]) -> Entrant:
 
 def _learner(name: str, optimiser: str | Optimiser, votes: Votes, rewritten: AbstractSet[str] = frozenset()) -> Entrant:
     chosen = optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser
-    graded = votes.grades is not None and not np.isnan(votes.grades).all()
-    return Entrant(name=name, votes=votes, optimiser=chosen, calls=calls_of(votes, rewritten), graded=bool(graded))
+    calls = calls_of(votes, rewritten)
+    return Entrant(name=name, votes=votes, optimiser=chosen, calls=calls, graded=any_graded(votes))
 
 
 def calls_of(votes: Votes, rewritten: AbstractSet[str], cells: Mask | None = None) -> Calls:
@@ -201,7 +195,7 @@ def self_consistency(votes: Votes, budget: float) -> OnCells:
     Raises:
         UndefinedMetric: No annotator was asked more than once.
     """
-    votes = plain_votes(votes)
+    votes = votes.plain()
     original = original_of(votes)
     drawn = (votes.select(relations=[original]).codes >= 0).any(axis=(0, 2)).sum(axis=1)
     annotators = [name for name, draws in zip(votes.annotators, drawn, strict=True) if draws > 1]

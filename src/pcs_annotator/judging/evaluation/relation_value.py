@@ -11,21 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.evaluation import scored
 from pcs_annotator.judging.evaluation.figures import about_intervals, adjusted, cell_of, test_json
-from pcs_annotator.judging.evaluation.methods import OnCells, calls_of, original_of, plain_votes, ready
-from pcs_annotator.judging.evaluation.scored import (
-    EvaluationOptions,
-    Scored,
-    labelled_rows,
-    measure,
-    one_thread,
-    refuse_without_gold,
-)
+from pcs_annotator.judging.evaluation.methods import OnCells, calls_of, original_of, ready
 from pcs_annotator.judging.metrics.significance import BootstrapTest, rows_to_tell
 from pcs_annotator.judging.weighing.optimiser import any_graded
 
@@ -90,7 +83,7 @@ class RelationValues(Frame):
     together: BootstrapTest  # what all relations together add to it
     relations: Sequence[RelationValue]  # the largest gain first
     absent: Sequence[str]  # relations without an answer on any gold row
-    how: EvaluationOptions  # splits, seeds and resamples
+    how: scored.EvaluationOptions  # splits, seeds and resamples
 
     def _about(self) -> str:
         return f"class AUROC that each relation adds, from {self.n:,} gold rows"
@@ -170,9 +163,7 @@ class RelationValues(Frame):
             "original": self.original,
             "optimiser": self.optimiser,
             "graded": self.graded,
-            "folds": self.how.folds,
-            "seeds": list(self.how.seeds),
-            "resamples": self.how.resamples,
+            **self.how.to_dict(),
             "auroc": self.auroc,
             "together": test_json(self.together),
             "relations": [one.to_dict() for one in self.relations],
@@ -182,7 +173,11 @@ class RelationValues(Frame):
 
 
 def relation_values(
-    votes: Votes, gold: Codes, how: EvaluationOptions | None = None, optimiser: str = "", name: str = "these votes"
+    votes: Votes,
+    gold: Codes,
+    how: scored.EvaluationOptions | None = None,
+    optimiser: str = "",
+    name: str = "these votes",
 ) -> RelationValues:
     """Return what each relation adds on gold rows that the fits did not see, all on the same splits and resamples.
 
@@ -194,9 +189,9 @@ def relation_values(
         GoldError: No row has gold.
         UndefinedMetric: Too few gold rows, a single class, or no relation beside the original.
     """
-    how = how or EvaluationOptions()
-    refuse_without_gold(gold, name, "gains")
-    votes, gold = labelled_rows(plain_votes(votes), gold, how.folds)
+    how = how or scored.EvaluationOptions()
+    scored.refuse_without_gold(gold, name, "gains")
+    votes, gold = scored.labelled_rows(votes.plain(), gold, how.folds)
     original = original_of(votes)
     answered: Mask = np.asarray((votes.codes >= 0).any(axis=(1, 3)))  # `[item, relation]`
     covered = {name: answered[:, at] for at, name in enumerate(votes.relations) if name != original}
@@ -208,13 +203,13 @@ def relation_values(
         )
     optimiser = optimiser or (FOR_GRADED_VOTES if any_graded(votes) else FOR_HARD_VOTES)
 
-    def scored(*names: str) -> Scored:
-        panel = OnCells(name=optimiser, optimiser=optimiser, relations=[original, *names])
-        return Scored.of(ready(panel, votes), gold, how)
+    def panel(*names: str) -> scored.Scored:
+        chosen = OnCells(name=optimiser, optimiser=optimiser, relations=[original, *names])
+        return scored.Scored.of(ready(chosen, votes), gold, how)
 
-    with one_thread():
-        alone, panels = scored(), {name: scored(name) for name in others}
-        together, *gains = _gains([scored(*others), *panels.values()], alone)
+    with scored.one_thread():
+        alone, panels = panel(), {name: panel(name) for name in others}
+        together, *gains = _gains([panel(*others), *panels.values()], alone)
         asked = [
             gain if covered[name].all() else _gain_on(covered[name], panels[name], alone)
             for name, gain in zip(others, gains, strict=True)
@@ -243,10 +238,10 @@ def relation_values(
     )
 
 
-def _gains(panels: Sequence[Scored], alone: Scored) -> list[BootstrapTest]:
+def _gains(panels: Sequence[scored.Scored], alone: scored.Scored) -> list[BootstrapTest]:
     """Return by how much the class AUROC of each panel is higher than that of the original alone."""
     methods, gold = [alone, *panels], alone.gold
-    found = measure(
+    found = scored.measure(
         lambda counts: {place: one.aurocs(counts) for place, one in enumerate(methods)},
         gold,
         alone.how.resamples,
@@ -256,7 +251,7 @@ def _gains(panels: Sequence[Scored], alone: Scored) -> list[BootstrapTest]:
     return [one.minus(before, len(gold)) for one in after]
 
 
-def _gain_on(rows: Mask, panel: Scored, alone: Scored) -> BootstrapTest | None:
+def _gain_on(rows: Mask, panel: scored.Scored, alone: scored.Scored) -> BootstrapTest | None:
     """Return what a relation adds on the rows that it applies to; None if they cannot show it."""
     if rows.sum() < LEAST_COVERED or len(np.unique(alone.gold[rows])) < 2:
         return None
@@ -283,10 +278,11 @@ def two_digits(rows: float) -> int:
     return int(-(-rows // step) * step)
 
 
-def points(test: BootstrapTest | None) -> str:
-    """Return a gain in points with its interval; nothing if there is none."""
+def points(test: BootstrapTest | None, metric: str = "") -> str:
+    """Return a gain in points, if need be with the name of its metric, and its interval; nothing if there is none."""
     if test is None:
         return ""
     figures = (test.difference, *test.interval.rounded(3))
     value, low, high = (f"{round(100 * one, 1) + 0:+.1f}" for one in figures)  # + 0: there is no minus zero
-    return f"{value} [{low.lstrip('+')}, {high.lstrip('+')}]".replace("-", "−")
+    unit = f" points of {metric}" if metric else ""
+    return f"{value}{unit} [{low.lstrip('+')}, {high.lstrip('+')}]".replace("-", "−")

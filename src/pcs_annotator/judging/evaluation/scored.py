@@ -17,15 +17,8 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.methods import Entrant
+from pcs_annotator.judging.metrics import metrics
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_auroc, resample_counts
-from pcs_annotator.judging.metrics.metrics import (
-    Estimate,
-    accuracy,
-    auroc_confidence_on,
-    auroc_on,
-    chosen_on,
-    estimate_of,
-)
 from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test
 from pcs_annotator.judging.weighing.crossfit import CrossFit, Splits
 from pcs_annotator.judging.weighing.scoring import choose
@@ -81,6 +74,10 @@ class Splitting:
     def seeds(self) -> tuple[int, ...]:
         """The seed of every split."""
         return tuple(range(self.seed, self.seed + max(1, self.repeats)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what results say about it, as plain values."""
+        return {"folds": self.folds, "seeds": list(self.seeds), "resamples": self.resamples}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,24 +186,26 @@ class Scored:
         return np.asarray(np.mean(self._deciding(self.splits), axis=0))
 
     @cached_property
-    def auroc(self) -> Estimate:
+    def auroc(self) -> metrics.Estimate:
         """The class AUROC of the scores."""
-        found = measure(lambda counts: {"auroc": self.aurocs(counts)}, self.gold, self.how.resamples, self.how.seed)
-        estimate = estimate_of(*found["auroc"], len(self.gold), least_auroc(self.gold))
+        estimate = self._estimate(self.aurocs, least_auroc(self.gold))
         assert estimate is not None, "it is defined on all resamples"
         return estimate
 
     @cached_property
-    def confidence(self) -> Estimate | None:
+    def confidence(self) -> metrics.Estimate | None:
         """The confidence AUROC; None where nearly all labels are right, or wrong."""
 
-        def figures(counts: Floats) -> dict[str, Floats]:
-            parts = [auroc_confidence_on(fit.probabilities, self.gold, counts) for fit in self.splits]
-            return {"auroc": np.mean(parts, axis=0)}
+        def aurocs(counts: Floats) -> Floats:
+            parts = [metrics.auroc_confidence_on(fit.probabilities, self.gold, counts) for fit in self.splits]
+            return np.asarray(np.mean(parts, axis=0))
 
-        found = measure(figures, self.gold, self.how.resamples, self.how.seed)
-        right = float(np.mean([accuracy(fit.probabilities, self.gold) for fit in self.splits]))
-        return estimate_of(*found["auroc"], len(self.gold), least_confidence(right, len(self.gold)))
+        right = float(np.mean([metrics.accuracy(fit.probabilities, self.gold) for fit in self.splits]))
+        return self._estimate(aurocs, least_confidence(right, len(self.gold)))
+
+    def _estimate(self, figure: Callable[[Floats], Floats], least: float) -> metrics.Estimate | None:
+        found = measure(lambda counts: {"": figure(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
+        return metrics.estimate_of(*found, len(self.gold), least)
 
     @cached_property
     def distinct(self) -> Sequence[CrossFit]:
@@ -222,16 +221,16 @@ class Scored:
 
     def aurocs(self, counts: Floats) -> Floats:
         """Return the class AUROC on every resample, the mean over splits."""
-        return np.asarray(np.mean([auroc_on(fit.ranks, self.gold, counts) for fit in self.distinct], axis=0))
+        return np.asarray(np.mean([metrics.auroc_on(fit.ranks, self.gold, counts) for fit in self.distinct], axis=0))
 
     def figures(self, counts: Floats) -> dict[str, Floats]:
         """Return every figure on every resample, the mean over splits."""
         gold, labels = self.gold, self.entrant.votes.labels
-        raw = [chosen_on(fit.scores, gold, counts) for fit in self.distinct]
-        sure = [chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in self.splits]
+        raw = [metrics.chosen_on(fit.scores, gold, counts) for fit in self.distinct]
+        sure = [metrics.chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in self.splits]
         deciding = self._deciding(self.splits if self.learns else self.distinct)
         parts = (
-            [(auroc_on(hard_scores(values, labels), gold, counts),) for values in deciding],
+            [(metrics.auroc_on(hard_scores(values, labels), gold, counts),) for values in deciding],
             [(one.auroc,) for one in sure],
             [(one.accuracy, one.macro_f1) for one in (sure if self.learns else raw)],
             [(one.ece,) for one in raw],

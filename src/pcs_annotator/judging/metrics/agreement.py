@@ -1,24 +1,40 @@
-"""How far labels agree beyond chance: Cohen's κ for two people or methods, Krippendorff's α for any number.
+r"""How far labels agree: Cohen's κ for two people or methods, Krippendorff's α for any number, and what follows.
 
 Labels are codes; a negative one means that this person gave this row no label. Where labels have an order, codes follow
 it, and a small difference can count less than a large one. Both figures are 1 where all agree on every row, and 0 where
 they agree as often as by chance. They are undefined if no row has two labels, or all labels are the same: then None for
 one figure, nan among many.
+
+May the model replace a human coder? In the alternative annotator test (Calderon, Reichart and Dror, 2025), each coder
+$j$ is left out in turn. On a row, the model wins if it agrees with the other coders at least as often as $j$ does, and
+$j$ wins if it is the other way round; both may win. The model may replace $j$ if its share of wins is higher than that
+of $j$ minus $\varepsilon$, the benefit of not having to pay for $j$. That is tested for all coders together (Benjamini
+and Yekutieli, 2001). The model may replace coders if it may replace at least half of them.
+
+A flip is an answer of a model that a rewrite of the text changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.votes import Votes
 
 Weighting = Literal["equal", "linear", "quadratic"]
 """How much a disagreement counts: always the same, or by how many labels or their square two labels are apart."""
 Scale = Literal["nominal", "ordinal", "interval"]
 """What labels are: names, ranks, or numbers."""
+LEAST_ROWS = 30
+LEAST_CODERS = 2
+LEVEL = 0.05
+EPSILON = 0.2
+"""What the authors recommend against experts; .15 against skilled annotators, .1 against crowd workers."""
 
 
 class Agreement(NamedTuple):
@@ -109,3 +125,161 @@ def alpha_on(pairs: Floats, scale: Scale = "nominal", values: Sequence[float] | 
 def _one_less(observed: Floats, expected: Floats) -> Floats:
     defined = expected > 0
     return np.where(defined, 1 - observed / np.where(defined, expected, 1), np.nan)
+
+
+class LeftOut(NamedTuple):
+    """A coder against whom the model was tested."""
+
+    rows: int  # rows on which this coder and at least one other gave a label
+    model: float  # how often the model agrees with the others at least as well as this coder does
+    coder: float  # how often this coder agrees with the others at least as well as the model does
+    p_value: float  # of the hypothesis that the model is worse than this coder by more than ε
+    may_replace: bool  # whether that is rejected, all coders together
+
+
+class AlternativeAnnotator(NamedTuple):
+    """The result of the test."""
+
+    coders: tuple[LeftOut, ...]  # for every coder what was found
+    winning_rate: float  # the share of coders that the model may replace
+    advantage: float  # how often the model agrees with the others at least as well as the coder left out, on average
+    epsilon: float  # the benefit of not having to pay a coder
+
+    @property
+    def may_replace(self) -> bool:
+        """Whether the model may replace coders."""
+        return self.winning_rate >= 0.5
+
+    def sentence(self, names: Sequence[str]) -> str:
+        """Return the result in words."""
+        told = ", ".join(
+            f"{name} (p = {one.p_value:.3f}, {one.rows:,} rows)"
+            for name, one in zip(names, self.coders, strict=True)
+            if one.may_replace
+        )
+        return (
+            f"Alternative annotator test (ε = {self.epsilon:g}): the model may {'' if self.may_replace else 'not '}"
+            f"replace a coder. It wins against {told or 'none'} of {len(names)}, winning rate {self.winning_rate:.2f}; "
+            f"it agrees with the others at least as well as the coder left out on {100 * self.advantage:.0f} % of rows."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {**self._asdict(), "coders": [one._asdict() for one in self.coders], "may_replace": self.may_replace}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> AlternativeAnnotator:
+        """Return what `to_dict` wrote."""
+        coders = tuple(LeftOut(**one) for one in values["coders"])
+        return cls(coders, values["winning_rate"], values["advantage"], values["epsilon"])
+
+
+def alternative_annotator(machine: Codes, coders: Codes, epsilon: float = EPSILON) -> AlternativeAnnotator:
+    """Test whether a model may replace human coders, from its labels and theirs, `[coder, row]`.
+
+    Labels are negative where there is none. The model must not have learned from these rows. ε is the benefit of not
+    having to pay a coder, as a share of wins.
+
+    Raises:
+        UndefinedMetric: There are too few coders, or rows that two of them labelled.
+    """
+    if len(coders) < LEAST_CODERS:
+        raise UndefinedMetric(
+            f"the alternative annotator test needs {LEAST_CODERS} human coders or more, and there is {len(coders)}: "
+            "name the column of each with pcs run --coders"
+        )
+    differences, wins = [], []
+    for place in range(len(coders)):
+        model, coder = _wins(machine, coders[place], np.delete(coders, place, axis=0))
+        if len(model) < LEAST_ROWS:
+            raise UndefinedMetric(
+                f"the alternative annotator test needs {LEAST_ROWS} rows that coder {place + 1} and another one have "
+                f"labelled, and there are {len(model)}: let them label more rows"
+            )
+        differences.append(coder.astype(np.float64) - model)
+        wins.append((float(model.mean()), float(coder.mean())))
+    p_values = np.array([_p_value(one - epsilon) for one in differences])
+    rejected = benjamini_yekutieli(p_values, LEVEL)
+    found = tuple(
+        LeftOut(len(one), model, coder, float(p), bool(no))
+        for one, (model, coder), p, no in zip(differences, wins, p_values, rejected, strict=True)
+    )
+    return AlternativeAnnotator(found, float(rejected.mean()), float(np.mean([won for won, _ in wins])), epsilon)
+
+
+def _wins(machine: Codes, coder: Codes, others: Codes) -> tuple[Codes, Codes]:
+    """Return on which rows the model and the coder win, of those that the coder and another one have labelled."""
+    known = (coder >= 0) & (others >= 0).any(axis=0) & (machine >= 0)
+    machine, coder, others = machine[known], coder[known], others[:, known]
+    ours, theirs = (others == machine).sum(axis=0), (others == coder).sum(axis=0)
+    return (ours >= theirs).astype(np.int8), (theirs >= ours).astype(np.int8)
+
+
+def _p_value(values: Floats) -> float:
+    """Return how probable a mean this low is if the true mean is 0 or higher (one-sided t-test)."""
+    from scipy.stats import ttest_1samp
+
+    if (values == values[0]).all():
+        return float(values[0] >= 0)
+    return float(ttest_1samp(values, 0.0, alternative="less").pvalue)
+
+
+def benjamini_yekutieli(p_values: Floats, level: float) -> Mask:
+    """Return which hypotheses are rejected, so that few of the rejected ones are true, however they depend."""
+    from scipy.stats import false_discovery_control
+
+    return np.asarray(false_discovery_control(p_values, method="by") <= level)
+
+
+class Flips(NamedTuple):
+    """Votes on a rewrite compared with votes on the text itself."""
+
+    pairs: int  # pairs of answers: the same annotator, item and draw gave a label to both texts
+    changed: int  # number of pairs that differ
+
+    @property
+    def rate(self) -> float | None:
+        """Share of answers that changed; None when there are no pairs."""
+        return self.changed / self.pairs if self.pairs else None
+
+
+class FlipMatrix(NamedTuple):
+    """One annotator's answers under one relation."""
+
+    annotator: str  # name of the annotator
+    relation: str  # name of the relation
+    counts: Integers  # `[label on the text itself, label on the rewrite]`
+
+    @property
+    def flips(self) -> Flips:
+        """The number of pairs, and of those that differ."""
+        pairs = int(self.counts.sum())
+        return Flips(pairs, pairs - int(np.trace(self.counts)))
+
+
+def flips_by(kind: Literal["annotator", "relation"], votes: Votes) -> dict[str, Flips]:
+    """Return how often answers of each annotator, or under each relation, changed; empty without the original."""
+    found: dict[str, Flips] = {}
+    for one in flip_matrices(votes):
+        name = getattr(one, kind)
+        pairs, changed = found.get(name, Flips(0, 0))
+        found[name] = Flips(pairs + one.flips.pairs, changed + one.flips.changed)
+    return found
+
+
+def flip_matrices(votes: Votes) -> Iterator[FlipMatrix]:
+    """Yield which label became which, for every relation but the original and every annotator."""
+    if ORIGINAL not in votes.relations:
+        return
+    original = votes.codes[:, :, votes.relations.index(ORIGINAL), :].astype(np.intp)
+    labels = len(votes.labels)
+    for place, relation in enumerate(votes.relations):
+        if relation == ORIGINAL:
+            continue
+        rewritten = votes.codes[:, :, place, :]
+        both = (original >= 0) & (rewritten >= 0)
+        for position, annotator in enumerate(votes.annotators):
+            here = both[:, position]
+            pairs = original[:, position][here] * labels + rewritten[:, position][here]
+            counts = np.bincount(pairs, minlength=labels * labels).reshape(labels, labels)
+            yield FlipMatrix(annotator, relation, counts)

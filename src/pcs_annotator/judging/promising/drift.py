@@ -26,6 +26,8 @@ MAX_P_VALUE = 0.001
 # Leaving out this share of the texts changes the other shares by at most as much: too little for an alarm.
 MAX_UNASKED = 0.05
 MIN_CHANGE = 0.1
+FALSE_ALARMS = 0.05
+SUM_OF_LEVELS = 2.13
 POWER = 0.8
 WITHOUT_AUDIT = "a fall in accuracy that leaves the answers alike cannot be seen without an audit"
 
@@ -104,8 +106,15 @@ def profile(votes: Votes, scores: Floats, best: Codes) -> Profile:
     )
 
 
-def drift(before: Profile, now: Profile, names: tuple[str, str] = ("the calibration set", "new texts")) -> Drift:
+def drift(
+    before: Profile,
+    now: Profile,
+    names: tuple[str, str] = ("the calibration set", "new texts"),
+    level: float = MAX_P_VALUE,
+) -> Drift:
     """Return whether new votes differ from those of the calibration set, and how; `names` are what sentences call both.
+
+    `level` is the probability of an alarm if nothing has changed.
 
     Each cell is compared separately, and so are the chosen labels and the highest scores; answers about one item are
     correlated, so they are never pooled. A cell that early stopping left out for many texts has answers on the hard
@@ -117,13 +126,21 @@ def drift(before: Profile, now: Profile, names: tuple[str, str] = ("the calibrat
         return Drift(1.0, False, f"{fewest} texts are too few to compare: {MIN_ROWS} are needed on both sides")
     corrected = np.array(holm([homogeneity(one.before, one.now) for one in compared]))
     changes = np.array([total_variation(one.before, one.now) for one in compared])
-    alarming = (corrected < MAX_P_VALUE) & (changes >= MIN_CHANGE)
+    alarming = (corrected < level) & (changes >= MIN_CHANGE)
     of_models = [one for one in compared if one.of_model] or compared
     smallest = max(one.smallest_shift(len(compared)) for one in of_models)
     if not alarming.any():
         return Drift(float(corrected.min()), False, f"{names[1]} are answered like {names[0]}", smallest)
     worst = compared[int(np.where(alarming, changes, 0).argmax())]
     return Drift(float(corrected[alarming].min()), True, worst.sentence(names), smallest)
+
+
+def level_of_look(look: int) -> float:
+    r"""Return the level of one of a stream's comparisons, which are all together wrong with a probability of 5 %.
+
+    It falls as $1/(k \log^2 k)$, whose sum is finite: so a stream may run for ever.
+    """
+    return float(FALSE_ALARMS / (SUM_OF_LEVELS * look * np.log(look + 1.7) ** 2))
 
 
 def homogeneity(before: Integers, now: Integers) -> float:

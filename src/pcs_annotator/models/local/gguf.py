@@ -64,11 +64,6 @@ class NumberFormat(NamedTuple):
     to_floats: Callable[[Bytes], Floats]
 
 
-def from_f32(raw: Bytes) -> Floats:
-    """Return rows of plain float32."""
-    return raw.view("<f4").astype(np.float32)
-
-
 def from_q4_1(raw: Bytes) -> Floats:
     """Return rows of blocks of 32 four-bit weights, each with a scale and a minimum in half precision."""
     blocks = raw.reshape(len(raw), -1, 20)
@@ -89,7 +84,7 @@ def from_q8_0(raw: Bytes) -> Floats:
 
 
 FORMATS = {
-    0: NumberFormat(1, 4, from_f32),
+    0: NumberFormat(1, 4, lambda raw: raw.view("<f4").astype(np.float32)),
     3: NumberFormat(BLOCK, 20, from_q4_1),
     8: NumberFormat(BLOCK, 34, from_q8_0),
 }
@@ -97,11 +92,7 @@ FORMATS = {
 
 
 def read_gguf(path: Path) -> GgufFile:
-    """Return the opened file.
-
-    Raises:
-        ConfigError: It cannot be read, or is not a GGUF file of a supported kind.
-    """
+    """Return the opened file; one that is damaged or of another kind is a `ConfigError`."""
     try:
         with path.open("rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

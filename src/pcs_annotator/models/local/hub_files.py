@@ -77,13 +77,9 @@ class ModelFiles:
 def find_files(name: str, environment: Mapping[str, str]) -> ModelFiles:
     """Return the files of a model; of one on the hub that is not here yet, only the settings are downloaded.
 
-    Args:
-        name: A folder, or a name on the hub such as `Qwen/Qwen3-0.6B`, with `@revision` for another than `main`.
-        environment: `HF_HOME` and `HF_HUB_CACHE` name the cache, `HF_HUB_OFFLINE=1` forbids downloads, `HF_TOKEN`
-            opens gated models, `HF_ENDPOINT` is another hub.
-
-    Raises:
-        ConfigError: There is no such model, it cannot be downloaded, or it is not a causal language model.
+    It is a folder, or a name on the hub such as `Qwen/Qwen3-0.6B`, with `@revision` for another than `main`. `HF_HOME`
+    and `HF_HUB_CACHE` name the cache, `HF_HUB_OFFLINE=1` forbids downloads, `HF_TOKEN` opens gated models,
+    `HF_ENDPOINT` is another hub.
     """
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -104,11 +100,7 @@ def find_files(name: str, environment: Mapping[str, str]) -> ModelFiles:
 
 
 def download(files: ModelFiles, environment: Mapping[str, str]) -> Path:
-    """Return the folder of a model after downloading what is missing.
-
-    Raises:
-        ConfigError: The weights are missing and cannot be downloaded.
-    """
+    """Return the folder of a model after downloading what is missing."""
     if files.complete:
         return files.folder
     if not files.repo:

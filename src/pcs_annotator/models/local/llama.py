@@ -11,9 +11,9 @@ from typing import Any
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel, Request, TokenPosition, sendable
 from pcs_annotator.models.failures import CallSite, Complaint, failure
-from pcs_annotator.models.local.batching import Runner, WaitingQuestion
 from pcs_annotator.models.local.models import LocalModel, require
-from pcs_annotator.models.provider import provider
+from pcs_annotator.models.local.runner import Runner, WaitingQuestion
+from pcs_annotator.models.provider import opens
 from pcs_annotator.models.thinking import usual_room
 from pcs_annotator.models.wire import as_dicts, read_completion, sampling_fields
 
@@ -53,7 +53,7 @@ class LlamaRunner(Runner[Any]):
 
     def _work(self, jobs: Sequence[WaitingQuestion]) -> None:
         for job in jobs:
-            request = job.question.request
+            request = job.request
             data = self.engine().handle_chat_completions(_payload(request))
             error = data.get("error")
             if error is not None:
@@ -80,14 +80,11 @@ class LlamaRunner(Runner[Any]):
             ) from None
 
 
-@provider("llama")
-class LlamaProvider:
-    """Opens `llama:/path/model.gguf`."""
-
-    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
-        """Return the model; raises if the package or the file is missing. It is loaded at the first question."""
-        require(f"llama:{model}", ("xllamacpp",), "gguf")
-        return LlamaModel(check_file(Path(model).expanduser()))
+@opens("llama")
+def open_llama(model: str, environment: Mapping[str, str]) -> ChatModel:
+    """Return `llama:/path/model.gguf`, loaded at the first question; a missing package or file is an error."""
+    require(f"llama:{model}", ("xllamacpp",), "gguf")
+    return LlamaModel(check_file(Path(model).expanduser()))
 
 
 def check_file(path: Path) -> Path:

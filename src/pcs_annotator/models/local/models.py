@@ -24,9 +24,9 @@ from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.models.local.batching import Manner, Runner, Style
 from pcs_annotator.models.local.hub_files import ModelFiles, download, find_files
-from pcs_annotator.models.provider import provider
+from pcs_annotator.models.local.runner import Manner, Runner, Style
+from pcs_annotator.models.provider import opens
 from pcs_annotator.models.pull import Progress, pull, weights_of, weights_path
 from pcs_annotator.models.sharing import lease, release
 from pcs_annotator.models.thinking import ask_with_room, with_room
@@ -169,34 +169,31 @@ class TransformersModel(LocalModel):
 STYLES, PRIORS = ("chat", "plain"), ("prior", "no-prior")
 
 
-@provider("embedded")
-class EmbeddedProvider:
-    """Opens `embedded:smollm2`, with options such as `embedded:smollm2/plain` or `embedded:smollm2/chat/no-prior`."""
+@opens("embedded")
+def open_embedded(model: str, environment: Mapping[str, str]) -> ChatModel:
+    """Return `embedded:smollm2`, with options as in `embedded:smollm2/plain` or `embedded:smollm2/chat/no-prior`.
 
-    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
-        """Return the model; raises if a package is missing. Weights are downloaded and loaded at the first question."""
-        name, *options = model.split("/")
-        weights_of(name)
-        if any(one not in STYLES + PRIORS for one in options) or any(
-            sum(one in pair for one in options) > 1 for pair in (STYLES, PRIORS)
-        ):
-            raise ConfigError(
-                f"embedded:{model} is not a valid name: write embedded:{name}, then optionally /chat or /plain, "
-                "then optionally /prior or /no-prior"
-            )
-        require(f"embedded:{model}", ("tokenizers",), "local")
-        style: Style = "plain" if "plain" in options else "chat"
-        return EmbeddedModel(name, style=style, prior="no-prior" not in options, environment=environment)
+    A missing package is an error. Weights are downloaded and loaded at the first question.
+    """
+    name, *options = model.split("/")
+    weights_of(name)
+    if any(one not in STYLES + PRIORS for one in options) or any(
+        sum(one in pair for one in options) > 1 for pair in (STYLES, PRIORS)
+    ):
+        raise ConfigError(
+            f"embedded:{model} is not a valid name: write embedded:{name}, then optionally /chat or /plain, "
+            "then optionally /prior or /no-prior"
+        )
+    require(f"embedded:{model}", ("tokenizers",), "local")
+    style: Style = "plain" if "plain" in options else "chat"
+    return EmbeddedModel(name, style=style, prior="no-prior" not in options, environment=environment)
 
 
-@provider("transformers")
-class TransformersProvider:
-    """Opens `transformers:folder` and `transformers:repo`, such as `transformers:Qwen/Qwen3-0.6B`."""
-
-    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
-        """Return the model; raises if a package or the model is missing. It is loaded at the first question."""
-        require(f"transformers:{model}", TORCH, "transformers")
-        return TransformersModel(find_files(model, environment), environment)
+@opens("transformers")
+def open_transformers(model: str, environment: Mapping[str, str]) -> ChatModel:
+    """Return the model of a folder or a name on the hub, loaded at the first question; what is missing is an error."""
+    require(f"transformers:{model}", TORCH, "transformers")
+    return TransformersModel(find_files(model, environment), environment)
 
 
 def require(spec: str, packages: tuple[str, ...], extra: str) -> None:

@@ -1,15 +1,130 @@
-"""Answers of models that read and write tokens: labels by their log-probabilities, and free text."""
+"""A model in this process: loaded at the first question, and asked in batches by worker threads.
+
+Engines that read and write tokens give labels by their log-probabilities, and free text.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from pcs_annotator.base.errors import BadRequest, Unanswerable
 from pcs_annotator.core.chat import Reply, Request, Sampling
-from pcs_annotator.models.local.batching import Ask, Runner, WaitingQuestion
 from pcs_annotator.models.local.label_tree import Floats, LabelQuestion, LabelTree, Prompt, label_reply
+
+Loaded = TypeVar("Loaded")
+Style = Literal["chat", "plain"]
+# The questions of a run arrive almost at once; waiting this long makes the first batch a full one.
+GATHERING = 0.003
+
+
+class Manner(NamedTuple):
+    """How the embedded model is asked: in which style, and whether its bias on empty texts is subtracted."""
+
+    style: Style = "chat"
+    prior: bool = True
+
+
+@dataclass(slots=True)
+class WaitingQuestion:
+    """A question, the future of its answer, and whether nobody waits for it any more: it may then stay unanswered."""
+
+    request: Request
+    manner: Manner  # how an engine that knows several ways is to put it
+    answer: Future[Reply] = field(default_factory=Future)
+    abandoned: bool = False
+
+
+class Runner(Generic[Loaded]):
+    """Loads a model at the first question; worker threads answer waiting questions, at most `size` of them at a time.
+
+    It is not tied to an event loop: questions may come from several, in turn or at once.
+    """
+
+    def __init__(self, load: Callable[[], Loaded], *, threads: int, size: int) -> None:
+        self._load = load
+        self._engine: Loaded | None = None
+        self._loading = threading.Lock()
+        self._size = size
+        self._waiting: deque[WaitingQuestion] = deque()
+        self._changed = threading.Condition()
+        self._closing = False
+        self._threads = [threading.Thread(target=self._run, name="local model", daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    async def ask(self, request: Request, manner: Manner) -> Reply:
+        """Return the answer; a question whose caller is cancelled is dropped, or marked if it is being worked on."""
+        job = WaitingQuestion(request, manner)
+        with self._changed:
+            if self._closing:
+                raise RuntimeError("the runner is closed")
+            self._waiting.append(job)
+            self._changed.notify()
+        try:
+            return await asyncio.wrap_future(job.answer)
+        except asyncio.CancelledError:
+            job.abandoned = True
+            raise
+
+    def close(self) -> None:
+        """Answer the waiting questions, then end the threads and free the memory."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        self._engine = None
+
+    def engine(self) -> Loaded:
+        """Return the loaded model."""
+        with self._loading:
+            if self._engine is None:
+                self._engine = self._load()
+            return self._engine
+
+    def _work(self, jobs: Sequence[WaitingQuestion]) -> None:
+        """Answer a batch by setting the result or exception of each job; what it raises is set on all the others."""
+        raise NotImplementedError
+
+    def _run(self) -> None:
+        while self._has_work():
+            self._answer([job for job in self._take() if job.answer.set_running_or_notify_cancel()])
+
+    def _answer(self, jobs: Sequence[WaitingQuestion]) -> None:
+        problem: BaseException = RuntimeError("the question was left unanswered")
+        try:
+            if jobs:
+                self._work(jobs)
+        except BaseException as error:  # passed on to the waiting callers
+            problem = error
+        for job in jobs:
+            if not job.answer.done():
+                job.answer.set_exception(problem)
+
+    def _has_work(self) -> bool:
+        """Wait for questions; return False once the runner is closed and none is left."""
+        with self._changed:
+            while not self._waiting:
+                if self._closing:
+                    return False
+                self._changed.wait()
+            if len(self._waiting) < self._size and not self._closing:
+                self._changed.wait(GATHERING)
+            return True
+
+    def _take(self) -> list[WaitingQuestion]:
+        """Return this thread's share of the waiting questions; none if other threads took them all."""
+        with self._changed:
+            share = -(-len(self._waiting) // len(self._threads))
+            return [self._waiting.popleft() for _ in range(min(self._size, share))]
+
 
 # As many as may wait: the more there are to sort by length, the less padding.
 MOST_WAITING = 1024
@@ -46,7 +161,7 @@ class Engine(Protocol):
     def most_texts(self) -> int:
         """Most prompts that are continued at once."""
 
-    def encode(self, asked: Sequence[Ask]) -> Iterable[Encoded]:
+    def encode(self, asked: Sequence[WaitingQuestion]) -> Iterable[Encoded]:
         """Return requests as tokens."""
 
     def label_logprobs(self, questions: Sequence[LabelQuestion]) -> Iterable[tuple[int, Floats | None]]:
@@ -88,7 +203,7 @@ class TokenRunner(Runner[Engine]):
         asked = [job for job in jobs if self._takes(job)]
         labels: list[tuple[WaitingQuestion, LabelQuestion]] = []
         texts: list[tuple[WaitingQuestion, TextQuestion]] = []
-        for job, encoded in zip(asked, engine.encode([job.question for job in asked]), strict=True):
+        for job, encoded in zip(asked, engine.encode(asked), strict=True):
             longest = max(map(len, encoded.labels), default=1)
             if self._context is not None and encoded.prompt.length + longest > self._context:
                 said = f"{encoded.prompt.length} tokens, the limit is {self._context}"
@@ -96,12 +211,12 @@ class TokenRunner(Runner[Engine]):
             elif encoded.labels:
                 labels.append((job, LabelQuestion(encoded.prompt, self._tree(encoded.labels), encoded.empty)))
             else:
-                texts.append((job, self._text_question(job.question.request, encoded.prompt)))
+                texts.append((job, self._text_question(job.request, encoded.prompt)))
         self._label(engine, labels)
         self._write(engine, texts)
 
     def _takes(self, job: WaitingQuestion) -> bool:
-        constraint = job.question.request.constraint
+        constraint = job.request.constraint
         refused = constraint is not None and not constraint.choices and constraint.json_schema is not None
         if refused:
             said = f"{self._name} can be restricted to a list of answers, but not to a JSON schema"
@@ -121,7 +236,7 @@ class TokenRunner(Runner[Engine]):
             if logs is None:
                 job.answer.set_exception(self._too_large(question.length))
             else:
-                job.answer.set_result(label_reply(job.question.request, logs, question))
+                job.answer.set_result(label_reply(job.request, logs, question))
 
     def _write(self, engine: Engine, asked: Sequence[tuple[WaitingQuestion, TextQuestion]]) -> None:
         for numbers in together([question for _, question in asked], engine.most_texts):

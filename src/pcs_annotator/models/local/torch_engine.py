@@ -15,10 +15,9 @@ from transformers.utils.logging import disable_progress_bar, enable_progress_bar
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.core.chat import Reply, Usage
-from pcs_annotator.models.local.batching import Ask
 from pcs_annotator.models.local.chat_prompts import PromptWriter
 from pcs_annotator.models.local.label_tree import Floats, LabelQuestion
-from pcs_annotator.models.local.runner import Encoded, MemoryFull, TextQuestion
+from pcs_annotator.models.local.runner import Encoded, MemoryFull, TextQuestion, WaitingQuestion
 from pcs_annotator.models.local.torch_reading import Reader
 
 
@@ -41,7 +40,7 @@ class TorchEngine:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def encode(self, asked: Sequence[Ask]) -> Iterable[Encoded]:
+    def encode(self, asked: Sequence[WaitingQuestion]) -> Iterable[Encoded]:
         """Return requests as tokens."""
         prompts = self.prompts.prompts([ask.request.messages for ask in asked])
         for ask, prompt in zip(asked, prompts, strict=True):
@@ -105,11 +104,7 @@ class TorchEngine:
 
 
 def load_engine(folder: Path, device_name: str | None = None, dtype_name: str | None = None) -> TorchEngine:
-    """Return the model in a folder; None for the usual device and type of numbers.
-
-    Raises:
-        ConfigError: The files are damaged, need code of their own, or do not fit onto the device.
-    """
+    """Return the model in a folder; None for the usual device and type of numbers."""
     device = pick_device(device_name)
     dtype = pick_dtype(dtype_name, device)
     try:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from pcs_annotator.models.local import label_tree
 from pcs_annotator.models.local.label_tree import Floats, Kept, LabelQuestion, LabelTree, Prompt
-from pcs_annotator.models.local.layout import TokenLayout, lay_out, lay_out_whole
 
 MOST_ROWS = 256
 # Tokens of a batch, with padding and the shared start: larger batches are not faster.
@@ -78,7 +78,7 @@ class Reader:
 
     def _logits(self, batch: Sequence[LabelQuestion]) -> torch.Tensor:
         """Return the logits after each prompt and each appended token: (question, row of its tree, token)."""
-        layout = lay_out(batch)
+        layout = label_tree.lay_out(batch)
         hidden = torch.from_numpy(~layout.visible).to(self._device)
         mask = torch.zeros(hidden.shape, dtype=self._model.dtype, device=self._device)
         mask.masked_fill_(hidden, torch.finfo(mask.dtype).min)
@@ -93,7 +93,7 @@ class Reader:
 
     def _logits_of_whole(self, batch: Sequence[LabelQuestion]) -> torch.Tensor:
         """Return the same without a cache or a mask of our own, which works with every causal model."""
-        layout = lay_out_whole(batch)
+        layout = label_tree.lay_out_whole(batch)
         first = int(layout.column.min())
         # Padding comes last: no token that is read sees it.
         logits = self._call(torch.from_numpy(layout.tokens).to(self._device), first, use_cache=False)
@@ -107,7 +107,7 @@ class Reader:
         logits: torch.Tensor = self._model(tokens, **more).logits
         return logits[:, first:]
 
-    def _cache(self, layout: TokenLayout) -> Any:
+    def _cache(self, layout: label_tree.TokenLayout) -> Any:
         """Return what the model keeps of the shared starts, for each row of a batch its own."""
         from transformers import DynamicCache
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pcs_annotator.relations.checks.reading import Rewrite, prose, words
-from pcs_annotator.relations.facts import listed, word_set, word_tables
+from pcs_annotator.relations.facts import listed, pattern, word_set, word_tables
 from pcs_annotator.relations.language import known_language, language_of, may_be_english
 
 PLAIN = listed("negation", "plain")
@@ -44,14 +44,7 @@ FOREIGN = {
 Elsewhere (Turkish, Chinese, Arabic, …) it takes more than a list to tell.
 """
 
-# These look like negations but deny nothing.
-_IDIOM = re.compile(
-    r"(?:\bnot|n't) (?:only|just|merely|simply)\b|\bnot (?:to mention|least)\b|\bca(?:n't|nt|nnot) (?:wait|"
-    r"help but)\b|\bcannot wait\b|"
-    r"\bcan not wait\b|\bno (?:matter|wonder|problem|worries|less than|sooner|end of)\b|\bwhy not\b|\bnever ?mind\b|"
-    r"\b(?:or|if) not\b|\boh,? no+\b|^\W*no+\b(?=\W*[,!.])|[.!?]\s+no+\b(?=\s*[,!.])|\bnothing but\b|\bnone other\b|"
-    r"\bno\.? ?\d|,\s*\w+n't \w+\s*\?|\bcould(?:n't| not) agree more\b|\bnot for nothing\b|\blol no\b"
-)
+_IDIOM = pattern("idiom")
 _SENTENCE = re.compile(r"[.!?]+(?:\s|$)|\n")
 _CLAUSE = re.compile(
     r"[,;:()]|\s-+\s|\b(?:and|but|or|because|cause|cuz|since|while|although|though|whereas|when|if|so|which|who|then)\b"
@@ -62,17 +55,11 @@ _ANY = PLAIN | LEXICAL | frozenset().union(*(words for lists in FOREIGN.values()
 
 
 class _Reading(NamedTuple):
-    """What a text denies.
+    """What a text denies."""
 
-    Attributes:
-        plain: Number of grammatical negations.
-        cues: The same plus words that deny by their meaning.
-        denied: Number of clauses that deny something; two negations in one clause cancel out.
-    """
-
-    plain: int
-    cues: int
-    denied: int
+    plain: int  # number of grammatical negations
+    cues: int  # the same plus words that deny by their meaning
+    denied: int  # number of clauses that deny something; two negations in one clause cancel out
 
 
 def negation(rewrite: Rewrite) -> str:

@@ -12,17 +12,11 @@ from pcs_annotator.core.variant import Expectation
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A text, its rewrite, and what the rewrite may do.
+    """A text, its rewrite, and what the rewrite may do."""
 
-    Attributes:
-        source: The text that was rewritten.
-        text: The rewrite.
-        expects: What the relation may do to a text.
-    """
-
-    source: str
-    text: str
-    expects: Expectation = field(default_factory=Expectation)
+    source: str  # the text that was rewritten
+    text: str  # the rewrite
+    expects: Expectation = field(default_factory=Expectation)  # what the relation may do to a text
 
 
 Check = Callable[[Rewrite], str]

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from pcs_annotator.core.chat import Message, Request, Sampling
 from pcs_annotator.core.variant import CheckResult, Expectation, Variant
 from pcs_annotator.relations.base import AskRewriter, Context, MadeOf, Relation
-from pcs_annotator.relations.checks.names import names
+from pcs_annotator.relations.checks.names import names, roles
 from pcs_annotator.relations.checks.negation import listed_language, negation
 from pcs_annotator.relations.checks.reading import Check, Rewrite, without_typos
-from pcs_annotator.relations.checks.roles import roles
 from pcs_annotator.relations.checks.surface import certainty, language, length, numbers, unchanged
 from pcs_annotator.relations.language import may_be_english
 from pcs_annotator.relations.rule import NotApplicable, SentenceRule, TextRule, as_variant, splice
@@ -52,18 +50,8 @@ def read_judgement(reply: str) -> CheckResult | None:
     return CheckResult("judge", False, f"a reader finds: {reason}; keep the meaning")
 
 
-CHECKS: Mapping[str, Check] = MappingProxyType(
-    {
-        "unchanged": unchanged,
-        "length": length,
-        "language": language,
-        "numbers": numbers,
-        "negation": negation,
-        "names": names,
-        "certainty": certainty,
-        "roles": roles,
-    }
-)
+_ALL: Sequence[Check] = (unchanged, length, language, numbers, negation, names, certainty, roles)
+CHECKS: Mapping[str, Check] = {check.__name__: check for check in _ALL}
 """The checks made on every rewrite, by name."""
 
 
@@ -120,17 +108,11 @@ def _all_passed(found: Sequence[CheckResult]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRelation(MadeOf):
-    """A relation under the name that the user wrote, with every rewrite checked.
+    """A relation under the name that the user wrote, with every rewrite checked."""
 
-    Attributes:
-        inner: The relation that rewrites.
-        name: As it appears in tables.
-        judged: Whether to also ask the rewriter if a rewrite means the same.
-    """
-
-    inner: Relation
-    name: str
-    judged: bool = False
+    inner: Relation  # the relation that rewrites
+    name: str  # as it appears in tables
+    judged: bool = False  # whether to also ask the rewriter if a rewrite means the same
 
     @property
     def parts(self) -> tuple[Relation, ...]:
@@ -147,7 +129,7 @@ class CheckedRelation(MadeOf):
         first = await self._attempt(text, context)
         if first.status != "rejected" or self.inner.deterministic:
             return first
-        second = await self._attempt(text, context.hinting(first.reason))
+        second = await self._attempt(text, replace(context, hint=first.reason))
         return second if second.status == "changed" else first
 
     async def _attempt(self, text: str, context: Context) -> Variant:

@@ -7,7 +7,7 @@ from collections import Counter
 from functools import lru_cache
 
 from pcs_annotator.relations.checks.reading import Rewrite, plain, prose, quoted, words
-from pcs_annotator.relations.facts import word_set
+from pcs_annotator.relations.facts import pattern, word_set
 from pcs_annotator.relations.language import known_language, language_of, may_be_english, other_language
 
 _UNIT_ROW = (
@@ -155,16 +155,7 @@ def _dropped(rewrite: Rewrite) -> bool:
     return after < min(1.0, rewrite.expects.shortest / 0.6) * _FEWEST * before
 
 
-_CHATTER = re.compile(
-    r"^\W*(?:sure|certainly|of course|absolutely|okay|ok)[,!.: ]+(?:here|i|this|the|let)\b|"
-    r"\b(?:rewrit(?:e|ten|ing)|rephras\w+|synonyms?|double negati(?:on|ve)s?|(?:passive|active) voice)\b|"
-    r"\bi(?:'m| am) (?:sorry|unable|afraid|not able)\b[^.]{0,40}\b(?:but|can|to|assist|that|i)\b|"
-    r"\bi (?:cannot|can't|can not|won't) (?:assist|help|fulfill|comply|provide|process|do that)\b|"
-    r"\b(?:language model|let me know if|how (?:can|may) i (?:help|assist)|hope this helps)\b|"
-    r"\bthank(?:s| you) for (?:your|sharing)\b|\b(?:note|explanation|output|answer):|"
-    r"<\/?(?:text|rewrite|output)>|'''|```",
-    re.IGNORECASE,
-)
+_CHATTER = pattern("chatter", re.IGNORECASE)
 
 
 def _of_text(talk: str, source: str) -> bool:
@@ -185,18 +176,7 @@ def language(rewrite: Rewrite) -> str:
     return ""
 
 
-_HEDGE = re.compile(
-    r"\b(?:reportedly|allegedly|supposedly|apparently|seemingly|purportedly|rumou?r(?:s|ed)?|alleged|"
-    r"may|might|could|possibly|perhaps|maybe|probably|likely|presumably|seems?|seemed|appears?|appeared|"
-    r"looks? (?:like|as)|sounds? like|unconfirmed|speculat\w+|potential(?:ly)?|suspected|"
-    r"claim(?:s|ed|ing)?|suggest(?:s|ed|ing)?|believed|thought to|said to|expected|think|guess|unclear|"
-    r"i think|can|would|should|appearing|seeming|possible|possibility|hint(?:s|ed|ing)?|report(?:s|ed)?)\b"
-)
-# A rewrite must keep one of these; any word of the list above may replace it.
-_MISSED = re.compile(
-    r"\b(?:reportedly|allegedly|supposedly|apparently|rumou?red|alleged|might|possibly|perhaps|maybe|probably|"
-    r"(?:it|this|that) (?:seems|appears|looks like|sounds like)|seems? (?:to|like)|appears? to|looks? like)\b"
-)
+_HEDGE, _MISSED = pattern("hedge"), pattern("missed")
 # Question marks of all scripts, and the Chinese and Japanese words that take their place.
 _QUESTION = re.compile(r"[?？؟՞](?!\w)|[吗呢么か](?=[。！…」』\s]|\Z)")
 

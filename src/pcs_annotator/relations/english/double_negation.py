@@ -6,8 +6,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.english.sentence import FINITE, agrees, finite_of, subject_of, why_not_plain
-from pcs_annotator.relations.facts import inflect, lemma, within_sentence, word_set
+from pcs_annotator.relations import facts
 from pcs_annotator.relations.rule import NotApplicable, sentence_rule
 
 if TYPE_CHECKING:
@@ -23,19 +22,16 @@ LONGEST = 2.5
 _FEWEST_WORDS, _MOST_WORDS = 4, 40
 
 # Saying these is doing them; nobody says that it is not false that they thank.
-_DONE_BY_SAYING = word_set(
+_DONE_BY_SAYING = facts.word_set(
     "thank apologize apologise congratulate promise dare bet swear beg wish welcome pray suggest"
 )
 _NO_PART_OF_A_STATEMENT = frozenset({"intj", "parataxis", "dep", "meta", "preconj"})
 # "Lee named best actor" lacks its "was".
-_NAMING = word_set("name elect appoint call crown vote award give send charge sentence declare dub")
+_NAMING = facts.word_set("name elect appoint call crown vote award give send charge sentence declare dub")
 
 
 @sentence_rule(
-    "rule:double-negation",
-    version="4",
-    expects=Expectation(negations="doubled", longest=LONGEST),
-    vouches=True,
+    "rule:double-negation", version="4", expects=Expectation(negations="doubled", longest=LONGEST), vouches=True
 )
 def double_negation(sentence: Span) -> str | NotApplicable:
     """Return the sentence behind a frame that denies twice, or why it cannot stand there."""
@@ -46,10 +42,10 @@ def double_negation(sentence: Span) -> str | NotApplicable:
 
 
 def _framed(sentence: Span) -> str | NotApplicable:
-    reason = why_not_plain(sentence) or _why_no_statement(sentence)
+    reason = facts.why_not_plain(sentence) or _why_no_statement(sentence)
     if reason:
         return NotApplicable(reason)
-    word, frame = within_sentence(sentence[0]), _frame(sentence)
+    word, frame = facts.within_sentence(sentence[0]), _frame(sentence)
     if word is None or frame is None:
         return NotApplicable("the first word may be a name" if word is None else "too short")
     return frame + word + sentence.text[len(sentence[0]) :]
@@ -58,7 +54,7 @@ def _framed(sentence: Span) -> str | NotApplicable:
 def _why_no_statement(sentence: Span) -> str:
     """Return why a sentence would read badly after "that"; empty when it begins with its subject and a tense."""
     verb = sentence.root
-    subject, finite = subject_of(verb), finite_of(verb)
+    subject, finite = facts.subject_of(verb), facts.finite_of(verb)
     if not _FEWEST_WORDS <= len(sentence) <= _MOST_WORDS:
         return "too short" if len(sentence) < _FEWEST_WORDS else "too long"
     if subject is None or finite is None or not subject.i < finite.i <= verb.i:
@@ -68,7 +64,7 @@ def _why_no_statement(sentence: Span) -> str:
     odd = first.i != subject.left_edge.i or first.tag_.startswith("W") or first.lower_ == "that"
     if odd or not _meet(subject, finite, verb):
         return "does not begin with its subject"
-    if not agrees(subject, finite) or _may_be_no_tense(subject, finite):
+    if not facts.agrees(subject, finite) or _may_be_no_tense(subject, finite):
         return "the parse is in doubt"
     return "" if _is_one_statement(verb, subject) else "more than a statement"
 
@@ -77,29 +73,29 @@ def _meet(subject: Token, finite: Token, verb: Token) -> bool:
     """Return whether only adverbs stand between subject and verb, and the subject is one phrase without a clause."""
     between = subject.doc[subject.right_edge.i + 1 : finite.i]
     phrase = subject.subtree
-    whole = all(token.text != "," and token.tag_ not in FINITE for token in phrase)
+    whole = all(token.text != "," and token.tag_ not in facts.FINITE for token in phrase)
     return whole and all(token.dep_ in ("advmod", "neg") and token.head in (verb, finite) for token in between)
 
 
 def _may_be_no_tense(subject: Token, finite: Token) -> bool:
     """Return whether what looks like a tense may be none, as in "Ann Lee named best actor"."""
-    base = lemma(finite)
+    base = facts.lemma(finite)
     # "An absolute must see"
     if finite.lower_ == "must" and subject.left_edge.lower_ in ("a", "an"):
         return True
-    if finite.tag_ != "VBD" or base not in _NAMING or inflect(base, "VBN") != finite.lower_:
+    if finite.tag_ != "VBD" or base not in _NAMING or facts.inflect(base, "VBN") != finite.lower_:
         return False
     return finite.nbor().tag_ not in ("DT", "PRP", "PRP$", "IN")
 
 
 def _is_one_statement(verb: Token, subject: Token) -> bool:
     """Return whether a sentence is one statement: no second clause beside it, no exclamation, no request."""
-    if subject.lower_ in ("i", "we") and lemma(verb) in _DONE_BY_SAYING:
+    if subject.lower_ in ("i", "we") and facts.lemma(verb) in _DONE_BY_SAYING:
         return False
     if any(token.dep_ in _NO_PART_OF_A_STATEMENT or token.tag_ in ("UH", "LS", "FW") for token in verb.sent):
         return False
     joined = [token for token in verb.children if token.dep_ == "conj"]
-    if any(subject_of(token) is not None or (token.tag_ == "VB" and verb.tag_ != "VB") for token in joined):
+    if any(facts.subject_of(token) is not None or (token.tag_ == "VB" and verb.tag_ != "VB") for token in joined):
         return False
     # "He left, she said": the first clause is not the main one.
     return not any(child.dep_ in ("ccomp", "advcl") and child.i < subject.i for child in verb.children)

@@ -12,8 +12,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.english.sentence import FINITE, SUBJECTS, why_not_whole
-from pcs_annotator.relations.facts import SMALL, inflect
+from pcs_annotator.relations.facts import FINITE, SMALL, SUBJECTS, inflect, why_not_whole
 from pcs_annotator.relations.rule import NotApplicable, Replacement, sentence_rule, splice
 
 if TYPE_CHECKING:

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.english.sentence import NOUNS, agrees, finite_of, is_plural, subject_of, why_not_plain
-from pcs_annotator.relations.facts import inflect, lemma, listed, readings, within_sentence, word_set
+from pcs_annotator.relations import facts
 from pcs_annotator.relations.rule import NotApplicable, sentence_rule
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
 
-_VERBS = listed("voice", "verbs")
-_TIED = listed("voice", "tied")
-_MEASURES = listed("voice", "measures")
-_HELPERS = word_set("will can could may might must should is are was were has have had")
-_ARTICLES = word_set("the a an this that these those")
+_VERBS = facts.listed("voice", "verbs")
+_TIED = facts.listed("voice", "tied")
+_MEASURES = facts.listed("voice", "measures")
+_HELPERS = facts.word_set("will can could may might must should is are was were has have had")
+_ARTICLES = facts.word_set("the a an this that these those")
 _IN_PHRASES = frozenset({"det", "amod", "compound", "nummod", "poss", "case", "nmod"})
 _NOT_IN_PHRASES = frozenset({"VBG", "VBD", "VBZ", "VBP", "VB", "RB", "RBR", "PRP", "WDT", "WP", "EX", "TO", "PDT"})
 _MOST_WORDS = 9
 _AS_OBJECT = {"i": "me", "it": "it", "he": "him", "she": "her", "we": "us", "they": "them"}
-# A date may follow the clause; anything else may belong to the object or to the verb.
-_REST = re.compile(
-    r"(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:last|this|next) (?:week|month|year|weekend|summer|spring|"
-    r"fall|winter)|(?:earlier|later) this (?:week|month|year)|yesterday|today|in (?:1[5-9]|20)\d\d|in (?:january|"
-    r"february|april|june|july|september|october|november|december)(?: (?:19|20)\d\d)?)?\s*[.!]"
-)
+_REST = facts.pattern("date")
 
 
 class _Clause(NamedTuple):
@@ -42,7 +35,7 @@ class _Clause(NamedTuple):
 @sentence_rule("rule:voice", version="5", expects=Expectation(reorders=True))
 def voice(sentence: Span) -> str | NotApplicable:
     """Return a sentence that is one simple clause in the passive."""
-    reason = why_not_plain(sentence)
+    reason = facts.why_not_plain(sentence)
     clause = None if reason else _clause(sentence)
     if clause is None:
         return NotApplicable(reason or "no simple clause with a subject, a verb and an object")
@@ -59,7 +52,7 @@ def voice(sentence: Span) -> str | NotApplicable:
 def _clause(sentence: Span) -> _Clause | None:
     """Return the parts of the only clause of a sentence; None if there is anything beside them."""
     verb, doc = sentence.root, sentence.doc
-    head = subject_of(verb) if verb.tag_.startswith("VB") and lemma(verb) in _VERBS else None
+    head = facts.subject_of(verb) if verb.tag_.startswith("VB") and facts.lemma(verb) in _VERBS else None
     if head is None or head.dep_ == "nsubjpass" or _leads_on(sentence):
         return None
     objects = [word for word in verb.rights if word.dep_ == "dobj"]
@@ -88,12 +81,12 @@ def _phrase(head: Token, *, subject: bool) -> Span | None:
     words = head.doc[head.left_edge.i : head.right_edge.i + 1]
     if head.tag_ == "PRP":
         return words if subject and len(words) == 1 and head.lower_ in _AS_OBJECT else None
-    if head.tag_ not in NOUNS or len(words) > _MOST_WORDS or words[-1].tag_ not in NOUNS:
+    if head.tag_ not in facts.NOUNS or len(words) > _MOST_WORDS or words[-1].tag_ not in facts.NOUNS:
         return None
     links = [token for token in words if token.dep_ == "prep" and (subject or token.lower_ == "of")]
     inside = _IN_PHRASES | ({"conj", "cc"} if subject else set())
     for token in words:
-        linked = token in links or (token.dep_ == "pobj" and token.head in links and token.tag_ in NOUNS)
+        linked = token in links or (token.dep_ == "pobj" and token.head in links and token.tag_ in facts.NOUNS)
         if not (token == head or linked or token.dep_ in inside) or token.tag_ in _NOT_IN_PHRASES:
             return None
         if token.tag_ == "DT" and token.lower_ not in _ARTICLES:
@@ -118,32 +111,36 @@ def _why_not(clause: _Clause) -> str:
 
 def _is_parsed_surely(clause: _Clause) -> bool:
     """Return whether the verb fits its subject, and common nouns are nouns to a dictionary as well."""
-    finite, phrases = finite_of(clause.verb), (clause.subject, clause.done_to)
-    if finite is None or not agrees(clause.subject.root, finite):
+    finite, phrases = facts.finite_of(clause.verb), (clause.subject, clause.done_to)
+    if finite is None or not facts.agrees(clause.subject.root, finite):
         return False
     # "Rivals cut routes" may be in either tense.
-    if finite == clause.verb and finite.tag_ != "VBZ" and inflect(lemma(finite), "VBD") == lemma(finite):
+    if (
+        finite == clause.verb
+        and finite.tag_ != "VBZ"
+        and facts.inflect(facts.lemma(finite), "VBD") == facts.lemma(finite)
+    ):
         return False
     # "Bought Ann flowers": two objects that the parser takes for one.
     if any(token.tag_ in ("NNP", "NNPS") and token.nbor().tag_ in ("NN", "NNS") for token in clause.done_to[:-1]):
         return False
     common = [word for phrase in phrases for word in phrase if word.tag_ in ("NN", "NNS") and word.is_alpha]
-    return all("NOUN" in readings(token.lower_) for token in common)
+    return all("NOUN" in facts.readings(token.lower_) for token in common)
 
 
 def _moved(subject: Span) -> str | None:
     """Return the subject as it is written behind the verb; None if that is not sure."""
     if len(subject) == 1 and subject[0].lower_ in _AS_OBJECT:
         return _AS_OBJECT[subject[0].lower_]
-    word = within_sentence(subject[0])
+    word = facts.within_sentence(subject[0])
     # The full stop of "U.S." would meet that of the sentence.
     return None if word is None or subject.text.endswith(".") else word + subject.text[len(subject[0]) :]
 
 
 def _passive(clause: _Clause) -> str | None:
     """Return the verb with its helpers in the passive, in the number of its new subject."""
-    plural, verb = is_plural(clause.done_to.root), clause.verb
-    kinds = " ".join("M" if token.tag_ == "MD" else lemma(token) for token in clause.helpers)
+    plural, verb = facts.is_plural(clause.done_to.root), clause.verb
+    kinds = " ".join("M" if token.tag_ == "MD" else facts.lemma(token) for token in clause.helpers)
     first = clause.helpers[0].lower_ if len(clause.helpers) else ""
     has = first if first == "had" else "have" if plural else "has"
     past = first in ("was", "were") or verb.tag_ == "VBD"
@@ -151,7 +148,7 @@ def _passive(clause: _Clause) -> str | None:
     shapes = {"": be, "M": f"{first} be", "have": f"{has} been", "be": f"{be} being"}
     fits = verb.tag_ in {"M": ("VB",), "have": ("VBN",), "be": ("VBG",)}.get(kinds, ("VBD", "VBP", "VBZ"))
     # A regular past form is taken as the text spells it.
-    known = inflect(lemma(verb), "VBN") or ""
+    known = facts.inflect(facts.lemma(verb), "VBN") or ""
     kept = verb.tag_ == "VBN" or (verb.tag_ == "VBD" and verb.lower_.endswith("ed") and known.endswith("ed"))
     participle = verb.lower_ if kept else known
     return f"{shapes[kinds]} {participle}" if plural is not None and kinds in shapes and fits and participle else None

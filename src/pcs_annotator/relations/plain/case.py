@@ -81,7 +81,8 @@ def _names(text: str, words: Sequence[Word], opening: set[int]) -> set[int]:
     # In German, nouns have capitals too, and what stands before one is mostly its article.
     for word, after in pairwise(words) if known_language(text) != "de" else ():
         # "Ann Lee" may open a sentence.
-        if after.start() in names and text[word.end() : after.start()] == " " and _is_uncommon(word[0]):
+        beside = after.start() in names and text[word.end() : after.start()] == " "
+        if beside and word[0].istitle() and not _is_ordinary(word[0]):
             names.add(word.start())
     return names
 
@@ -91,10 +92,6 @@ def _is_name(word: str, *, opens: bool) -> bool:
         return word == "US" or (1 < len(word) <= _LONGEST_ACRONYM and not _is_ordinary(word))
     # "eBay" and, in the middle of a sentence, "May"; but not "I'm"
     return word[1:].lower() != word[1:] or (word.istitle() and not opens)
-
-
-def _is_uncommon(word: str) -> bool:
-    return word.istitle() and not _is_ordinary(word)
 
 
 def _is_ordinary(word: str) -> bool:

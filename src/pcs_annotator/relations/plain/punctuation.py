@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from pcs_annotator.relations.facts import kept_as_they_are, word_set
+from pcs_annotator.relations.facts import kept_as_they_are, listed
 from pcs_annotator.relations.language import known_language
 from pcs_annotator.relations.rule import NotApplicable, text_rule
 
@@ -41,14 +41,8 @@ _THREE_DOTS = re.compile(r"(?<![.…/])\.\.\.(?![.…/\w])")
 _ELLIPSIS = re.compile(r"(?<![.…])…(?![.…])")
 _SPACES = re.compile(r"(?<=[.!?,;:\"”\w]) {2,}(?=\S)")
 
-_ABBREVIATIONS = word_set(
-    "inc corp co ltd llc plc jr sr st dr mr mrs ms prof gen sen rep gov col lt sgt capt etc vs no dept est approx "
-    "al ave blvd jan feb mar apr aug sept oct nov dec mon tue wed thu fri sat sun ph bros mt ft usw bzw evtl inkl "
-    "bspw vgl ecc enz itd itp"
-)
-_LAST_WORD = re.compile(
-    r"[\"“‘'(]*([^\W\d_]{2,}(?:[-'’][^\W\d_]+)*|[$£€]?\d[\d,]{0,11}%?)([\"”')]?)(\.?)([\"”]?)",
-)
+_ABBREVIATIONS = listed("punctuation", "abbreviations")
+_LAST_WORD = re.compile(r"[\"“‘'(]*([^\W\d_]{2,}(?:[-'’][^\W\d_]+)*|[$£€]?\d[\d,]{0,11}%?)([\"”')]?)(\.?)([\"”]?)")
 _LAST_CHARACTERS = 40
 
 

@@ -1,8 +1,8 @@
 """Finds the rewrite in a model's reply: among introductions, notes, markup, and further versions.
 
 A reply is read by its structure first (see `structure`), then by lines and sentences. Which of them belong to the
-rewrite is judged by how much of the text they have in common with it, so this works in every language. What looks like
-dirt may be part of the text: nothing that the text also has is removed.
+rewrite is judged by the letters that they have in common with the text, so this works in every language. What looks
+like dirt may be part of the text: nothing that the text also has is removed.
 """
 
 from __future__ import annotations
@@ -13,16 +13,71 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pcs_annotator.base.thinking import thinking_spans, without_thinking
+from pcs_annotator.relations.facts import pattern
 from pcs_annotator.relations.prompted import structure
-from pcs_annotator.relations.prompted.likeness import (
-    AROUND,
-    COLON,
-    DOUBLE_QUOTES,
-    NO_SPACES,
-    SENTENCE,
-    WORD,
-    SourceText,
+
+DOUBLE_QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
+WORD = re.compile(r"\w+")
+AROUND = " .!?…\"'“”‘’"
+_A_FEW, _FEW_GRAMS = 8, 25
+NO_SPACES = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+COLON = re.compile(r":(?=[\s*_\"“„«]|\Z)|：")
+_ENDS = re.compile(r"[.!?…。！？।؟][\"'”’»)\]*_]*\Z")
+SENTENCE = re.compile(
+    r"(?<=[.!?…])(?<!\W\w\.)(?<!\b[DMS][rst]\.)[\"'”’»)\]]*+\s++(?=[^a-zà-öø-ÿ\s])|(?<=[。！？])(?=.)"
 )
+# No English sentence ends with one of these.
+_HANGING = "a an the of to and or but by with from for into than that which who whose if as at on in"
+_GOES_ON = frozenset(_HANGING.split())
+
+
+class SourceText:
+    """The text to rewrite, to compare parts of a reply with."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.sentences = len(SENTENCE.split(text))
+        self.lines = sum(1 for line in text.splitlines() if line.strip())
+        self.colons = len(COLON.findall(text))
+        self.has_quotes = any(mark in text for mark in DOUBLE_QUOTES)
+        self._words = WORD.findall(text.casefold())
+        self._length = 1 if NO_SPACES.search(text) else 3
+        self._grams = self.grams(text)
+
+    def grams(self, text: str) -> frozenset[str]:
+        """Return all runs of three letters in a text, or of one where words have no spaces between them."""
+        plain = " ".join(WORD.findall(text.casefold()))
+        return frozenset(plain[at : at + self._length] for at in range(len(plain) - self._length + 1))
+
+    def covers(self, text: str) -> float:
+        """Return how much of the source is in a text."""
+        return len(self.grams(text) & self._grams) / max(1, len(self._grams))
+
+    def likeness(self, text: str) -> float:
+        """Return how much the shorter of source and text has in common with the longer."""
+        grams = self.grams(text)
+        # A single word says nothing: it may well be in both.
+        return len(grams & self._grams) / max(1, min(max(len(grams), _A_FEW), len(self._grams)))
+
+    def may_be(self, text: str, least: float) -> bool:
+        """Return whether a text has enough in common with the source to be a rewrite; few words may all change."""
+        return len(self._grams) < _FEW_GRAMS or self.likeness(text) >= least
+
+    def is_same(self, text: str) -> bool:
+        """Return whether a text is the source, but for marks around it."""
+        return text.strip(AROUND) == self.text.strip(AROUND)
+
+    def is_cut(self, text: str) -> bool:
+        """Return whether a text breaks off in the middle of a sentence."""
+        if _ENDS.search(self.text) or _ENDS.search(text):
+            return not _ENDS.search(text)
+        last = WORD.findall(text.casefold())[-1:]
+        return last != self._words[-1:] and not _GOES_ON.isdisjoint(last)
+
+    def lost_without(self, whole: str, part: str) -> float:
+        """Return how much of the source is in a text and no longer in a part of it."""
+        return self.covers(whole) - self.covers(part)
+
 
 NOTHING_WRITTEN = "the model wrote nothing"
 CHANGED_NOTHING = "the rewrite changed nothing"
@@ -39,17 +94,11 @@ REMINDER = "Now write the new version of this text, and nothing else."
 
 
 class Refused(NamedTuple):
-    """Why a reply gives no rewrite.
+    """Why a reply gives no rewrite."""
 
-    Attributes:
-        reason: One of a few fixed sentences, so that reasons can be counted.
-        fails: Whether the whole text fails; False if this window may stay as it is while others change.
-        text: The incomplete rewrite, to show to a person.
-    """
-
-    reason: str
-    fails: bool = True
-    text: str | None = None
+    reason: str  # one of a few fixed sentences, so that reasons can be counted
+    fails: bool = True  # whether the whole text fails; False if this window may stay as it is while others change
+    text: str | None = None  # the incomplete rewrite, to show to a person
 
 
 _I_CAN_NOT = r"(?:i\s(?:really\s)?(?:can['’]?t|can\s?not|won['’]?t|could\snot|couldn['’]?t|am\s(?:unable|not\sable))\b)"
@@ -65,19 +114,7 @@ _REFUSAL = re.compile(
     )""",
     re.X | re.I | re.S,
 )
-# The usual refusals in languages of the texts, which models answer in.
-_FOREIGN_REFUSAL = re.compile(
-    r"""\W*(?:
-        (?:es\s)?tut\smir\sleid\b.{0,60}?\bkann\b | leider\skann\sich\b
-      | lo\ssiento\b.{0,60}?\bno\spuedo\b | (?:je\ssuis\s)?désolée?\b.{0,60}?\bne\speux\spas\b
-      | mi\sdispiace\b.{0,60}?\bnon\sposso\b | (?:desculpe|lamento|sinto\smuito)\b.{0,60}?\bnão\sposso\b
-      | (?:het\sspijt\sme|sorry)\b.{0,60}?\bkan\sik\b | przykro\smi\b.{0,60}?\bnie\smogę\b
-      | (?:извините|к\sсожалению)\b.{0,60}?\bне\sмогу\b | üzgünüm\b.{0,80}?(?:amam|emem|amıyorum|emiyorum)\b
-      | (?:很?抱歉|对不起|對不起).{0,30}?(?:不能|无法|無法) | 申し訳.{0,40}?(?:できません|できかねます)
-      | (?:عذر[اًا]*|آسف).{0,60}?لا\s(?:أستطيع|يمكنني)
-    )""",
-    re.X | re.I | re.S,
-)
+_FOREIGN_REFUSAL = pattern("foreign_refusal", re.I | re.S)
 _NOT_APPLICABLE = re.compile(r"\W*(?:not[ _-]applicable|n/a)\s*(?:\Z|[.:;,!()\n*–—-])", re.I)
 
 _LONGEST_BESIDE = 4000  # what is far longer than the text is no rewrite, and comparing it would take long
@@ -86,10 +123,7 @@ _LONGEST_BESIDE = 4000  # what is far longer than the text is no rewrite, and co
 def read_versions(reply: str, source: str, least: float = LEAST) -> list[str] | Refused:
     r"""Return the rewrites that a reply offers, in its order, or why there is none.
 
-    Args:
-        reply: What the model wrote.
-        source: The text to rewrite.
-        least: How much a rewrite has in common with the source at least, from 0 to 1.
+    A rewrite has at least the share `least` in common with the source.
 
     >>> read_versions('Sure! Here is the new text:\n\n"The man was bitten by the dog."', "The dog bit the man.")
     ['The man was bitten by the dog.']

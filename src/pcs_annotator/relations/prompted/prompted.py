@@ -16,16 +16,8 @@ from pcs_annotator.relations.base import AskRewriter, Context, Need, relations
 from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import passes
 from pcs_annotator.relations.language import NAMES, known_language
-from pcs_annotator.relations.prompted import windows
-from pcs_annotator.relations.prompted.cleaning import (
-    CUT_OFF,
-    LEAST,
-    NO_REWRITE,
-    NOTHING_WRITTEN,
-    REMINDER,
-    Refused,
-    read_versions,
-)
+from pcs_annotator.relations.prompted import cleaning, windows
+from pcs_annotator.relations.prompted.cleaning import Refused
 
 PLACE = "{text}"
 _LONGEST_HINT = 300
@@ -68,11 +60,7 @@ class PromptedRelation:
         return float(windows.count_windows(text, self.longest_window))
 
     async def rewrite(self, text: str, context: Context) -> Variant:
-        """Return what the model wrote, unless that is empty, unchanged, a refusal or cut off.
-
-        Raises:
-            ConfigError: There is no model that rewrites.
-        """
+        """Return what the model wrote, unless that is empty, unchanged, a refusal or cut off."""
         if context.ask is None:
             raise ConfigError(f"relation {self.name!r} needs a model that rewrites: name one as rewriter")
         rewrite = partial(self.rewrite_window, ask=context.ask, hint=context.hint)
@@ -84,22 +72,23 @@ class PromptedRelation:
         sampling = Sampling(temperature=0.0, max_tokens=room_for(text, self.expects))
         reply = await ask(Request(messages=messages_for(self.prompt, text, hint, language), sampling=sampling))
         new = self._read(reply, text)
-        return new if isinstance(new, Refused) else windows.unless_unchanged(new, text)
+        same = isinstance(new, str) and new.split() == text.split()
+        return Refused(cleaning.CHANGED_NOTHING, fails=False) if same else new
 
     def _read(self, reply: Reply, text: str) -> str | Refused:
         """Return the rewrite in a reply, or why there is none; of several, the first that passes the checks."""
         if reply.finish == "filter":
-            return Refused(NOTHING_WRITTEN)
-        least = MOST_WORDS if self.keeps_words else LEAST
-        versions = read_versions(reply.text, text, least=least)
+            return Refused(cleaning.NOTHING_WRITTEN)
+        least = MOST_WORDS if self.keeps_words else cleaning.LEAST
+        versions = cleaning.read_versions(reply.text, text, least=least)
         if reply.finish == "length" and reply.text.strip():
-            return Refused(CUT_OFF, text=versions.text if isinstance(versions, Refused) else versions[0])
+            return Refused(cleaning.CUT_OFF, text=versions.text if isinstance(versions, Refused) else versions[0])
         if isinstance(versions, Refused):
             return versions
         if text.strip() not in self.prompt:  # an example from the prompt is a rewrite of another text
             versions = [new for new in versions if new not in self.prompt or len(new) < _SHORTEST_EXAMPLE]
         if not versions:
-            return Refused(NO_REWRITE)
+            return Refused(cleaning.NO_REWRITE)
         return next((new for new in versions if passes(Rewrite(text, new, self.expects))), versions[0])
 
 
@@ -120,8 +109,8 @@ def messages_for(prompt: str, text: str, hint: str = "", language: str = "") -> 
     why = hinted(hint)
     if PLACE in prompt:
         # Only `{text}` is filled in: other braces in a prompt or a text have no meaning.
-        return (Message("user", f"{rules}\n\n{why}{prompt.replace(PLACE, fenced(text))}\n\n{REMINDER}"),)
-    return Message("system", f"{prompt}\n\n{rules}"), Message("user", f"{why}{fenced(text)}\n\n{REMINDER}")
+        return (Message("user", f"{rules}\n\n{why}{prompt.replace(PLACE, fenced(text))}\n\n{cleaning.REMINDER}"),)
+    return Message("system", f"{prompt}\n\n{rules}"), Message("user", f"{why}{fenced(text)}\n\n{cleaning.REMINDER}")
 
 
 def fenced(text: str) -> str:

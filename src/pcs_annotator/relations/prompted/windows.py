@@ -11,8 +11,7 @@ from functools import lru_cache
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.relations.checks.reading import prose
-from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, NO_REWRITE, Refused
-from pcs_annotator.relations.prompted.likeness import SENTENCE
+from pcs_annotator.relations.prompted.cleaning import CUT_OFF, NO_REWRITE, SENTENCE, Refused
 
 LONGEST_WINDOW = 1500
 
@@ -26,14 +25,10 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windows:
-    """A text in pieces.
+    """A text in pieces."""
 
-    Attributes:
-        texts: The pieces, without whitespace around them.
-        gaps: The whitespace before the first piece, between pieces, and after the last: one more than pieces.
-    """
-
-    texts: tuple[str, ...]
+    texts: tuple[str, ...]  # the pieces, without whitespace around them
+    # the whitespace before the first piece, between pieces, and after the last: one more than pieces
     gaps: tuple[str, ...]
 
     def joined(self, texts: Sequence[str]) -> str:
@@ -111,11 +106,6 @@ def _nothing(relation: str, text: str, outcomes: Sequence[str | Refused], failed
     reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, Refused)]
     reason = failed.reason if failed is not None else max(reasons, key=reasons.count, default="empty text")
     return Variant(relation=relation, status="not_applicable", reason=reason, source=text)
-
-
-def unless_unchanged(new: str, text: str) -> str | Refused:
-    """Return a rewrite, unless it differs from the text only in whitespace."""
-    return Refused(CHANGED_NOTHING, fails=False) if new.split() == text.split() else new
 
 
 def _furthest(text: str, stops: Sequence[int], start: int, longest: int) -> int:

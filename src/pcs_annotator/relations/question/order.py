@@ -20,14 +20,10 @@ LABELS_WITH_MANY_ORDERS = 5
 
 @dataclass(frozen=True, slots=True)
 class LabelOrder(Unchanged):
-    """The labels in another order.
-
-    Attributes:
-        which: Which order.
-    """
+    """The labels in another order."""
 
     name: str = "order"
-    which: Which = "reversed"
+    which: Which = "reversed"  # which order
 
     def rephrase(self, question: Phrasing) -> Phrasing:
         """Return the question with its labels in the other order, also where its instruction lists them."""
@@ -48,13 +44,10 @@ class LabelOrder(Unchanged):
         return tuple(found)
 
     def permutation(self, size: int) -> tuple[int, ...]:
-        """Return the place of each listed label in the task's list.
+        """Return the place of each listed label in the task's list; an order that few labels do not have is an error.
 
         >>> LabelOrder().permutation(3), LabelOrder("order:rotated", "rotated").permutation(3)
         ((2, 1, 0), (1, 2, 0))
-
-        Raises:
-            ConfigError: So many labels do not have that many orders.
         """
         same = tuple(range(size))
         if self.which == "reversed":

@@ -34,21 +34,13 @@ def wordings_of(task: Task) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Wording(Unchanged):
-    """Another instruction: one of the task's, else a template around the task's instruction.
-
-    Attributes:
-        number: Which one, from 1 on.
-    """
+    """Another instruction: one of the task's, else a template around the task's instruction."""
 
     name: str = "wording"
-    number: int = 1
+    number: int = 1  # which one, from 1 on
 
     def rephrase(self, question: Phrasing) -> Phrasing:
-        """Return the question with the other instruction.
-
-        Raises:
-            ConfigError: There are not that many wordings.
-        """
+        """Return the question with the other instruction; that there are not so many is an error."""
         task = question.task
         wordings = wordings_of(task)
         built_in = len(wordings) - len(task.wordings)
@@ -74,11 +66,7 @@ class WrittenWording(Unchanged):
     needs: ClassVar[frozenset[Need]] = frozenset({"wording"})
 
     def rephrase(self, question: Phrasing) -> Phrasing:
-        """Return the question with the instruction that a model wrote.
-
-        Raises:
-            ConfigError: None is written yet.
-        """
+        """Return the question with the instruction that a model wrote; that none is written yet is an error."""
         written = question.task.written_wording
         if not written:
             raise ConfigError(f"relation {self.name!r}: the task has no `written_wording` yet: name a rewriter")
@@ -98,22 +86,14 @@ class Layout(Unchanged):
 
 @dataclass(frozen=True, slots=True)
 class WithExamples(Unchanged):
-    """The question with the task's examples.
-
-    Attributes:
-        number: Which set of them, from 1 on: those nearest to the text, the next ones, and so on.
-    """
+    """The question with the task's examples."""
 
     name: str = "examples"
-    number: int = 1
+    number: int = 1  # which set of them, from 1 on: those nearest to the text, the next ones, and so on
     needs: ClassVar[frozenset[Need]] = frozenset({"examples"})
 
     def rephrase(self, question: Phrasing) -> Phrasing:
-        """Return the question with these examples.
-
-        Raises:
-            ConfigError: There are none, or not that many.
-        """
+        """Return the question with these examples; that there are none, or not so many, is an error."""
         task = question.task
         there = len(task.examples)
         if not there:
@@ -129,11 +109,7 @@ class WithExamples(Unchanged):
 
 
 async def write_wording(task: Task, ask: AskRewriter) -> str:
-    """Return the task's instruction in a model's words; a rejected one is tried once more, with the reason.
-
-    Raises:
-        ConfigError: Neither attempt can be used.
-    """
+    """Return the task's instruction in a model's words; a rejected one is tried once more, with the reason."""
     version, prompt = prompt_file("_wording")
     listed = "\n".join(f"- {label}" for label in task.labels)
     asked = f"{prompt}\n\nThe labels:\n{listed}"

@@ -21,11 +21,10 @@ from pcs_annotator.judging.weighing import fitting, scoring
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.relations.base import Relation
-from pcs_annotator.relations.choose import choose_relations
-from pcs_annotator.relations.compose import InTurn
-from pcs_annotator.relations.function import FunctionRelation, Rewriting
+from pcs_annotator.relations.choose import InTurn, choose_relations
 from pcs_annotator.relations.parse import INSTALL, Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
+from pcs_annotator.relations.rule import FunctionRelation, Rewriting
 from pcs_annotator.runs.classic.files import ClassicDataset, with_annotations, write_annotations
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.own_objects import as_relations, is_relation, name_annotators
@@ -122,11 +121,6 @@ class AskedTexts:
     variants: Mapping[tuple[str, str], Variant]  # text and relation → the variant
     tally: Tally  # counts of calls, answers and failures
 
-    def rewrite(self, text: str, relation: str) -> str | None:
-        """Return the rewrite of a text by a relation; None if there is none."""
-        variant = self.variants.get((text, relation))
-        return None if variant is None else variant.text
-
     @property
     def unchanged(self) -> dict[str, str]:
         """Relation that changed no text → the most common cause."""
@@ -158,7 +152,8 @@ async def ask_about(panel: Panel, dataset: ClassicDataset, rows: Sequence[int], 
     asked.warn_unanswered()
     for relation, cause in asked.unchanged.items():
         warn_user(f"relation {relation!r} changed none of {len(texts)} texts ({cause}), so it has no votes")
-    rewrites = {relation: [asked.rewrite(text, relation) for text in texts] for relation in asked.votes.relations}
+    made = {key: variant.text for key, variant in asked.variants.items()}
+    rewrites = {relation: [made.get((text, relation)) for text in texts] for relation in asked.votes.relations}
     try:
         write_annotations(path, with_annotations(dataset, rows, rewrites, asked.votes))
     except (OSError, TableError) as error:

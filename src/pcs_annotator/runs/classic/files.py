@@ -83,14 +83,9 @@ def labels_of_prompt(prompt: str) -> tuple[str, ...]:
 
 
 def read_classic_dataset(path: Path, prompt: str) -> ClassicDataset:
-    """Read the dataset, with labels from the prompt or the column `label`.
+    """Read the dataset, with the labels tagged in the prompt or, if it tags fewer than two, those of its column.
 
-    The labels are those tagged in the prompt; if it tags fewer than two, those of the column. Case does not matter,
-    and the prompt's spelling wins.
-
-    Raises:
-        TableError: The file cannot be read, has no rows, or lacks a column.
-        LabelError: There are fewer than two labels, or a row has an unknown one.
+    Case does not matter, and the prompt's spelling wins.
     """
     table = as_arrow(path)
     texts = text_cells(table, TEXT, path.name)
@@ -213,9 +208,6 @@ def read_answers(
 
     The first relation is the original text, the next one is `mr1`. Rows are matched by text. A cell with none of the
     labels is not a vote.
-
-    Raises:
-        TableError: There are no votes, a column is missing, or the table has none of the rows.
     """
     table, name = dataset.table, dataset.name
     if path.exists():

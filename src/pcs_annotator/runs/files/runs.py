@@ -57,6 +57,7 @@ class RunFolder:
     report = _File("report.html")  # the report page
     labelled = _File("labelled.json")  # files of labels for new texts that this run made
     looks = _File("looks.json")  # looks at the gold labels, each of which may have shown a promise
+    stream = _File("stream.db")  # texts that were labelled later and left for people; see `runs/stream.py`
     review = _File("review.jsonl")  # draws and verdicts of a review, in the order in which they happened
 
     def at(self, version: int) -> RunFolder:

@@ -6,15 +6,12 @@ import asyncio
 import os
 import shlex
 import threading
-from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-
-import numpy as np
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
@@ -25,7 +22,6 @@ from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import AccessDenied, ConfigError, PcsError, UserError, warn_user
-from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.ledger_address import LedgerAddress, without_password
@@ -35,18 +31,21 @@ from pcs_annotator.core.vote import Strategy
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.model import Model, Verdicts
-from pcs_annotator.judging.promising.drift import Drift, Profile, drift, profile
+from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Check, Frugal, graded_annotators, learn_frugal
 from pcs_annotator.runs import ask, learn, resolve_config
+from pcs_annotator.runs.labelling.recent_texts import RecentTexts
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import Saving
+from pcs_annotator.runs.stream import Stream, StreamMemory
+from pcs_annotator.runs.versions import number_in_use
+from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.table_files import STDIO
 
 T = TypeVar("T")
 NO_ANSWER = "no model gave a usable answer"
-RECENT_TEXTS, COMPARED_EVERY = 500, 50
 TYPICAL_TOKENS = (500, 20)
 """The prices of models are compared on a question and an answer of typical length."""
 LEAST_GOLD = 200
@@ -78,9 +77,27 @@ class FittedRun:
     settings: ask.CollectSettings  # how to ask, and what may be spent
     model: Model  # what judges the votes
     frugal: Frugal | None  # how questions are saved; None when everything is asked
-    on_drift: str = "review"  # what becomes of labels for texts that differ from the gold rows: `review` or `accept`
+    saving: Saving = field(default_factory=Saving)  # what becomes of texts for review, and of those that differ
+    version: int = 0  # the number of the fit
+    since: float = 0.0  # the alarm about drift that it has learned from; 0 for none
     folder: Path  # the run folder
     ledger: LedgerAddress  # where its paid calls are kept
+
+    @property
+    def on_drift(self) -> str:
+        """What becomes of labels for texts that differ from the gold rows."""
+        return self.saving.on_drift
+
+    def keep(self, stream: Stream, items: Sequence[Item], votes: Votes, model: Model, judged: Verdicts) -> None:
+        """Put the texts that people should see into the stream of the run.
+
+        While nothing is accepted whatever the votes, every text is drawn.
+        """
+        if judged.accepted is None:  # nothing is decided, so nothing is left to people
+            return
+        holds = model.certificate is not None and model.certificate.holds and not model.unlike_gold
+        share, kept = self.saving.audit if holds else 1.0, self.saving.keep_texts
+        stream.add(items, votes, judged.accepted, version=self.version, probability=share, keep_text=kept)
 
     @property
     def strategy(self) -> Strategy | None:
@@ -132,7 +149,7 @@ def open_fitted(recorded: Run, options: LoadOptions) -> FittedRun:
     settings = resolve_config.collect_settings_of(config, options.environment, options.own)
     if options.in_flight is not None:
         settings = replace(settings, in_flight=options.in_flight)
-    fitted, recorded = recorded.model_in_force(), recorded.as_fitted()
+    fitted, recorded = recorded.model_in_force(), recorded.taught.as_fitted()
     job = job_of(recorded, settings)
     frugal = _frugal(recorded, fitted, job, settings, saving)
     return FittedRun(
@@ -140,7 +157,9 @@ def open_fitted(recorded: Run, options: LoadOptions) -> FittedRun:
         settings=settings,
         model=fitted if frugal is None else _like_the_run(frugal.model, fitted),
         frugal=frugal,
-        on_drift=saving.on_drift,
+        saving=saving,
+        version=number_in_use(recorded.folder),
+        since=read_json(recorded.folder.model).get("since", 0.0),
         folder=recorded.folder.path,
         ledger=options.ledger or ledger_of(recorded.folder, recorded.config),
     )
@@ -213,14 +232,15 @@ class Labeller:
     the lock of the ledger, if it has one, and closes the models. The asker's tracker has what was spent on all texts.
     """
 
-    def __init__(self, fitted: FittedRun, asker: Asker, prepared: PreparedJob) -> None:
+    def __init__(self, fitted: FittedRun, asker: Asker, prepared: PreparedJob, stream: Stream | None = None) -> None:
         self.fitted, self.asker, self._prepared = fitted, asker, prepared
-        self.recent = RecentTexts(fitted.model.profile, fitted.on_drift)
+        memory = None if stream is None else StreamMemory(stream, fitted.version, fitted.since)
+        self.recent = RecentTexts(fitted.model.profile, fitted.on_drift, memory)
 
     @classmethod
-    async def open(cls, fitted: FittedRun, asker: Asker) -> Labeller:
+    async def open(cls, fitted: FittedRun, asker: Asker, stream: Stream | None = None) -> Labeller:
         """Prepare the questions of a run, once for all texts."""
-        return cls(fitted, asker, await prepare_job(fitted.job, asker))
+        return cls(fitted, asker, await prepare_job(fitted.job, asker), stream)
 
     async def ask(self, items: Sequence[Item], part: Asker, missing: Missing | None = None) -> Votes:
         """Return the votes on texts, as many as their labels need; `part` of the asker counts what they take."""
@@ -264,50 +284,6 @@ class Labeller:
         if not (before and before.found):
             self.fitted.warn_if_unlike(self.recent.found)
         return model, votes, judged
-
-
-class RecentTexts:
-    """Compares the last few hundred different texts with those of the run."""
-
-    def __init__(self, before: Profile | None, on_drift: str = "review") -> None:
-        # whether they differ; None before the first comparison, or if the run kept nothing to compare with
-        self.found: Drift | None = None
-        self._before, self._on_drift = before, on_drift
-        self._texts: dict[int, None] = {}
-        self._block: Profile | None = None
-        self._blocks: deque[Profile] = deque(maxlen=RECENT_TEXTS // COMPARED_EVERY)
-
-    def judged(self, model: Model, texts: Sequence[str], votes: Votes) -> tuple[Model, Verdicts]:
-        """Return which model judges these texts, and how: from an alarm on until its end, nothing is accepted."""
-        judged = model.judged(votes)
-        self._add(texts, votes, judged.scores, judged.best)
-        now = model.facing(self.found, self._on_drift)
-        return now, judged if now is model else now.judged(votes)
-
-    def _add(self, texts: Sequence[str], votes: Votes, scores: Floats, best: Codes) -> None:
-        """Count texts, copies of recent ones excepted; compare when enough have come."""
-        new = [row for row, text in enumerate(texts) if self._is_new(hash(text))]
-        if self._before is None or not new:
-            return
-        part = profile(votes.take(np.array(new)), scores[new], best[new])
-        self._block = part if self._block is None else _sum(self._block, part)
-        if self._block.items >= COMPARED_EVERY:
-            self._blocks.append(self._block)
-            self._block = None
-            self.found = drift(self._before, reduce(_sum, self._blocks))
-
-    def _is_new(self, text: int) -> bool:
-        if text in self._texts:
-            return False
-        self._texts[text] = None
-        if len(self._texts) > RECENT_TEXTS:
-            del self._texts[next(iter(self._texts))]
-        return True
-
-
-def _sum(one: Profile, other: Profile) -> Profile:
-    counted = ("items", "cells", "chosen", "highest")
-    return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in counted})
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,7 @@ from pcs_annotator.base.errors import ConfigError, PcsWarning, TableError
 from pcs_annotator.core import result_names as names
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs.certificate_text import about_confidence, promised
 from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files import runs
@@ -26,6 +27,7 @@ from pcs_annotator.runs.labelling.rows import RowWriter, label_all, with_counted
 from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined, lost_rows
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables import sources, tables
 from pcs_annotator.tables.files import expecting, keep_earlier, read_json, signature, write_json
 from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
@@ -74,7 +76,8 @@ class NewTexts:
             how = (self._all.items, fitted.ledger, fitted.settings, fitted.strategy)
             return self._all, run_sync(lambda: ask_job(fitted.job, *how))
         self._make_way()
-        if self._out == STDIO and fitted.on_drift == "review":  # what is on standard output cannot be taken back
+        # what is on standard output cannot be taken back
+        if fitted.on_drift == "fail" or (self._out == STDIO and fitted.on_drift == "review"):
             with TemporaryDirectory() as scratch:
                 written = self._write_asking(fitted, Path(scratch, "labels.csv"))
         else:
@@ -91,7 +94,7 @@ class NewTexts:
         if self._all is not None:
             self._make_way()
             model = fitted.model.with_coverage(votes)
-            with self._writer(model, self._out) as writer:
+            with self._writer(replace(fitted, model=model), self._out) as writer:
                 writer.write(self._all, votes)
             counts = writer.counts
         else:
@@ -111,13 +114,19 @@ class NewTexts:
             self._request.say(f"{self._out} is kept as {keep_earlier(self._out)}")
 
     def _write_asking(self, fitted: FittedRun, to: Path | str | None) -> RowWriter:
-        writer = replace(self._writer(fitted.model, to), sample_of=self._rows)
+        writer = replace(self._writer(fitted, to), sample_of=self._rows)
         label_all(self._stream, self._data, fitted, writer)
         return writer
 
-    def _writer(self, model: Model, to: Path | str | None) -> RowWriter:
-        style = PLAIN if self._out is None else style_of(self._request, self._stream, self._out, model)
-        return RowWriter(model=model, labels=to, style=style)
+    def _writer(self, fitted: FittedRun, to: Path | str | None) -> RowWriter:
+        style = PLAIN if self._out is None else style_of(self._request, self._stream, self._out, fitted.model)
+        return RowWriter(model=fitted.model, labels=to, style=style, keep=partial(self._keep, fitted))
+
+    def _keep(self, fitted: FittedRun, rows: tables.Dataset, votes: Votes, model: Model, judged: Verdicts) -> None:
+        """Put the texts that people should see into the stream of the run, under the name of their table."""
+        items = [replace(item, id=f"{rows.name}:{item.id}") for item in rows.items]
+        with Stream(runs.RunFolder(fitted.folder).stream) as stream:
+            fitted.keep(stream, items, votes, model, judged)
 
 
 def style_of(request: RunRequest, stream: TableStream, out: Path | str, model: Model) -> TableStyle:

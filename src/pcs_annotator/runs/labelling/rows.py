@@ -112,6 +112,8 @@ class RowWriter:
     # item → its gold label, also from a person's file; of rows outside the sample, gold is in their table
     gold: Mapping[str, str | None] = field(default_factory=dict)
     sample_of: int | None = None  # how many rows the table has, if a sample of them is to be kept
+    # what puts texts that people should see elsewhere too, with the votes on them, and how they were judged
+    keep: Callable[[Dataset, Votes, Model, Verdicts], None] = lambda *_: None
     counts: Counts = field(default_factory=Counts, init=False)  # how many rows have which label, so far
     # the rows of the sample, and the votes on them
     sample: list[tuple[Dataset, Votes]] = field(default_factory=list, init=False)
@@ -131,7 +133,9 @@ class RowWriter:
 
     def write(self, chunk: Dataset, votes: Votes) -> None:
         """Add the next rows, with the labels that these votes give them."""
-        columns = result_columns(self.model, votes, self.model.judged(votes))
+        judged = self.model.judged(votes)
+        columns = result_columns(self.model, votes, judged)
+        self.keep(chunk, votes, self.model, judged)
         found: list[str | None] = columns[LABEL].to_pylist()
         if self.people:
             reviewed = [self.people.get(item.id) for item in chunk.items]

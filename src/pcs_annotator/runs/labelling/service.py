@@ -3,50 +3,55 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from secrets import token_hex
+from typing import NamedTuple
 
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker, today
 from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import set_all
 from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
-from pcs_annotator.base.errors import LedgerError, PcsError
+from pcs_annotator.base.errors import DriftFound, LedgerError, PcsError
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, Task
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.certificate import Audit
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, RecentTexts, open_fitted
+from pcs_annotator.runs.labelling.judge_together import JudgeTogether
+from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of
+from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run import Run, refuse_lost_ledger
+from pcs_annotator.runs.stream import Stream
 from pcs_annotator.runs.versions import number_in_use
-from pcs_annotator.tables.label_studio import Interface, prediction
+from pcs_annotator.tables.files import read_json
 
-GATHER_SECONDS = 0.05
-"""Texts whose votes are complete within this time are judged together: alone, each takes 1 ms, 50 times more."""
 LOOK_EVERY = 1.0
 """Seconds between looks at the run folder, which `pcs fit` may have changed."""
 RETRY_SECONDS = 30.0
-"""Seconds until a changed run that could not be loaded is tried again."""
+"""Seconds until what failed is tried again, though nothing changes: the disk may have been full for a moment."""
 TROUBLE_SECONDS = 30.0
 """How long a failure counts if no text comes: a service that is not ready gets none, and only texts show otherwise."""
 TROUBLE = {
     "budget_reached": "the budget is spent: only texts that are known get a label",
     "model_unavailable": "the models do not answer",
     "ledger_unavailable": "the ledger cannot be used",
+    "drift": "recent texts differ from those of the run, and the service was started with --on-drift fail",
     "late": "texts are not answered in time",
 }
 """Kind of failure → what `/ready` says about it, without names and paths."""
+KINDS: Mapping[type[PcsError], str] = {LedgerError: "ledger_unavailable", DriftFound: "drift"}
+"""Error → kind of failure."""
 OUTDATED = "the run has changed and cannot be loaded: the log of the service says why"
 
 
@@ -91,20 +96,23 @@ class Service:
     `pcs fit` or `pcs run` changes the folder, the new model is loaded, and judges the texts that come then.
     """
 
-    def __init__(self, folder: Path, options: LoadOptions, say: Say = lambda line: None) -> None:
+    def __init__(self, folder: Path, options: LoadOptions, say: Say = lambda line: None, refit_every: int = 0) -> None:
         self.folder, self.name = RunFolder(folder), folder.resolve().name
         self.outdated = ""  # that a changed run could not be loaded, in plain words; empty if the current one is in use
         self._options, self._say = options, say
         self._moved_ledger = str(options.ledger or "")
         self._closing = ExitStack()
         self._looked_at = 0.0
-        self._seen: object = None
+        self._seen: list[tuple[int, int, int] | None] = []
+        self.audit: Audit | None = None  # what people found among accepted texts; None if nobody has checked any
+        self._refit_every = refit_every
+        self._fitting: asyncio.Task[None] | None = None
         self._loading: asyncio.Task[None] | None = None
         self._failed: tuple[str, float, int] | None = None
-        self._numbers = count()
         self.tally = Tally()  # what was counted since the start
         self._opened: _Opened
         self._ledger: LedgerAddress
+        self._stream: Stream
         self._ledger_file = 0
 
     def check(self) -> None:
@@ -118,20 +126,26 @@ class Service:
         self._seen = _state(self.folder)
         fitted, version = await asyncio.to_thread(self._open)
         try:
+            self._stream = self._closing.enter_context(Stream(self.folder.stream))
+            if fitted.saving.keep_days:
+                self._stream.purge(fitted.saving.keep_days)
             ledger = open_ledger(self._ledger, shared=True)
             self._closing.enter_context(ledger)
             self._ledger_file = self._file_number()
-            labeller = await Labeller.open(fitted, ask.open_asker(ledger, fitted.settings))
+            labeller = await Labeller.open(fitted, ask.open_asker(ledger, fitted.settings), self._stream)
         except BaseException:
             self._closing.close()
             await ask.close_models(fitted.job)
             raise
-        self._opened = _Opened(labeller, version)
+        self._opened = _Opened(labeller, version, self._stream)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._loading is not None:
             await asyncio.wait([self._loading])
+        if self._fitting is not None:
+            self._fitting.cancel()
+            await asyncio.wait([self._fitting])
         self._closing.close()
         await self._opened.retire()
 
@@ -172,6 +186,11 @@ class Service:
         return self._opened.labeller.fitted.texts_differ(found)
 
     @property
+    def waiting(self) -> Mapping[str, int]:
+        """How many texts are kept for people, and why."""
+        return self._stream.counts()
+
+    @property
     def tracker(self) -> BudgetTracker:
         """What was spent since the start."""
         return self._opened.labeller.asker.tracker
@@ -183,12 +202,20 @@ class Service:
             self._check_ledger()
         except LedgerError:
             return TROUBLE["ledger_unavailable"]
+        if self._drifted:
+            return TROUBLE["drift"]
         if self._failed is None:
             return ""
         kind, at, day = self._failed
         # a budget may be one for a day
         over = day != today() if kind == "budget_reached" else _now() >= at + TROUBLE_SECONDS
         return "" if over else TROUBLE[kind]
+
+    @property
+    def _drifted(self) -> bool:
+        """Whether nothing is labelled any more because texts differ."""
+        found = self.drift
+        return found is not None and found.found and self._opened.labeller.fitted.on_drift == "fail"
 
     def note_failure(self, kind: str) -> None:
         """Note why a text got no label, if others may get none for the same reason; `kind` is a key of `TROUBLE`."""
@@ -213,14 +240,16 @@ class Service:
         outcome, failed = None, None
         probabilities: tuple[float, ...] = ()
         try:
+            if self._drifted:
+                raise DriftFound(self.about_drift)
             self._check_ledger()
-            votes = await opened.labeller.ask([Item(id=str(next(self._numbers)), text=text)], part)
-            outcome, probabilities = await opened.judge.judge(text, votes)
+            item = Item(id=f"serve:{token_hex(8)}", text=text)
+            votes = await opened.labeller.ask([item], part)
+            outcome, probabilities = await opened.judge.judge(item, votes)
             failed = _why(part.tally) if outcome.label is None else None
         except PcsError as error:
             self._opened.labeller.restart(asker)  # which may be another by now
-            kind = "ledger_unavailable" if isinstance(error, LedgerError) else "model_unavailable"
-            failed = TextError(kind, str(error))
+            failed = TextError(KINDS.get(type(error), "model_unavailable"), str(error))
         finally:
             self.tally.add(part.tally)
             opened.users -= 1
@@ -248,21 +277,59 @@ class Service:
         self._looked_at = now
         state = _state(self.folder)
         if state != self._seen:
-            self._seen = state
-            self._loading = asyncio.create_task(self._load())
+            fitted, self._seen = state[:2] != self._seen[:2], state
+            self._loading = asyncio.create_task(self._load() if fitted else self._heed_verdicts())
+
+    async def _heed_verdicts(self) -> None:
+        """Withdraw acceptance if people found too many errors among accepted texts; learn from verdicts if wanted."""
+        try:
+            new = await asyncio.to_thread(self._read_verdicts)
+        except Exception as error:
+            self._say(f"verdicts cannot be read: {_reason(error)}")
+            new, self._seen[2:], self._looked_at = 0, [], _now() + RETRY_SECONDS - LOOK_EVERY
+        certificate = self._opened.labeller.fitted.model.certificate
+        if self.audit is not None and self.audit.finding == "revoked" and certificate and not certificate.revoked:
+            self._say("people found more errors among accepted texts than was promised: nothing is accepted any more")
+            await self._load()
+        self._loading = None
+        if self._refit_every and new >= self._refit_every and self._fitting is None:
+            self._fitting = asyncio.create_task(self._fit_again())
+
+    def _read_verdicts(self) -> int:
+        """Note what an audit of accepted texts found, and return how many verdicts no fit has learned from."""
+        recorded = Run.open(self.folder.path, self._moved_ledger)
+        self.audit = recorded.stream_audit(self._opened.labeller.fitted.model)
+        until = read_json(self.folder.model).get("verdicts_until", 0) if self.folder.model.exists() else 0
+        return sum(isinstance(one, Verdict) and one.number > until for one in read_review(self.folder.review))
+
+    async def _fit_again(self) -> None:
+        """Learn from verdicts in another process; the new version is then loaded like that of anybody else."""
+        command = (sys.executable, "-m", "pcs_annotator", "fit", str(self.folder.path), "--spare-looks", "--json")
+        quiet, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+        process = None
+        try:
+            process = await asyncio.create_subprocess_exec(*command, stdin=quiet, stdout=quiet, stderr=pipe)
+            _, said = await process.communicate()
+        except OSError as error:
+            said = str(error).encode()
+        finally:
+            self._fitting = None
+            if process is not None and process.returncode is None:  # the service stops
+                process.terminate()
+                await process.wait()
+        if process is None or process.returncode not in (0, 1):  # 1: some rows have no label
+            self._say(f"the fit failed, and the earlier model stays in use: {said.decode(errors='replace').strip()}")
 
     async def _load(self) -> None:
         before = self._opened
         try:
             fitted, version = await asyncio.to_thread(self._open)
-            self._opened = _Opened(await Labeller.open(fitted, before.labeller.asker), version)
+            labeller = await Labeller.open(fitted, before.labeller.asker, self._stream)
+            self._opened = _Opened(labeller, version, self._stream)
         except Exception as error:
             if not self.outdated:
-                why = error if isinstance(error, PcsError | OSError) else type(error).__name__
-                self._say(f"the run has changed and cannot be loaded, so the earlier model stays in use: {why}")
-            self.outdated = OUTDATED
-            # the disk may have been full for a moment: try again, whether or not the folder changes
-            self._seen, self._looked_at = None, _now() + RETRY_SECONDS - LOOK_EVERY
+                self._say(f"the run has changed and cannot be loaded; the earlier model stays in use: {_reason(error)}")
+            self.outdated, self._seen, self._looked_at = OUTDATED, [], _now() + RETRY_SECONDS - LOOK_EVERY
         else:
             self.outdated = ""
             self._say(f"the run has changed: {self._opened.version} is in use now")
@@ -275,10 +342,15 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
+def _reason(error: Exception) -> str:
+    """Return what may be in a log: the message of an error that is no bug, since that of a bug may quote a text."""
+    return str(error) if isinstance(error, PcsError | OSError) else type(error).__name__
+
+
 def _state(folder: RunFolder) -> list[tuple[int, int, int] | None]:
     """Return what changes when a run is fitted again."""
     found: list[tuple[int, int, int] | None] = []
-    for path in (folder.settings, folder.model):
+    for path in (folder.settings, folder.model, folder.review):
         try:
             is_now = path.stat()
             found.append((is_now.st_mtime_ns, is_now.st_size, is_now.st_ino))
@@ -288,14 +360,9 @@ def _state(folder: RunFolder) -> list[tuple[int, int, int] | None]:
 
 
 def _spent(asker: Asker) -> Spent:
-    spent = asker.spent or asker.tracker
-    return Spent(
-        asker.tally.calls,
-        asker.tally.from_ledger,
-        spent.tokens - spent.output_tokens,
-        spent.output_tokens,
-        None if spent.price_unknown else spent.usd,
-    )
+    spent, tally = asker.spent or asker.tracker, asker.tally
+    usd = None if spent.price_unknown else spent.usd
+    return Spent(tally.calls, tally.from_ledger, spent.tokens - spent.output_tokens, spent.output_tokens, usd)
 
 
 def _why(tally: Tally) -> TextError:
@@ -316,9 +383,9 @@ def _listed(reasons: Mapping[str, int]) -> str:
 class _Opened:
     """A fitted run in use, and how many texts use it; its models are closed when it is retired and none does."""
 
-    def __init__(self, labeller: Labeller, version: str) -> None:
-        self.labeller, self.version = labeller, version
-        self.judge = JudgeTogether(labeller.fitted.model, labeller.recent, lambda: self.users)
+    def __init__(self, labeller: Labeller, version: str, stream: Stream) -> None:
+        self.labeller, self.version, fitted = labeller, version, labeller.fitted
+        self.judge = JudgeTogether(fitted.model, labeller.recent, partial(fitted.keep, stream), lambda: self.users)
         self.users = 0
         self._retired = False
 
@@ -331,46 +398,3 @@ class _Opened:
         """Close the models if they are retired and unused."""
         if self._retired and not self.users:
             await ask.close_models(self.labeller.fitted.job)
-
-
-class JudgeTogether:
-    """Judges votes on single texts, those together that are complete at about the same time.
-
-    `in_progress` returns how many texts are asked about or wait to be judged: if all of them wait, they are judged.
-    """
-
-    def __init__(self, model: Model, recent: RecentTexts, in_progress: Callable[[], int]) -> None:
-        self._model, self._recent, self._in_progress = model, recent, in_progress
-        self._timer: asyncio.TimerHandle | None = None
-        self._waiting: list[tuple[str, Votes, asyncio.Future[tuple[Outcome, tuple[float, ...]]]]] = []
-
-    async def judge(self, text: str, votes: Votes) -> tuple[Outcome, tuple[float, ...]]:
-        """Return the outcome of one text, and the probability of every label."""
-        loop = asyncio.get_running_loop()
-        judged: asyncio.Future[tuple[Outcome, tuple[float, ...]]] = loop.create_future()
-        self._waiting.append((text, votes, judged))
-        if len(self._waiting) >= self._in_progress():  # no other will come soon
-            self._judge_all()
-        elif self._timer is None:
-            self._timer = loop.call_later(GATHER_SECONDS, self._judge_all)
-        return await judged
-
-    def _judge_all(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        results: Sequence[object]
-        try:
-            votes = Votes.joined([votes for _, votes, _ in waiting])
-            model, judged = self._recent.judged(self._model, [text for text, _, _ in waiting], votes)
-            results = list(zip(model.judge(votes, judged), map(tuple, judged.deciding.tolist()), strict=True))
-        except Exception as error:
-            results = [error] * len(waiting)
-        set_all(zip((future for _, _, future in waiting), results, strict=True))
-
-
-def label_studio_prediction(found: Classified, names: Interface) -> dict[str, Any]:
-    """Return a label as Label Studio shows it; for a text without one, a prediction without a result."""
-    known = None if found.outcome is None else prediction(found.outcome.for_people, found.version, names)
-    return known or {"model_version": found.version, "score": 0.0, "result": []}

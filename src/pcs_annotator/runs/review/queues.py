@@ -26,7 +26,7 @@ from pcs_annotator.runs.review.rows import Rows
 from pcs_annotator.runs.review.values import QueueProgress, ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, now
 
-QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "conflicts")
+QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "stream", "conflicts")
 
 
 def lock_review(path: Path) -> AbstractContextManager[None]:
@@ -77,6 +77,7 @@ class _Sequence:
     @classmethod
     def of(cls, rows: Rows, order: Integers, state: ReviewState) -> _Sequence:
         outside, names = rows.data_gold != UNLABELLED, rows.ids
+        outside[rows.streamed] = True
         ids = [names[place] for place in np.flatnonzero(~outside).tolist()]
         found = cls(order[~outside[order]], frame_hash(ids), 0, outside, outside.copy())
         for draw in state.sequence(ids):
@@ -127,7 +128,9 @@ class Queues:
         """Go on with what a new model says."""
         self.rows = rows
         self._no_gold = rows.gold == UNLABELLED
-        accepted = np.flatnonzero(rows.judgement.accepted & self._no_gold).tolist()
+        self._own = np.ones(len(rows), dtype=np.bool_)  # which rows did not come as a stream
+        self._own[rows.streamed] = False
+        accepted = np.flatnonzero(rows.judgement.accepted & self._no_gold & self._own).tolist()
         self._audit_frame = frame_hash(rows.ids[place] for place in accepted)
         certainty = rows.judgement.certainty
         self._doubtful = self._teaching = np.argsort(certainty, kind="stable")
@@ -146,7 +149,7 @@ class Queues:
         audited = self._places("audit")
         taught = self.state.decided != UNLABELLED
         taught[audited] = self._sequence.drawn(audited)
-        return self.rows.judgement.accepted & self._no_gold & ~taught
+        return self.rows.judgement.accepted & self._no_gold & self._own & ~taught
 
     def draw_of(self, place: int, queue: Queue) -> Draw | None:
         """Return how a row was drawn in a queue; None if it was not."""
@@ -160,9 +163,7 @@ class Queues:
         for place in self._started(reviewer, queue):
             if self.free(place, reviewer):
                 return place
-        if queue == "conflicts":
-            return None
-        return self._draw(reviewer, queue)
+        return None if queue in ("conflicts", "stream") else self._draw(reviewer, queue)
 
     def batch(self, queue: Queue, rows: int) -> list[int]:
         """Return several rows of a queue at once, for people who work elsewhere: open ones first, then new draws."""
@@ -178,7 +179,8 @@ class Queues:
 
     def blind(self, place: int, reviewer: str, queue: Queue) -> bool:
         """Return whether a person must judge a row of a queue before they see what models and others say."""
-        return queue in self._blind and not (self.state.looked_at[place] and self.state.by(reviewer)[place])
+        proves = queue != "stream" or bool(self.rows.drawn[place])
+        return proves and queue in self._blind and not (self.state.looked_at[place] and self.state.by(reviewer)[place])
 
     def comes_second(self, place: int, reviewer: str) -> bool:
         """Return whether a person must not see what others said: two people code the row, and they come second."""
@@ -206,23 +208,29 @@ class Queues:
         """Return the rows that a queue is about, whoever has judged them."""
         if queue == "conflicts":
             return self.state.conflict
-        return self.rows.judgement.accepted if queue == "audit" else self._no_gold
+        if queue == "stream":
+            return ~self._own
+        return (self.rows.judgement.accepted if queue == "audit" else self._no_gold) & self._own
 
     def progress(self) -> dict[Queue, QueueProgress]:
         """Return how far every queue is."""
         done, seen, sequence = self.state.coders > 0, self.state.looked_at, self._sequence
         unseen, to_learn = self._no_gold & ~seen, ~sequence.closed
+        streamed = self.rows.streamed
+        of_stream = QueueProgress(int(seen[streamed].sum()), int((~seen[streamed]).sum()))
+        open_rows = int((self._no_gold & self._own & ~done).sum())
         to_learn[self._places("learn")] = True
         settled = sum(
             any(one.queue == "conflicts" for one in given) for given in self.state.verdicts.values() if len(given) > 1
         )
-        return {
+        found: dict[Queue, QueueProgress] = {
             "random": QueueProgress(int(seen[sequence.at_random].sum()), int(unseen[sequence.order].sum())),
             "learn": QueueProgress(int(seen[self._places("learn")].sum()), int((unseen & to_learn).sum())),
             "audit": QueueProgress(int(done[self._places("audit")].sum()), int((self.auditable & ~done).sum())),
-            "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), int((self._no_gold & ~done).sum())),
+            "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), open_rows),
             "conflicts": QueueProgress(settled, int(self.state.conflict.sum())),
         }
+        return {**found, "stream": of_stream} if len(streamed) else found
 
     def _places(self, queue: Queue) -> Integers:
         return np.fromiter(self._by_queue[queue], np.intp, len(self._by_queue[queue]))
@@ -233,7 +241,7 @@ class Queues:
             places: Array = np.flatnonzero(self.state.conflict & ~self.state.by(reviewer))
             yield from places.tolist()
             return
-        places = self._places(queue)
+        places = self._places(queue) if queue != "stream" else self.rows.streamed
         if queue == "random":  # a row that the order has reached belongs to the random sample, whoever drew it
             places = np.concatenate([self._sequence.at_random, places])
         yield from dict.fromkeys(places[self._needed(reviewer, queue)[places]].tolist())
@@ -273,7 +281,7 @@ class Queues:
         if queue in SEQUENCE:
             drawn = self._sequence.draw(queue, self._teaching, self._rng)
             return drawn and self._noted(drawn, queue, number, self._sequence.frame)
-        among = self.auditable if queue == "audit" else self._no_gold & (self.state.coders == 0)
+        among = self.auditable if queue == "audit" else self._no_gold & self._own & (self.state.coders == 0)
         among[self._places(queue)] = False
         if not among.any():
             return None

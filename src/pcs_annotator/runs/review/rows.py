@@ -99,7 +99,7 @@ class Rows:
             ConfigError: It is not a run folder.
             TableError: A file is missing or damaged, or the model was fitted with other labels.
         """
-        run = Run.open(path)
+        run = Run.open(path).with_stream()
         table, used, ids = run.dataset.table, run.dataset.columns, run.answers.ids
         data_gold = gold_codes(run.votes, run.dataset.gold or [None] * len(ids))
         own = table.drop_columns([name for name in (used.text, used.id, used.gold, *used.coders) if name])
@@ -126,6 +126,20 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @cached_property
+    def streamed(self) -> Integers:
+        """The rows that came as a stream: those drawn at random first, then the others, as they came."""
+        later = self.run.dataset.streamed
+        drawn = np.array([drawn for drawn, _ in later], dtype=np.bool_)
+        return len(self) - len(later) + np.argsort(~drawn, kind="stable")
+
+    @cached_property
+    def drawn(self) -> Mask:
+        """Which rows came as a stream and were drawn at random."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[self.streamed] = [drawn for drawn, _ in sorted(self.run.dataset.streamed, key=lambda one: not one[0])]
+        return found
 
     @cached_property
     def disagreement(self) -> Mask:

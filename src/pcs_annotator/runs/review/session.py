@@ -225,6 +225,8 @@ class Review:
             return "conflicts"
         if given.queue == "conflicts":
             return given.queue if self._state.conflict[place] else "chosen"
+        if given.queue == "stream":
+            return given.queue if place in self._rows.streamed else "chosen"
         return given.queue if self._queues.draw_of(place, given.queue) else "chosen"
 
     def undo(self, reviewer: str) -> list[Verdict]:

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.report.document import document, title_of
 from pcs_annotator.showing.report.sections.curves import plots
-from pcs_annotator.showing.report.sections.method import cost, settings
 from pcs_annotator.showing.report.sections.quality import how_good
 from pcs_annotator.showing.report.sections.questions import questions
 from pcs_annotator.showing.report.sections.rows import rows
-from pcs_annotator.showing.report.sections.summary import headline, promise
+from pcs_annotator.showing.report.sections.summary import cost, headline, promise, settings
 from pcs_annotator.showing.report.view import View, view_of
+from pcs_annotator.showing.to_html import document, title_of
 from pcs_annotator.tables.files import check_ending, write_page
 
 

@@ -84,7 +84,8 @@ class Row:
     outcome: Outcome
     gold: str | None
     reviewed: Reviewed | None  # what people said about it in a review; None if nobody has
-    codes: Codes  # its votes, `[annotator, relation, draw]`
+    votes: Votes  # those of all rows, for their names
+    codes: Codes  # its own votes, `[annotator, relation, draw]`
     # the probability that each model gave to each label, `[annotator, relation, label]`, mean over draws; nan where
     # votes are hard, None if all are
     grades: Floats | None
@@ -163,6 +164,7 @@ def _row(view: View, at: int, variants: Mapping[tuple[str, str], Variant]) -> Ro
         outcome=outcome,
         gold=gold,
         reviewed=verdicts.get(at),
+        votes=result.votes,
         codes=result.votes.codes[at],
         grades=_grades(result.votes, at),
         variants={name: variants[item.id, name] for name in result.votes.relations if (item.id, name) in variants},

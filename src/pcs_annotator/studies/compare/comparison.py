@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.core.bill import Bill
@@ -25,7 +25,7 @@ from pcs_annotator.judging.weighing.fitting import in_canonical_order
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing.report.sections.method import flat_settings, setting_text
+from pcs_annotator.showing.report.sections.summary import flat_settings, setting_text
 from pcs_annotator.showing.report.view import certainty
 from pcs_annotator.studies.compare.sides import Matched, Side
 

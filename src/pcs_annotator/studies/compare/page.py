@@ -7,26 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from pcs_annotator.base.text import capital, counted
-from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, about_intervals
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, about_intervals, cell_of
 from pcs_annotator.judging.evaluation.relation_value import two_digits
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text, rows_to_tell
 from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.figures_text import SHOWN
-from pcs_annotator.showing.formats import DASH, count, dollars, interval, number, percent, signed
+from pcs_annotator.showing.formats import DASH, SHOWN, count, dollars, interval, number, percent, signed
 from pcs_annotator.showing.markup import Markup, tag, user_text
-from pcs_annotator.showing.report.document import STYLES, document, header
 from pcs_annotator.showing.report.sections import rows as lists
 from pcs_annotator.showing.report.sections.questions import matrix, top_changes
-from pcs_annotator.showing.report.view import MOST_CELLS, Selection, rows_at, view_of
-from pcs_annotator.studies.compare.comparison import (
-    PER_ROWS,
-    SURE,
-    Comparison,
-    DifferingRow,
-    SettingDifference,
-    SideCost,
-)
+from pcs_annotator.showing.report.view import MOST_CELLS, Row, Selection, rows_at, view_of
+from pcs_annotator.showing.to_html import STYLES, document, header
+from pcs_annotator.studies.compare import comparison
 from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side
 from pcs_annotator.tables.files import check_ending, write_page
 from pcs_annotator.version import __version__
@@ -51,7 +43,7 @@ FILTERS = (
     ("a-right", "only A is right"),
     ("b-right", "only B is right"),
     ("none-right", "neither is right"),
-    ("sure", f"both are sure ({SURE} or more)"),
+    ("sure", f"both are sure ({comparison.SURE} or more)"),
 )
 _KIND = " · comparison"
 _OURS = b"perceived-confidence [^<]*" + _KIND.encode()
@@ -61,12 +53,12 @@ CAUTION = (
 )
 
 
-def verdict(found: Comparison) -> list[str]:
+def verdict(found: comparison.Comparison) -> list[str]:
     """Return what the comparison comes to: accuracy first, then agreement and cost."""
     return [_accuracy(found), *_auroc(found), _agreement(found), about_cost(*found.costs)]
 
 
-def _accuracy(found: Comparison) -> str:
+def _accuracy(found: comparison.Comparison) -> str:
     figures = found.figures
     if figures is None:
         return f"Which of the two is right more often is not known: {found.no_figures.rstrip('.')}."
@@ -84,7 +76,7 @@ def _accuracy(found: Comparison) -> str:
     )
 
 
-def _auroc(found: Comparison) -> list[str]:
+def _auroc(found: comparison.Comparison) -> list[str]:
     """Return whether one side separates the labels better; nothing if that cannot be told."""
     if found.figures is None or found.figures.auroc.p_value >= SHOWN:
         return []
@@ -97,13 +89,13 @@ def _auroc(found: Comparison) -> list[str]:
     ]
 
 
-def _agreement(found: Comparison) -> str:
+def _agreement(found: comparison.Comparison) -> str:
     share = percent(found.differing, found.rows)
     kappa = "" if found.kappa.value is None else f"; Cohen's κ = {number(found.kappa.value)}"
     return f"They give different labels to {found.differing:,} of {counted(found.rows, 'row')} ({share}{kappa})."
 
 
-def about_cost(ours: SideCost, theirs: SideCost) -> str:
+def about_cost(ours: comparison.SideCost, theirs: comparison.SideCost) -> str:
     """Return how many times as much B costs, or how many times as many calls it makes if a price is unknown."""
     if ours.usd and theirs.usd:
         times, same, more = theirs.usd / ours.usd, "Both cost the same", "B costs {} × as much as A"
@@ -129,14 +121,14 @@ def _ends(test: BootstrapTest) -> str:
     return f"{number(low, 1)} to {number(high, 1)}"
 
 
-def write_comparison(found: Comparison, path: Path, *, replace: bool = False) -> Path:
+def write_comparison(found: comparison.Comparison, path: Path, *, replace: bool = False) -> Path:
     """Write the page over an earlier comparison; another file is an error or, with `replace`, kept aside."""
     check_ending(path, (".html", ".htm"))
     write_page(path, render(found), _OURS, replace=replace)
     return path
 
 
-def render(found: Comparison) -> str:
+def render(found: comparison.Comparison) -> str:
     """Return the page; the same comparison gives the same page."""
     shown = [_verdict(found), quality(found), _labels(found), promises(found), cost(found), settings(found)]
     return document(
@@ -144,7 +136,7 @@ def render(found: Comparison) -> str:
     )
 
 
-def _header(found: Comparison) -> Markup:
+def _header(found: comparison.Comparison) -> Markup:
     sides = tag("ul", *(_side(name, side) for name, side in zip(NAMES, found.sides, strict=True)), class_="sides")
     figures = [
         b.KeyFigure(count(found.rows), "rows compared", f"{counted(found.gold_rows, 'gold row')} among them"),
@@ -156,7 +148,7 @@ def _header(found: Comparison) -> Markup:
             figures.append(b.KeyFigure(number(share), f"accuracy of {name}", f"{interval(ends)} held out"))
     for name, cost in zip(NAMES, found.costs, strict=True):
         value, what = (count(cost.calls), "calls") if cost.usd is None else (dollars(cost.usd), "cost")
-        figures.append(b.KeyFigure(value, f"{what} of {name}", f"per {count(PER_ROWS)} rows"))
+        figures.append(b.KeyFigure(value, f"{what} of {name}", f"per {count(comparison.PER_ROWS)} rows"))
     kind = f"perceived-confidence {__version__}{_KIND}"
     return header("A and B on the same rows", sides, b.KeyFigures(figures), overline=kind)
 
@@ -168,19 +160,19 @@ def _side(name: str, side: Side) -> Markup:
     return tag("li", tag("b", name), user_text(side.name), *facts)
 
 
-def _verdict(found: Comparison) -> b.Section:
+def _verdict(found: comparison.Comparison) -> b.Section:
     notes = [b.note(b.Styled(note, "plain", own=True)) for note in found.notes]
     return b.section("verdict", "Verdict", b.Bullets(verdict(found), "spoken"), *notes)
 
 
-def quality(found: Comparison) -> b.Section:
+def quality(found: comparison.Comparison) -> b.Section:
     """Return the figures of both on rows that the fits did not see, and the tests between them."""
     figures = found.figures
     if figures is None:
         return b.section("quality", "Quality", b.not_known(f"{capital(found.no_figures.rstrip('.'))}."))
     tests = {"accuracy": figures.accuracy, "auroc": figures.auroc}
     rows: list[b.Row] = [
-        [title, *(b.figure(one.get(name)) for one in figures.figures), *_difference(tests.get(name))]
+        [title, *(cell_of(one.get(name)) for one in figures.figures), *_difference(tests.get(name))]
         for name, title in FIGURES
     ]
     right = figures.right
@@ -214,7 +206,7 @@ def _difference(test: BootstrapTest | None) -> b.Row:
     return [shown, p_text(test.p_value).removeprefix("p ").removeprefix("= ")]
 
 
-def _labels(found: Comparison) -> b.Section:
+def _labels(found: comparison.Comparison) -> b.Section:
     agreed = b.text(
         f"Rows by the label of A (down) and of B (across). On {count(found.rows - found.differing)} of "
         f"{counted(found.rows, 'row')} both say the same."
@@ -227,7 +219,7 @@ def _labels(found: Comparison) -> b.Section:
     return b.section("labels", "Labels", agreed, matrix(table, names, "A ↓ B →", "Labels of A and B"))
 
 
-def promises(found: Comparison) -> b.Section:
+def promises(found: comparison.Comparison) -> b.Section:
     """Return what each side accepts, and what it promises."""
     sides = []
     for name, side in zip(NAMES, found.sides, strict=True):
@@ -237,7 +229,7 @@ def promises(found: Comparison) -> b.Section:
     return b.section("promises", "Promises", b.Group(sides, kind="pair"))
 
 
-def cost(found: Comparison) -> b.Section:
+def cost(found: comparison.Comparison) -> b.Section:
     """Return what each side costs per model."""
     rows: list[b.Row] = []
     for name, one in zip(NAMES, found.costs, strict=True):
@@ -245,13 +237,13 @@ def cost(found: Comparison) -> b.Section:
             rows.append([(f"{name} · ", b.name(bill.model)), *cells])
         rows.append(b.bill_total(f"{name}, total", one.bills))
     about = (
-        f"Per {count(PER_ROWS)} rows, if every question were asked and paid for: also what a ledger already had, "
-        "and whoever paid for it. Tokens are those of the calls of each run, on average."
+        f"Per {count(comparison.PER_ROWS)} rows, if every question were asked and paid for: also what a ledger "
+        "already had, and whoever paid for it. Tokens are those of the calls of each run, on average."
     )
     return b.section("cost", "Cost", b.text(about), b.Table(columns=b.bill_columns(), rows=rows))
 
 
-def settings(found: Comparison) -> b.Section:
+def settings(found: comparison.Comparison) -> b.Section:
     """Return the settings that differ."""
     title = "Settings that differ"
     if not found.settings:
@@ -262,14 +254,14 @@ def settings(found: Comparison) -> b.Section:
     return b.section("settings", title, table, menu="Settings")
 
 
-def _changed(one: SettingDifference) -> b.Cell:
+def _changed(one: comparison.SettingDifference) -> b.Cell:
     """Return the setting of B, with what differs from A marked."""
     if DASH in (one.first, one.second):
         return b.name(one.second)
     return b.Change(one.first, one.second)
 
 
-def _rows(found: Comparison) -> b.Section:
+def _rows(found: comparison.Comparison) -> b.Section:
     shown = _shown(found)
     views = [view_of(side.result) for side in found.sides]
     sides = [rows_at(view, [one.rows[at] for one in shown]) for at, view in enumerate(views)]
@@ -278,10 +270,7 @@ def _rows(found: Comparison) -> b.Section:
     ]
     listed = Selection(rows=tuple(marks), room=min(side.room for side in sides))
     gold = any(one.gold is not None for one in shown)
-    entries = [
-        _row(one, [lists.ShownRow(row, view) for row, view in zip((first, second), views, strict=True)], listed.room)
-        for one, first, second in zip(shown, listed.rows, sides[1].rows, strict=True)
-    ]
+    entries = [_row(one, both, listed.room) for one, *both in zip(shown, listed.rows, sides[1].rows, strict=True)]
     titles = ["id", "text", *NAMES, *(["gold"] if gold else [])]
     return b.section(
         "rows",
@@ -294,7 +283,7 @@ def _rows(found: Comparison) -> b.Section:
     )
 
 
-def _shown(found: Comparison) -> list[DifferingRow]:
+def _shown(found: comparison.Comparison) -> list[comparison.DifferingRow]:
     """Return the rows to list, those on which both are sure first; if there are too many, those with gold go first."""
     cells = sum(len(side.result.votes.annotators) * len(side.result.votes.relations) for side in found.sides)
     most = max(20, min(MOST_EXAMPLES, MOST_CELLS // max(cells, 1)))
@@ -302,7 +291,7 @@ def _shown(found: Comparison) -> list[DifferingRow]:
     return sorted(kept, key=lambda one: -one.certainty)
 
 
-def _which(found: Comparison, shown: int) -> str:
+def _which(found: comparison.Comparison, shown: int) -> str:
     if not found.differing:
         return "None: both give the same label to every row."
     order = "Those on which both are sure come first. Open a row to see the votes of both."
@@ -311,11 +300,11 @@ def _which(found: Comparison, shown: int) -> str:
     return f"{count(shown)} of {counted(found.differing, 'row')}, those with gold labels among them. {order}"
 
 
-def _row(one: DifferingRow, shown: Sequence[lists.ShownRow], room: int) -> lists.Entry:
+def _row(one: comparison.DifferingRow, shown: Sequence[Row], room: int) -> lists.Entry:
     cells = [_said(one, at) for at in range(len(NAMES))]
     return lists.entry(shown, cells if one.gold is None else [*cells, ("gold", one.gold, None, "")], room)
 
 
-def _said(one: DifferingRow, at: int) -> lists.Cell:
+def _said(one: comparison.DifferingRow, at: int) -> lists.Cell:
     kind, label, share, small = lists.said(one.outcomes[at])
     return "said right" if label is not None and label == one.gold else kind, label, share, small

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.base.frames import Columns, Frame
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, Study
+from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, LabelRegression, Study
 from pcs_annotator.judging.estimating.formula import parse_formula
-from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.showing.formats import label_name
 

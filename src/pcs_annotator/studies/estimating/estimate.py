@@ -14,18 +14,10 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
-from pcs_annotator.judging.estimating.corrected import UNSEEN, CoefficientEstimate, Study
+from pcs_annotator.judging.estimating.corrected import UNSEEN, CoefficientEstimate, LabelRegression, Link, Study
 from pcs_annotator.judging.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
-from pcs_annotator.judging.estimating.regression import LabelRegression, Link
 from pcs_annotator.runs.run import Run
-from pcs_annotator.studies.estimating.answers import (
-    Estimated,
-    EstimateQuestion,
-    Missing,
-    adjusted,
-    in_three_ways,
-    line_of,
-)
+from pcs_annotator.studies.estimating import answers
 from pcs_annotator.studies.estimating.evidence import CodedColumn, LabelEvidence, evidence_of, restricted, study_of
 
 LEAST_IN_GROUP = 10
@@ -50,7 +42,7 @@ class Groups(NamedTuple):
     counted: Floats  # how many gold rows of equal weight would tell as much
     left: Floats  # which part of the variance among them is error; 0 if all rows of the group have gold
     pairs: Sequence[tuple[int, int]] = ()  # which groups are compared, the first and the second
-    missing: Sequence[Missing] = ()  # groups with too little gold
+    missing: Sequence[answers.Missing] = ()  # groups with too little gold
     notes: Sequence[str] = ()  # what was left out
 
     def of(
@@ -89,7 +81,7 @@ class Groups(NamedTuple):
         return (1 - self._unseen) * np.sqrt(own / (own - 1) * (total - 1) / total)
 
 
-def groups_of(evidence: LabelEvidence, study: Study, question: EstimateQuestion) -> Groups:
+def groups_of(evidence: LabelEvidence, study: Study, question: answers.EstimateQuestion) -> Groups:
     """Return the groups that a question asks for."""
     if not question.columns_of_groups:
         return _with_gold(study, [()], np.zeros(len(evidence.expected), dtype=np.intp))
@@ -108,7 +100,7 @@ def groups_of(evidence: LabelEvidence, study: Study, question: EstimateQuestion)
     return _with_gold(study, kept, place[code])._replace(
         pairs=_pairs(kept, dated),
         missing=[
-            Missing(_name(cell), int(rows), f"it has {rows} gold rows, and {LEAST_IN_GROUP} are needed")
+            answers.Missing(_name(cell), int(rows), f"it has {rows} gold rows, and {LEAST_IN_GROUP} are needed")
             for at, (cell, rows) in enumerate(zip(cells, gold, strict=True))
             if named[at] and at not in shown
         ],
@@ -150,7 +142,9 @@ def _with_gold(study: Study, cells: Sequence[Cell], place: Integers) -> Groups:
     )
 
 
-def _columns_of_groups(evidence: LabelEvidence, question: EstimateQuestion) -> tuple[list[CodedColumn], list[bool]]:
+def _columns_of_groups(
+    evidence: LabelEvidence, question: answers.EstimateQuestion
+) -> tuple[list[CodedColumn], list[bool]]:
     """Return the columns of groups, and whether each has dates."""
     columns = {name: evidence.column(name) for name in question.columns_of_groups}
     dated: Sequence[str] = ()
@@ -216,7 +210,7 @@ def _compared(cells: Sequence[Cell], dates: bool) -> list[tuple[Cell, Cell]]:
     return [(cells[0], other) for other in cells[1:]]
 
 
-def estimate_run(path: Path, question: EstimateQuestion) -> Estimated:
+def estimate_run(path: Path, question: answers.EstimateQuestion) -> answers.Estimated:
     """Answer a question about the labels of the run in a folder."""
     recorded = Run.open(path)
     found = answer(evidence_of(recorded, question.probability or None, question.columns), question)
@@ -228,12 +222,12 @@ def data_name(recorded: Run) -> str:
     return str(recorded.start.get("data") or recorded.folder.path.name)
 
 
-def answer(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:
+def answer(evidence: LabelEvidence, question: answers.EstimateQuestion) -> answers.Estimated:
     """Answer a question from what is known about labels."""
     return regress(evidence, question) if question.formula else shares(evidence, question)
 
 
-def shares(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:
+def shares(evidence: LabelEvidence, question: answers.EstimateQuestion) -> answers.Estimated:
     """Return the share of every label, or the mean of a numeric code, overall or by group, and differences."""
     study = study_of(evidence, larger=question.larger, cluster=question.cluster)
     groups = groups_of(evidence, study, question)
@@ -243,21 +237,21 @@ def shares(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:
         # the coefficients of this regression are the means of groups
         means = LabelRegression(explanatory=[groups.members], outcome=values[np.newaxis, :, np.newaxis])
         middle = float(np.unique(values).mean())
-        found = in_three_ways(study, means)
+        found = answers.in_three_ways(study, means)
         for place, group in enumerate(groups.names):
             one = groups.of(found, {place: 1.0}, middle)
-            lines.append(line_of(name, group, one, int(groups.gold_rows[place]), bounded=bounded))
+            lines.append(answers.line_of(name, group, one, int(groups.gold_rows[place]), bounded=bounded))
         if groups.pairs:  # whether groups differ is asked about more than these rows (Cochran, 1977, 2.14)
-            found = in_three_ways(replace(study, whole=False), means)
+            found = answers.in_three_ways(replace(study, whole=False), means)
         for first, second in groups.pairs:
             between = f"{groups.names[second]} − {groups.names[first]}"
             one = larger.of(found, {second: 1.0, first: -1.0}, middle)
             rows = int(groups.gold_rows[[first, second]].sum())
-            differences.append(line_of(name, between, one, rows, test=True))
-    return Estimated(
+            differences.append(answers.line_of(name, between, one, rows, test=True))
+    return answers.Estimated(
         kind="share" if bounded else "mean",
         lines=lines,
-        differences=adjusted(differences),
+        differences=answers.adjusted(differences),
         missing=groups.missing,
         rows=len(evidence.expected),
         labels=evidence.labels,
@@ -265,7 +259,7 @@ def shares(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:
     )
 
 
-def _targets(labels: Sequence[str], question: EstimateQuestion) -> dict[str, Floats]:
+def _targets(labels: Sequence[str], question: answers.EstimateQuestion) -> dict[str, Floats]:
     """Return what to estimate → the value of every label."""
     if question.values is not None:
         unknown = set(question.values) ^ set(labels)
@@ -283,7 +277,7 @@ def label_values(expression: str, labels: Sequence[str]) -> Floats:
     return np.array([float(label in parts) for label in labels])
 
 
-def regress(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:
+def regress(evidence: LabelEvidence, question: answers.EstimateQuestion) -> answers.Estimated:
     """Return the coefficients of a regression with the label as outcome or among the explanatory variables."""
     formula = parse_formula(question.formula)
     if unknown := formula.names - {*evidence.columns, *evidence.labels, LABEL}:
@@ -303,14 +297,16 @@ def regress(evidence: LabelEvidence, question: EstimateQuestion) -> Estimated:
     columns = [name for term in terms for name in term.names]
     link, outcome, equations = _outcome(formula.outcome, question.link, data, rows, evidence.labels)
     _refuse_few(len(study.sample), len(columns) * outcome.shape[2])
-    found = in_three_ways(study, LabelRegression(explanatory=[one.values for one in terms], outcome=outcome, link=link))
+    found = answers.in_three_ways(
+        study, LabelRegression(explanatory=[one.values for one in terms], outcome=outcome, link=link)
+    )
     lines = []
     for place, name in enumerate(f"{column}{equation}" for column in columns for equation in equations):
         chosen = np.eye(len(found["naive"].value))[[place]]
         one = {method: each.contrast(chosen) for method, each in found.items()}
-        lines.append(line_of(name, "", one, len(study.sample), test=True))
-    lines = adjusted(lines)
-    return Estimated(
+        lines.append(answers.line_of(name, "", one, len(study.sample), test=True))
+    lines = answers.adjusted(lines)
+    return answers.Estimated(
         kind="regression", lines=lines, rows=int(rows.sum()), labels=evidence.labels, notes=[*notes, f"link: {link}"]
     )
 

@@ -30,6 +30,8 @@ LEAST_GOLD = 30
 """Fewer gold rows give intervals that cannot be trusted."""
 LEAST_CLUSTERS = 20
 """The same for clusters of rows."""
+_Draw = tuple[int, float, str]
+"""A row that was drawn, its probability, and its stratum."""
 
 
 class CodedColumn(NamedTuple):
@@ -193,13 +195,12 @@ def _drawn(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[st
     known = gold != UNLABELLED
     rounds, seen = list[Round](), set[int]()
     strata = dict[tuple[int, str], int]()
-    for part in _parts(recorded, known, population):
-        new = [one for one in part.draws if known[one.row] and one.row not in seen]
-        if new:
-            seen |= {one.row for one in new}
-            stratum = [strata.setdefault((part.number, one.stratum), len(strata)) for one in new]
-            rows, chances = [one.row for one in new], [one.probability for one in new]
-            rounds.append(Round(rows, gold[rows].tolist(), chances, stratum, part.weight * len(new)))
+    for number, draws, weight in _parts(recorded, known, population):
+        if new := [one for one in draws if known[one[0]] and one[0] not in seen]:
+            rows, chances, names = (list(part) for part in zip(*new, strict=True))
+            seen |= {*rows}
+            stratum = [strata.setdefault((number, name), len(strata)) for name in names]
+            rounds.append(Round(rows, gold[rows].tolist(), chances, stratum, weight * len(new)))
     notes = []
     if assumed := int((known & recorded.gold.random_sample & recorded.gold.assumed).sum()):
         notes.append(f"{assumed:,} gold rows came with the data: they are assumed to be a random sample of its rows")
@@ -211,25 +212,10 @@ def _drawn(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[st
     return Sample.in_rounds(rounds), notes
 
 
-class _Place(NamedTuple):
-    """A row that was drawn, and how."""
-
-    row: int
-    probability: float
-    stratum: str = ""
-
-
-class _Part(NamedTuple):
-    """Rows that were drawn at once; `weight` is how much each counts. Parts with one number vary about one mean."""
-
-    number: int
-    draws: Sequence[_Place]
-    weight: float = 1.0
-
-
-def _parts(recorded: Run, known: Mask, population: int) -> Iterator[_Part]:
+def _parts(recorded: Run, known: Mask, population: int) -> Iterator[tuple[int, list[_Draw], float]]:
     """Yield what was drawn, each from the rows not drawn before: with the data, in a review, and by `pcs gold`.
 
+    Of each part, a number, the draws, and how much each of them counts; parts with one number vary about one mean.
     Rows of a file to label are counted with those of the data if there was no review, and after it if there was: they
     were drawn from rows without a label.
     """
@@ -237,29 +223,29 @@ def _parts(recorded: Run, known: Mask, population: int) -> Iterator[_Part]:
     simple = known & recorded.gold.random_sample
     simple[[*sequence]] = False
     first = simple & recorded.gold.assumed if sequence else simple
-    yield _Part(-1, _equally(first, population))
+    yield -1, _equally(first, population), 1.0
     learns = np.array([draw.queue == "learn" for draw in sequence.values()])
     counts = counts_in_turn(np.where(learns, AT_RANDOM, 1.0), population - int(first.sum()))
     for (row, draw), count in zip(sequence.items(), counts.tolist(), strict=True):
         # of a large table, only a random sample can be drawn from
         chance = (draw.probability or 0.0) * draw.pool / (draw.pool + population - len(known))
-        yield _Part(-2 - (draw.queue == "learn"), [_Place(row, chance)], count)
-    yield _Part(-4, _equally(simple & ~first, population - int(first.sum()) - len(sequence)))
+        yield -2 - (draw.queue == "learn"), [(row, chance, "")], count
+    yield -4, _equally(simple & ~first, population - int(first.sum()) - len(sequence)), 1.0
     draws = with_probability(recorded)
     for number in sorted({one.round for one in draws.values()}):
-        yield _Part(number, _of_round({row: one for row, one in draws.items() if one.round == number}, known))
+        yield number, _of_round({row: one for row, one in draws.items() if one.round == number}, known), 1.0
 
 
-def _equally(rows: Mask, among: int) -> list[_Place]:
-    return [_Place(row, int(rows.sum()) / among) for row in np.flatnonzero(rows).tolist()]
+def _equally(rows: Mask, among: int) -> list[_Draw]:
+    return [(row, int(rows.sum()) / among, "") for row in np.flatnonzero(rows).tolist()]
 
 
-def _of_round(draws: Mapping[int, DrawnRow], known: Mask) -> list[_Place]:
+def _of_round(draws: Mapping[int, DrawnRow], known: Mask) -> list[_Draw]:
     """Return the rows of a round; those that people left empty are taken for a random part of their stratum."""
     drawn = Counter(one.stratum for one in draws.values())
     labelled = Counter(one.stratum for row, one in draws.items() if known[row])
     return [
-        _Place(row, (one.probability or 0.0) * labelled[one.stratum] / drawn[one.stratum], one.stratum)
+        (row, (one.probability or 0.0) * labelled[one.stratum] / drawn[one.stratum], one.stratum)
         for row, one in draws.items()
     ]
 

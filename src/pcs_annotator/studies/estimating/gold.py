@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -40,14 +40,6 @@ class GoldGoal:
     power: float = 0.8  # how probable it should be that such a difference is found
 
 
-class Outlook(NamedTuple):
-    """What to expect from so many gold rows in all."""
-
-    rows: int  # number of gold rows
-    # way of drawing them → half the width of the 95 % interval of the share; `gold only` is without machine labels
-    widths: dict[str, float]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldPlan:
     """How many gold rows are needed."""
@@ -55,7 +47,8 @@ class GoldPlan:
     of: str  # the share that it is about
     share: float  # what it probably is
     gold_rows: int  # how many gold rows there are
-    outlook: Sequence[Outlook]  # what more of them would bring
+    # number of gold rows in all → way of drawing → half the width of the 95 % interval of the share
+    outlook: Mapping[int, Mapping[Design, float]]
     # way of drawing → rows for the width that was asked for; None if all rows would not be enough
     for_width: dict[str, int | None]
     for_difference: dict[str, int | None]  # the same for a difference
@@ -65,7 +58,7 @@ class GoldPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {**asdict(self), "outlook": [{"rows": one.rows, **one.widths} for one in self.outlook]}
+        return {**asdict(self), "outlook": [{"rows": rows, **widths} for rows, widths in self.outlook.items()]}
 
 
 def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
@@ -88,7 +81,7 @@ def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
         error, groups = goal.difference / (NORMAL + _quantile(goal.power)), _two_groups(recorded, goal.by)
         for_difference = {way: foretold.rows_for_difference(error, way, groups) for way in ways}
     steps = range(STEP, min(len(known), STEP * MOST_STEPS) + 1, STEP)
-    outlook = [Outlook(rows, {way: NORMAL * foretold.error(rows, way) for way in ways}) for rows in steps]
+    outlook = {rows: {way: NORMAL * foretold.error(rows, way) for way in ways} for rows in steps}
     return GoldPlan(
         of=of,
         share=float((expected @ values).mean()),

@@ -13,9 +13,9 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.significance import p_text
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import LONGEST_LABEL, look_at
-from pcs_annotator.showing.formats import interval, label_name, number, signed
-from pcs_annotator.showing.report.document import STYLES, document, header
+from pcs_annotator.showing.formats import label_name, number, signed
 from pcs_annotator.showing.result_tables import markdown_text, to_csv, to_latex, to_markdown
+from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.estimating.answers import METHODS, Estimated, Line
 from pcs_annotator.tables.files import check_ending, write_page
 
@@ -57,7 +57,8 @@ def answer_shown(found: Estimated) -> Iterator[b.Block]:
     lines = told or found.lines
     if not told:
         yield b.Paragraph(found.title or TITLES[found.kind], "title")
-    yield _short_table(lines[:LINES_SHOWN], found, differences=bool(told))
+    short = [line._replace(name=label_name(line.name, LONGEST_LABEL)) for line in lines[:LINES_SHOWN]]
+    yield _shown(short, found, _scale(lines), differences=bool(told))
 
 
 def answer_lines(found: Estimated) -> Iterator[tuple[str, b.Words]]:
@@ -78,24 +79,6 @@ def told_apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
 def _differences_told(found: Estimated) -> str:
     told, _ = told_apart(found.differences)
     return f"{len(told)} of {counted(len(found.differences), 'difference')} have a 95 % interval without 0"
-
-
-def _short_table(lines: Sequence[Line], found: Estimated, *, differences: bool) -> b.Table:
-    """Return a line of text per estimate."""
-    unit, digits = (100.0, 1) if found.kind == "share" else (1.0, 3)
-    write = signed if differences or found.kind == "regression" else number
-    value = {"share": "points" if differences else "share, %", "mean": "mean", "regression": "coefficient"}[found.kind]
-    tested = ["p (Holm)"] if found.kind == "regression" else []
-    rows: list[b.Row] = []
-    for line in lines:
-        low, high = Interval(*(_scaled(line.corrected, unit).interval or (0.0, 0.0))).rounded(digits)
-        shown = [write(one, digits) for one in (unit * line.corrected.value, unit * line.naive.value, low, high)]
-        p_value = p_text(line.adjusted or 0.0).removeprefix("p ").removeprefix("= ")
-        title = line._replace(name=label_name(line.name, LONGEST_LABEL)).title
-        row: b.Row = [b.name(title), shown[0], f"{shown[2]} to {shown[3]}", shown[1], line.gold_rows]
-        rows.append([*row, p_value] if tested else row)
-    columns = [b.Column(""), *b.numbers(value, "95 % interval", "naive", "gold rows", *tested)]
-    return b.Table(columns=columns, rows=rows)
 
 
 def _excludes_zero(line: Line) -> bool:
@@ -175,7 +158,6 @@ def _ends(figure: Figure, unit: float, how: str) -> str:
 
 def page(found: Estimated) -> str:
     """Return the page: differences that can be told first, then a dot plot per label, then how."""
-    unit = 100.0 if found.kind == "share" else 1.0
     about = [f"{found.data} · " if found.data else "", counted(found.rows, "text")]
     title = found.title or TITLES[found.kind]
     top = header(b.name(title), b.text(b.name("".join(about)), kind="sub"))
@@ -183,11 +165,15 @@ def page(found: Estimated) -> str:
     grouped = any(line.group for line in found.lines)
     parts = [(name, [line for line in found.lines if line.name == name]) for name in names] if grouped else []
     scale = _scale(found.lines)
-    plots: list[b.Block] = [b.titled(b.name(name), _dots(lines, unit, scale)) for name, lines in parts]
+    plots: list[b.Block] = [
+        # the heading names the label
+        b.titled(b.name(name), _shown([line._replace(name=line.group, group="") for line in lines], found, scale))
+        for name, lines in parts
+    ]
     notes = [_HOW_TO_READ, *(f"{capital(note)}." for note in found.notes), *_about_missing(found)]
     sections = [
-        *([_differences(found, unit)] if found.differences else []),
-        b.section("estimates", TITLES[found.kind], *(plots or [_dots(found.lines, unit, scale)])),
+        *([_differences(found)] if found.differences else []),
+        b.section("estimates", TITLES[found.kind], *(plots or [_shown(found.lines, found, scale)])),
         b.section(
             "notes",
             "How to read this",
@@ -199,17 +185,17 @@ def page(found: Estimated) -> str:
     return document(title, top, sections, STYLES_OF_ESTIMATES)
 
 
-def _differences(found: Estimated, unit: float) -> b.Section:
+def _differences(found: Estimated) -> b.Section:
     """Return the differences whose interval excludes 0, and the others folded away."""
     told, rest = told_apart(found.differences)
     scale = _scale(found.differences)
     more = counted(len(rest), "difference whose interval contains 0", "differences whose interval contains 0")
     return b.section(
         "differences",
-        "Differences, percentage points" if unit == 100 else "Differences",
+        "Differences, percentage points" if found.kind == "share" else "Differences",
         b.Paragraph(f"{_differences_told(found)}.", "verdict"),
-        _dots(told, unit, scale, zero=True) if told else None,
-        b.Folded(more, [_dots(rest, unit, scale, zero=True)]) if rest else None,
+        _shown(told, found, scale, differences=True) if told else None,
+        b.Folded(more, [_shown(rest, found, scale, differences=True)]) if rest else None,
         menu="Differences",
     )
 
@@ -219,32 +205,25 @@ def _scale(lines: Sequence[Line]) -> Interval:
     return Interval(min([0.0, *ends]), max([0.0, *ends]))
 
 
-def _dots(lines: Sequence[Line], unit: float, scale: Interval, *, zero: bool = False) -> b.Table:
-    """Return a dot plot: each estimate with its interval, and where it would be from machine labels, or 0."""
-    grouped = len({line.name for line in lines}) == 1 and any(line.group for line in lines)
-    digits, write = (1 if unit == 100 else 3), signed if zero else number
-    ends = " to ".join(number(unit * end, 0 if unit == 100 else 2) for end in scale)
-    columns = [
-        b.Column("group" if grouped else ""),
-        b.Column(ends, "chart axis"),
-        *b.numbers("corrected"),
-        b.Column("95 % interval", "number quiet"),
-        *b.numbers("naive", "gold rows"),
-    ]
+def _shown(lines: Sequence[Line], found: Estimated, scale: Interval, *, differences: bool = False) -> b.Table:
+    """Return a row per estimate, with a drawing for pages: its interval, and what machine labels would give, or 0."""
+    unit, digits = (100.0, 1) if found.kind == "share" else (1.0, 3)
+    write = signed if differences or found.kind == "regression" else number
+    value = {"share": "points" if differences else "share, %", "mean": "mean", "regression": "coefficient"}[found.kind]
+    tested = ["p (Holm)"] if found.kind == "regression" else []
     rows: list[b.Row] = []
     for line in lines:
-        value, interval_of = line.corrected
-        within = interval_of or Interval(value, value)
-        rows.append(
-            [
-                b.name(line.group if grouped else line.title),
-                b.Spot(value, within, scale.low, scale.high, 0.0 if zero else line.naive.value),
-                write(unit * value, digits),
-                interval(Interval(unit * within.low, unit * within.high), digits),
-                write(unit * line.naive.value, digits),
-                line.gold_rows,
-            ]
-        )
+        ends = line.corrected.interval or Interval(line.corrected.value, line.corrected.value)
+        low, high = Interval(unit * ends.low, unit * ends.high).rounded(digits)
+        shown = [write(one, digits) for one in (unit * line.corrected.value, unit * line.naive.value, low, high)]
+        mark = 0.0 if differences else line.naive.value
+        spot = b.Spot(line.corrected.value, ends, scale.low, scale.high, mark)
+        row: b.Row = [b.name(line.title), spot, shown[0], f"{shown[2]} to {shown[3]}", shown[1], line.gold_rows]
+        p_value = p_text(line.adjusted or 0.0).removeprefix("p ").removeprefix("= ")
+        rows.append([*row, p_value] if tested else row)
+    axis = " to ".join(number(unit * end, 0 if unit == 100 else 2) for end in scale)
+    columns = [b.Column(""), b.Column(axis, "chart axis"), *b.numbers(value)]
+    columns += [b.Column("95 % interval", "number quiet"), *b.numbers("naive", "gold rows", *tested)]
     return b.Table(columns=columns, rows=rows, kind="bars estimates")
 
 

@@ -19,8 +19,8 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import number, percent
 from pcs_annotator.showing.markup import Markup, tag
-from pcs_annotator.showing.report.document import document, header
 from pcs_annotator.showing.svg_plot import dot, segment, short, words
+from pcs_annotator.showing.to_html import document, header
 from pcs_annotator.studies.estimating.answers import EstimateQuestion, plain
 from pcs_annotator.studies.estimating.estimate import answer
 from pcs_annotator.studies.estimating.evidence import evidence_of

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pcs_annotator.core.result_table import Experiment
-from pcs_annotator.studies.paper.baselines import published_baselines
-from pcs_annotator.studies.paper.learning import gold_size, optimiser_choice
 from pcs_annotator.studies.paper.models import each_relation, several_models, single_models, temperatures
+from pcs_annotator.studies.paper.rivals import gold_size, optimiser_choice, published_baselines
 from pcs_annotator.studies.paper.study import Replication, Settings
 
 EXPERIMENTS: dict[str, Callable[[Replication], Experiment]] = {

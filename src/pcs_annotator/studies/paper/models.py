@@ -15,19 +15,7 @@ from pcs_annotator.judging.evaluation.methods import calls_of, self_consistency
 from pcs_annotator.judging.evaluation.scored import Scored
 from pcs_annotator.judging.metrics.significance import p_value_text, stars
 from pcs_annotator.studies import published
-from pcs_annotator.studies.paper.study import (
-    ABOUT_TESTS,
-    NO_TEST,
-    T_TEST,
-    Compared,
-    ExperimentBench,
-    PanelRow,
-    PanelTable,
-    Replication,
-    attempt,
-    compared,
-    summaries,
-)
+from pcs_annotator.studies.paper import study as panels
 from pcs_annotator.studies.published import BY_RELATION, COMPARISONS, PCS, RELATIONS, published_key
 
 SINGLE = ("Zero-shot", "PCS hard", "PCS", "PCS equal weights", "Self-consistency")
@@ -40,16 +28,17 @@ ORDER = (PCS, NONE, "voice", "synonym", "double-negation")
 """The paper's order of comparison; other relations follow."""
 
 
-def single_models(study: Replication) -> Experiment:
+def single_models(study: panels.Replication) -> Experiment:
     """RQ1: return PCS of every single model beside its zero-shot labels, hard and graded, and at equal calls."""
-    notes = [*study.notes(), HARD_AND_GRADED, ABOUT_TESTS]
+    notes = [*study.notes(), HARD_AND_GRADED, panels.ABOUT_TESTS]
     rows = []
     for bench in study.benches:
         for annotator in bench.plain.annotators:
             paper = published.SINGLE.get(published.published_key(bench.dataset, [annotator]) or ("", ""))
             scored = _single(study, bench, annotator, notes)
-            rows.append(PanelRow([bench.dataset, annotator], scored, paper or (None, None)))
-    found = PanelTable(
+            rows.append(panels.PanelRow([bench.dataset, annotator], scored, paper or (None, None)))
+    found = panels.PanelTable(
+        study=study,
         name="rq1",
         title="PCS with a single model against its zero-shot labels (class AUROC)",
         leading=("Dataset", "LLM"),
@@ -60,47 +49,54 @@ def single_models(study: Replication) -> Experiment:
         best=("Zero-shot", "PCS"),
     )
     others = {name: found.by_method(name) for name in SINGLE[1:]}
-    tests = {name: compared(own, found.by_method("Zero-shot")) for name, own in others.items() if any(own)}
-    summary = summaries({f"{name} against zero-shot": one for name, one in tests.items()})
+    tests = {name: panels.compared(own, found.by_method("Zero-shot")) for name, own in others.items() if any(own)}
+    summary = panels.summaries({f"{name} against zero-shot": one for name, one in tests.items()})
     if found.known:
         improvement = f"+{published.SINGLE_IMPROVEMENT} %, p = {published.SINGLE_P_VALUE}"
         summary.append(("paper: PCS against zero-shot", improvement))
     # the labels and confidence of PCS hard are those of PCS
-    tables = [found.table(study, summary), found.confidence(study, without=["PCS hard"])]
+    tables = [found.table(summary), found.confidence(without=["PCS hard"])]
     return Experiment(name="rq1", tables=tables, pairs=found.pairs("PCS", "Zero-shot"), rival="Zero-shot")
 
 
-def _single(study: Replication, bench: ExperimentBench, annotator: str, notes: list[str]) -> list[Scored | None]:
+def _single(
+    study: panels.Replication, bench: panels.ExperimentBench, annotator: str, notes: list[str]
+) -> list[Scored | None]:
     """Return the results of one model in the order of the columns."""
     chosen = study.settings.optimiser
     return [
         bench.alone(notes, [annotator]),
-        attempt(notes, lambda: bench.on_cells(chosen, [annotator]).hard()),
+        panels.attempt(notes, lambda: bench.on_cells(chosen, [annotator]).hard()),
         bench.pcs(notes, chosen, [annotator]),
         bench.pcs(notes, "uniform", [annotator]),
-        attempt(notes, lambda: _at_equal_calls(bench, annotator)),
+        panels.attempt(notes, lambda: _at_equal_calls(bench, annotator)),
     ]
 
 
-def _at_equal_calls(bench: ExperimentBench, annotator: str) -> Scored:
+def _at_equal_calls(bench: panels.ExperimentBench, annotator: str) -> Scored:
     """Return self-consistency of one model with as many calls as its PCS makes."""
     own = bench.plain.select(annotators=[annotator])
     return bench.score(self_consistency(own, calls_of(own.select(draws=1), bench.how.rewritten).total))
 
 
-def several_models(study: Replication) -> Experiment:
+def several_models(study: panels.Replication) -> Experiment:
     """RQ3: return PCS of every combination of two or more models beside their majority vote."""
-    notes = [*study.notes(), "MV: share of models that give a label to the unchanged text, one call each.", ABOUT_TESTS]
+    notes = [
+        *study.notes(),
+        "MV: share of models that give a label to the unchanged text, one call each.",
+        panels.ABOUT_TESTS,
+    ]
     rows = []
     for bench in study.benches:
-        panels = list(_combinations(bench.plain.annotators))
-        if not panels:
+        combined = list(_combinations(bench.plain.annotators))
+        if not combined:
             notes.append(f"{bench.dataset}: one model alone has no combinations.")
-        for models in panels:
+        for models in combined:
             paper = published.SEVERAL.get(published.published_key(bench.dataset, models) or ("", ""))
             scored = _beside_one_call(study, bench, models, notes)
-            rows.append(PanelRow([bench.dataset, " + ".join(models)], scored, paper or (None, None)))
-    found = PanelTable(
+            rows.append(panels.PanelRow([bench.dataset, " + ".join(models)], scored, paper or (None, None)))
+    found = panels.PanelTable(
+        study=study,
         name="rq3",
         title="PCS with several models against their majority vote (class AUROC)",
         leading=("Dataset", "LLMs"),
@@ -109,15 +105,15 @@ def several_models(study: Replication) -> Experiment:
         rows=rows,
         notes=notes,
     )
-    summary = summaries({"PCS against MV": compared(found.by_method("PCS"), found.by_method("MV"))})
+    summary = panels.summaries({"PCS against MV": panels.compared(found.by_method("PCS"), found.by_method("MV"))})
     if found.known:
         summary.append(("paper: PCS against MV", f"+{published.SEVERAL_IMPROVEMENT} %, p < 0.01"))
-    tables = [found.table(study, summary), found.confidence(study)]
+    tables = [found.table(summary), found.confidence()]
     return Experiment(name="rq3", tables=tables, pairs=found.pairs("PCS", "MV"), rival="Majority vote")
 
 
 def _beside_one_call(
-    study: Replication, bench: ExperimentBench, models: Sequence[str], notes: list[str]
+    study: panels.Replication, bench: panels.ExperimentBench, models: Sequence[str], notes: list[str]
 ) -> list[Scored | None]:
     return [bench.alone(notes, models), bench.pcs(notes, study.settings.optimiser, models)]
 
@@ -143,9 +139,9 @@ def by_temperature(annotators: Sequence[str]) -> dict[str, list[str]]:
     return dict(sorted(found.items(), key=lambda one: float(one[0] or -1)))
 
 
-def temperatures(study: Replication) -> Experiment:
+def temperatures(study: panels.Replication) -> Experiment:
     """Return PCS beside one call per model at every recorded temperature."""
-    notes = [*study.notes(), ABOUT_TESTS]
+    notes = [*study.notes(), panels.ABOUT_TESTS]
     rows = []
     for bench in study.benches:
         groups = by_temperature(bench.plain.annotators)
@@ -158,8 +154,9 @@ def temperatures(study: Replication) -> Experiment:
             for panel in [[name] for name in models] + ([models] if len(models) > 1 else []):
                 shown = " + ".join(_TEMPERATURE.sub("", name) for name in panel)
                 scored = _beside_one_call(study, bench, panel, notes)
-                rows.append(PanelRow([bench.dataset, degree, shown], scored))
-    found = PanelTable(
+                rows.append(panels.PanelRow([bench.dataset, degree, shown], scored))
+    found = panels.PanelTable(
+        study=study,
         name="temperature",
         title="PCS against one call per model, by sampling temperature (class AUROC)",
         leading=("Dataset", "Temperature", "LLM"),
@@ -169,16 +166,16 @@ def temperatures(study: Replication) -> Experiment:
     )
     degrees = sorted({row.names[1] for row in rows}, key=float)
     pairs = {degree: [row.scored for row in rows if row.names[1] == degree] for degree in degrees}
-    summary = summaries(
+    summary = panels.summaries(
         {
-            f"Temperature {degree}": compared([ours for _, ours in own], [theirs for theirs, _ in own])
+            f"Temperature {degree}": panels.compared([ours for _, ours in own], [theirs for theirs, _ in own])
             for degree, own in pairs.items()
         }
     )
-    return Experiment(name="temperature", tables=[found.table(study, summary), found.confidence(study)])
+    return Experiment(name="temperature", tables=[found.table(summary), found.confidence()])
 
 
-def each_relation(study: Replication) -> Experiment:
+def each_relation(study: panels.Replication) -> Experiment:
     """Return every relation alone beside none and all, and tests between them."""
     notes = [*study.notes(), "One relation alone: the label, or for several models (MV) the share of them."]
     benches = study.benches
@@ -192,8 +189,9 @@ def each_relation(study: Replication) -> Experiment:
             shown = " + ".join(models) + (" (MV)" if len(models) > 1 else "")
             printed = BY_RELATION.get(published_key(bench.dataset, models) or ("", ""), {})
             paper = [printed.get(RELATIONS.get(name, name)) for name in columns]
-            rows.append(PanelRow([bench.dataset, shown], _scored(study, bench, models, relations, notes), paper))
-    found = PanelTable(
+            rows.append(panels.PanelRow([bench.dataset, shown], _scored(study, bench, models, relations, notes), paper))
+    found = panels.PanelTable(
+        study=study,
         name="rq4",
         title="Each relation alone, none, and all together as PCS (class AUROC)",
         leading=("Dataset", "LLM"),
@@ -203,12 +201,12 @@ def each_relation(study: Replication) -> Experiment:
         notes=notes,
     )
     pairs = combinations(sorted(columns, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)), 2)
-    tests = {(one, other): compared(found.by_method(one), found.by_method(other)) for one, other in pairs}
+    tests = {(one, other): panels.compared(found.by_method(one), found.by_method(other)) for one, other in pairs}
     tested = comparisons(tests, paper=bool(found.known))
-    return Experiment(name="rq4", tables=[found.table(study), tested, found.confidence(study)])
+    return Experiment(name="rq4", tables=[found.table(), tested, found.confidence()])
 
 
-def comparisons(found: Mapping[tuple[str, str], Compared], *, paper: bool) -> ResultTable:
+def comparisons(found: Mapping[tuple[str, str], panels.Compared], *, paper: bool) -> ResultTable:
     """Return tests and average relative improvements between methods, by their names.
 
     `paper` adds the published figures.
@@ -216,7 +214,8 @@ def comparisons(found: Mapping[tuple[str, str], Compared], *, paper: bool) -> Re
     p_values = adjusted([one.test for one in found.values()])
     rows = [_comparison(*names, one, p_value) for (names, one), p_value in zip(found.items(), p_values, strict=True)]
     columns: tuple[str, ...] = (
-        "Method comparison", "Pairs", "p (Holm)", "Significance", "ARI (%)", "Superior method", f"p of the {T_TEST}"
+        "Method comparison", "Pairs", "p (Holm)", "Significance", "ARI (%)", "Superior method",
+        f"p of the {panels.T_TEST}",
     )  # fmt: skip
     if paper:
         columns = (*columns, "paper: p-value", "paper: ARI (%)")
@@ -225,16 +224,16 @@ def comparisons(found: Mapping[tuple[str, str], Compared], *, paper: bool) -> Re
         title="Relations against each other over all models and datasets",
         columns=columns,
         rows=[row[: len(columns)] for row in rows],
-        notes=["ARI: mean of (first − second) / second.", ABOUT_TESTS],
+        notes=["ARI: mean of (first − second) / second.", panels.ABOUT_TESTS],
     )
 
 
-def _comparison(one: str, other: str, found: Compared, p_value: float | None) -> list[Content]:
+def _comparison(one: str, other: str, found: panels.Compared, p_value: float | None) -> list[Content]:
     paper = COMPARISONS.get((RELATIONS.get(one, one), RELATIONS.get(other, other)))
     printed: list[Content] = [None, None]
     if paper is not None:
         printed = ["<0.01" if paper.p_value is None else f"{paper.p_value:.2f}", paper.improvement]
-    marks: str = NO_TEST
+    marks: str = panels.NO_TEST
     superior = shown = None
     if found.test is not None and p_value is not None:
         shown, marks = p_value_text(p_value), stars(p_value)
@@ -251,14 +250,18 @@ def _comparison(one: str, other: str, found: Compared, p_value: float | None) ->
     ]
 
 
-def _panels(bench: ExperimentBench) -> list[list[str]]:
+def _panels(bench: panels.ExperimentBench) -> list[list[str]]:
     """Return every model alone, and all of one temperature together."""
-    panels = [[name] for name in bench.plain.annotators]
-    return panels + [models for models in by_temperature(bench.plain.annotators).values() if len(models) > 1]
+    alone = [[name] for name in bench.plain.annotators]
+    return alone + [models for models in by_temperature(bench.plain.annotators).values() if len(models) > 1]
 
 
 def _scored(
-    study: Replication, bench: ExperimentBench, models: Sequence[str], relations: Sequence[str], notes: list[str]
+    study: panels.Replication,
+    bench: panels.ExperimentBench,
+    models: Sequence[str],
+    relations: Sequence[str],
+    notes: list[str],
 ) -> list[Scored | None]:
     cells: list[Scored | None] = []
     for relation in (bench.original, *relations):

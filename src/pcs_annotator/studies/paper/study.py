@@ -8,30 +8,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.base.errors import UndefinedMetric, UserError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.result_table import Content, Pair, ResultTable, best_in_rows
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluation import methods
-from pcs_annotator.judging.evaluation.figures import (
-    HARD_AND_GRADED,
-    NO_CONFIDENCE_AUROC,
-    about_intervals,
-    adjusted,
-    cell_of,
-)
+from pcs_annotator.judging.evaluation import figures, methods
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Scored, labelled_rows
+from pcs_annotator.judging.metrics import significance
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
-from pcs_annotator.judging.metrics.significance import (
-    Difference,
-    PairedTest,
-    average_relative_improvement,
-    influence,
-    mean_difference_test,
-    p_text,
-    paired_t_test,
-    stars,
-)
 
 T = TypeVar("T")
 
@@ -103,7 +87,7 @@ class ExperimentBench:
         votes, gold = labelled_rows(votes, gold, settings.how.folds)
         wanted = settings.relations
         relations = [one for one in votes.relations if wanted is None or one in wanted]
-        plain = methods.plain_votes(votes).select(relations=relations)
+        plain = votes.plain().select(relations=relations)
         methods.original_of(plain)  # raises for an empty panel
         return cls(dataset=name, votes=votes, plain=plain, gold=gold, how=settings.how)
 
@@ -171,7 +155,7 @@ class Replication:
         for name, (votes, gold) in sets.items():
             try:
                 benches.append(ExperimentBench.of(name, votes, gold, settings))
-            except UndefinedMetric as error:
+            except UserError as error:
                 refused[name] = str(error)
         return cls(benches=benches, refused=refused, settings=settings)
 
@@ -183,7 +167,7 @@ class Replication:
             f"Class AUROC: macro one-vs-rest, scores learned on other folds ({how.folds}-fold stratified "
             f"cross-validation), mean over seeds {', '.join(map(str, how.seeds))}; weights by "
             f"{self.settings.optimiser}. Rows: {sizes}.",
-            about_intervals(how.resamples),
+            figures.about_intervals(how.resamples),
             *self.trouble(),
         ]
 
@@ -198,10 +182,10 @@ class Replication:
         return [[name, *[None] * (columns - 1)] for name in self.refused]
 
 
-def attempt(notes: list[str], scored: Callable[[], Scored]) -> Scored | None:
-    """Return the function's results; if undefined, None and a note with the reason."""
+def attempt(notes: list[str], compute: Callable[[], T]) -> T | None:
+    """Return what the function returns; if undefined, None and a note with the reason."""
     try:
-        return scored()
+        return compute()
     except UndefinedMetric as error:
         if (sentence := f"{error}.") not in notes:
             notes.append(sentence)
@@ -220,6 +204,7 @@ class PanelRow(NamedTuple):
 class PanelTable:
     """Panels of models by method, with the paper's figures beside ours."""
 
+    study: Replication  # the datasets
     name: str  # short name, used for files
     title: str  # what the table shows; it names the class AUROC
     leading: Sequence[str]  # headings of the columns that say which panel a row is about
@@ -238,13 +223,13 @@ class PanelTable:
         """Return the results of a method on every panel."""
         return [row.scored[self.methods.index(method)] for row in self.rows]
 
-    def table(self, study: Replication, summary: Sequence[tuple[str, str]] = ()) -> ResultTable:
+    def table(self, summary: Sequence[tuple[str, str]] = ()) -> ResultTable:
         """Return the class AUROC of every method."""
         columns = (*self.leading, *self.methods, *(f"paper: {self.paper[at]}" for at in self.known))
         rows: list[list[Content]] = [
             [
                 *row.names,
-                *(None if one is None else cell_of(one.auroc) for one in row.scored),
+                *(None if one is None else figures.cell_of(one.auroc) for one in row.scored),
                 *(row.paper[at] for at in self.known),
             ]
             for row in self.rows
@@ -254,29 +239,29 @@ class PanelTable:
             name=self.name,
             title=self.title,
             columns=columns,
-            rows=[*rows, *study.refused_rows(len(columns))],
+            rows=[*rows, *self.study.refused_rows(len(columns))],
             summary=summary,
             notes=self.notes,
             best=best_in_rows(rows, best),
         )
 
-    def confidence(self, study: Replication, without: Sequence[str] = ()) -> ResultTable:
+    def confidence(self, without: Sequence[str] = ()) -> ResultTable:
         """Return the confidence AUROC of every method but some."""
         shown = [name for name in self.methods if name not in without]
         found = [[row.scored[self.methods.index(name)] for name in shown] for row in self.rows]
-        figures = [[None if one is None else cell_of(one.confidence) for one in results] for results in found]
-        rows: list[list[Content]] = [[*row.names, *own] for row, own in zip(self.rows, figures, strict=True)]
-        undefined = any(own.count(None) > results.count(None) for own, results in zip(figures, found, strict=True))
+        cells = [[None if one is None else figures.cell_of(one.confidence) for one in results] for results in found]
+        rows: list[list[Content]] = [[*row.names, *own] for row, own in zip(self.rows, cells, strict=True)]
+        undefined = any(own.count(None) > results.count(None) for own, results in zip(cells, found, strict=True))
         return ResultTable(
             name=f"{self.name}-confidence",
             title=self.title.replace("class AUROC", "confidence AUROC"),
             columns=[*self.leading, *shown],
-            rows=[*rows, *study.refused_rows(len(self.leading) + len(shown))],
+            rows=[*rows, *self.study.refused_rows(len(self.leading) + len(shown))],
             notes=[
                 "Confidence AUROC: right labels against wrong ones, by the probability of the chosen label, calibrated "
                 f"on other folds; rows, splits and intervals as for {self.name}.",
-                *([NO_CONFIDENCE_AUROC] if undefined else []),
-                *(note for note in self.notes[1:] if note not in (HARD_AND_GRADED, ABOUT_TESTS)),
+                *([figures.NO_CONFIDENCE_AUROC] if undefined else []),
+                *(note for note in self.notes[1:] if note not in (figures.HARD_AND_GRADED, ABOUT_TESTS)),
             ],
             best=best_in_rows(rows, range(len(self.leading), len(self.leading) + len(shown))),
         )
@@ -296,8 +281,8 @@ class Compared(NamedTuple):
 
     pairs: int  # number of pairs
     improvement: float | None  # average relative improvement
-    t_test: PairedTest | None  # the paper's test, which takes pairs as independent
-    test: PairedTest | None  # the test over rows, which does not
+    t_test: significance.PairedTest | None  # the paper's test, which takes pairs as independent
+    test: significance.PairedTest | None  # the test over rows, which does not
 
 
 def compared(ours: Sequence[Scored | None], theirs: Sequence[Scored | None]) -> Compared:
@@ -305,42 +290,37 @@ def compared(ours: Sequence[Scored | None], theirs: Sequence[Scored | None]) -> 
     pairs = [(one, other) for one, other in zip(ours, theirs, strict=True) if one is not None and other is not None]
     found = compared_figures([one.auroc.value for one, _ in pairs], [other.auroc.value for _, other in pairs])
     differences = [
-        Difference(one.dataset, one.auroc.value - other.auroc.value, _influence(one) - _influence(other), one.gold)
+        significance.Difference(
+            one.dataset, one.auroc.value - other.auroc.value, _influence(one) - _influence(other), one.gold
+        )
         for one, other in pairs
     ]
-    return found._replace(test=_defined(lambda: mean_difference_test(differences, WIDENING)))
+    return found._replace(test=attempt([], lambda: significance.mean_difference_test(differences, WIDENING)))
 
 
 def _influence(one: Scored) -> Floats:
     """Return how much every row moves the AUROC."""
-    return np.asarray(np.mean([influence(fit.ranks, one.gold) for fit in one.distinct], axis=0))
+    return np.asarray(np.mean([significance.influence(fit.ranks, one.gold) for fit in one.distinct], axis=0))
 
 
 def compared_figures(ours: Sequence[float], theirs: Sequence[float]) -> Compared:
     """Return the paper's comparison of bare figures; without the scores of every row, no other test can be given."""
     return Compared(
         len(ours),
-        _defined(lambda: average_relative_improvement(ours, theirs)),
-        _defined(lambda: paired_t_test(ours, theirs)),
+        attempt([], lambda: significance.average_relative_improvement(ours, theirs)),
+        attempt([], lambda: significance.paired_t_test(ours, theirs)),
         None,
     )
-
-
-def _defined(compute: Callable[[], T]) -> T | None:
-    try:
-        return compute()
-    except UndefinedMetric:
-        return None
 
 
 def summaries(comparisons: Mapping[str, Compared]) -> list[tuple[str, str]]:
     """Return the lines below a table: improvement and p-value, then the paper's test, for every comparison by name."""
     lines = []
-    p_values = adjusted([one.test for one in comparisons.values()])
+    p_values = figures.adjusted([one.test for one in comparisons.values()])
     for (name, one), p_value in zip(comparisons.items(), p_values, strict=True):
         improvement = "–" if one.improvement is None else f"{100 * one.improvement:+.1f} %"
-        test = NO_TEST if p_value is None else f"{p_text(p_value)} {stars(p_value)}"
+        test = NO_TEST if p_value is None else f"{significance.p_text(p_value)} {significance.stars(p_value)}"
         lines.append((f"{name}: average relative improvement", f"{improvement}, {test}"))
         few = f"needs two pairs, there are {one.pairs}"
-        lines.append((f"{name}: {T_TEST}", few if one.t_test is None else p_text(one.t_test.p_value)))
+        lines.append((f"{name}: {T_TEST}", few if one.t_test is None else significance.p_text(one.t_test.p_value)))
     return lines

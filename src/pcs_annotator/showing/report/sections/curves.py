@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pcs_annotator.base.text import counted
-from pcs_annotator.judging.evaluation.curves import Curves
+from pcs_annotator.judging.evaluation.figures import Curves
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import interval, number, percent

@@ -6,30 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from pcs_annotator.base.text import capital, counted
+from pcs_annotator.judging.evaluation import tables
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, AmongCoders
-from pcs_annotator.judging.evaluation.agreement_tables import (
-    ABOUT_F1,
-    ABOUT_INTERVALS,
-    ABOUT_KAPPA,
-    ABOUT_PAIRS,
-    MOST_NAMED,
-    NO_LABEL,
-    TITLES,
-    about_replacing,
-)
 from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB, VOTES_ALONE
-from pcs_annotator.judging.evaluation.figures import ABOUT_ECE
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, MethodFigures, cell_of
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
+from pcs_annotator.judging.evaluation.relation_value import points
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.figures_text import (
-    SHOWN,
-    about_auroc,
-    what_more_questions_bought,
-    what_texts_add,
-)
-from pcs_annotator.showing.formats import DASH, count, interval, number, percent, signed
+from pcs_annotator.showing.formats import DASH, SHOWN, count, interval, number, percent, signed
 from pcs_annotator.showing.report.sections.curves import calibration, risk, separation
 from pcs_annotator.showing.report.view import View
 
@@ -84,7 +70,7 @@ def against_gold(found: AgainstGold) -> b.Group:
 def per_label(found: AgainstGold) -> b.Group:
     """Return precision and recall per label."""
     rare = any("f1" not in figures and "recall" in figures for figures in found.by_label.values())
-    notes = [ABOUT_INTERVALS, *([ABOUT_F1] if rare else [])]
+    notes = [tables.ABOUT_INTERVALS, *([tables.ABOUT_F1] if rare else [])]
     if silent := int(found.table[-1].sum()):
         notes.append(f"{counted(silent, 'row')} without a label count as wrong; κ and α leave them out.")
     return b.titled("Per label", _by_label(found), b.note(" ".join(notes)))
@@ -93,14 +79,14 @@ def per_label(found: AgainstGold) -> b.Group:
 def beyond_chance(found: AgainstGold) -> b.Folded:
     """Return κ and α; accuracy and means over labels are shown elsewhere."""
     shown = {key: one for key, one in found.figures.items() if key.removesuffix("_weighted") not in ELSEWHERE}
-    rows = [[TITLES[key], b.figure(one), one.n] for key, one in shown.items()]
+    rows = [[tables.TITLES[key], cell_of(one), one.n] for key, one in shown.items()]
     table = b.Table(columns=[b.Column("Figure"), *b.numbers("value", "n")], rows=rows, kind="figures narrow")
-    return b.Folded("Agreement beyond chance: κ and α", [table, b.note(f"{ABOUT_KAPPA} {FOR_A_PAPER}")])
+    return b.Folded("Agreement beyond chance: κ and α", [table, b.note(f"{tables.ABOUT_KAPPA} {FOR_A_PAPER}")])
 
 
 def _confusion(found: AgainstGold) -> tuple[b.Table, b.Block]:
     """Return a line per label and a column per gold label; from some number of labels on, columns are numbered."""
-    numbered = len(found.labels) > MOST_NAMED
+    numbered = len(found.labels) > tables.MOST_NAMED
     gold = found.table.sum(axis=0).tolist()
     columns, lines = [b.Column("label ↓ gold →")], []
     for place, label in enumerate(found.labels, 1):
@@ -108,7 +94,7 @@ def _confusion(found: AgainstGold) -> tuple[b.Table, b.Block]:
         lines.append((b.Styled(f"{place} ", "quiet"), b.name(label)) if numbered else b.name(label))
     rows = [
         [line, *_line(found, at, gold, numbered)]
-        for at, line in enumerate((*lines, NO_LABEL))
+        for at, line in enumerate((*lines, tables.NO_LABEL))
         if at < len(lines) or found.table[at].any()
     ]
     rows.append(["all", *(b.Shaded(count(times), "number quiet") for times in (*gold, found.n))])
@@ -144,9 +130,9 @@ def _by_label(found: AgainstGold) -> b.Table:
     rows: list[b.Row] = []
     for code, (label, figures) in enumerate(found.by_label.items()):
         said, true = int(found.table[code].sum()), int(found.table[:, code].sum())
-        rows.append([b.name(label), *(b.figure(figures.get(mean)) for mean in MEANS), said, true])
+        rows.append([b.name(label), *(cell_of(figures.get(mean)) for mean in MEANS), said, true])
     for title, ending in (("mean of labels", ""), ("mean weighted by gold", "_weighted")):
-        cells = [b.figure(found.figures.get(f"{mean}{ending}")) for mean in MEANS]
+        cells = [cell_of(found.figures.get(f"{mean}{ending}")) for mean in MEANS]
         rows.append([b.Styled(title, "em"), *cells, "", found.n])
     columns = [b.Column("Label"), *b.numbers("precision", "recall", "F1", "labelled", "gold")]
     return b.Table(columns=columns, rows=rows, kind="figures")
@@ -159,19 +145,19 @@ def coders(found: AmongCoders) -> b.Group:
     for one in found.pairs:
         pair: b.Words = (b.name(one.first), " – ", b.name(one.second))
         n = max((each.n for each in one.figures.values()), default=0)
-        rows.append([pair, *(b.figure(one.figures.get(kind)) for kind in kinds), n])
+        rows.append([pair, *(cell_of(one.figures.get(kind)) for kind in kinds), n])
     alphas: list[str | b.Styled] = []
     for kind, alpha in found.alpha.items():
-        alphas.append(b.strong(f"{TITLES[kind]}: {number(alpha.value)}"))
+        alphas.append(b.strong(f"{tables.TITLES[kind]}: {number(alpha.value)}"))
         alphas.append(f" {interval(alpha.interval)} on {counted(alpha.n, 'row')}. ")
     tied = f"{count(found.tied)} of {counted(found.rows, 'row')} with several labels have no majority."
-    columns = [b.Column("Pair"), *b.numbers(*(TITLES[kind] for kind in kinds), "n")]
+    columns = [b.Column("Pair"), *b.numbers(*(tables.TITLES[kind] for kind in kinds), "n")]
     return b.titled(
         counted(len(found.names), "coder"),
         b.text(*alphas, tied),
         b.Table(columns=columns, rows=rows, kind="figures"),
-        b.text(b.name(about_replacing(found))),
-        b.note(ABOUT_PAIRS),
+        b.text(b.name(tables.about_replacing(found))),
+        b.note(tables.ABOUT_PAIRS),
     )
 
 
@@ -231,6 +217,37 @@ def quality(learned: Learned, folds: int, unit: str = "questions") -> b.Section:
     )
 
 
+def about_auroc(figures: Sequence[MethodFigures]) -> str:
+    """Return what the two AUROCs among these figures are, and why the second is missing where it is."""
+    found = ["auroc_confidence" in one.figures for one in figures]
+    older = "" if any(found) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
+    return ABOUT_AUROC if all(found) else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}{older}"
+
+
+def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "questions") -> str:
+    """Return in one sentence what all questions bought over the first one alone; empty if that was not measured.
+
+    `unit` is what the price is counted in.
+    """
+    first = next((one for one in figures if one.method == FIRST_QUESTION), None)
+    if first is None or first.behind is None or first.accuracy_behind is None:
+        return ""
+    times = (figures[0].questions or 0) / (first.questions or 1)
+    asking = "Asking twice" if round(times, 1) == 2 else "Asking every question, not just the first,"
+    gains = f"{points(first.behind, 'class AUROC')} and {points(first.accuracy_behind, 'accuracy')}"
+    shown = first.holm is not None and first.holm < SHOWN and first.behind.difference > 0
+    found = "" if shown else "; a gain in class AUROC cannot be shown on these rows"
+    return f"{asking} bought {gains} for {times:.2g} × the {unit}{found}."
+
+
+def what_texts_add(figures: Sequence[MethodFigures]) -> str:
+    """Return in one sentence what the model of the texts adds to the votes; empty if it has no say."""
+    alone = next((one for one in figures if one.method == VOTES_ALONE), None)
+    if alone is None or alone.accuracy_behind is None:
+        return ""
+    return f"Reading the texts adds {points(alone.accuracy_behind, 'accuracy')} to the votes, without a call."
+
+
 def _table(figures: Sequence[Any], optimiser: str) -> b.Table:
     ends = [one.auroc.interval for one in figures]
     low = max(0.0, min(one.low for one in ends) - 0.02)
@@ -240,7 +257,7 @@ def _table(figures: Sequence[Any], optimiser: str) -> b.Table:
     more = b.numbers("questions", *(["log-probs"] if graded else []), "n")
     rows: list[b.Row] = []
     for one in figures:
-        first, *rest = [b.figure(one.figures.get(metric)) for metric, _ in METRICS]
+        first, *rest = [cell_of(one.figures.get(metric)) for metric, _ in METRICS]
         needs = ["yes" if one.graded else "no"] if graded else []
         spot = b.Spot(one.auroc.value, one.auroc.interval, low, high)
         rows.append([_name(one, optimiser), first, spot, *rest, _questions(one), *needs, one.auroc.n])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -13,17 +13,16 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Share
-from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
+from pcs_annotator.core.weights import Share, Weights
 from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, points, relation_values
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions
+from pcs_annotator.judging.metrics.agreement import FlipMatrix, flip_matrices, flips_by
 from pcs_annotator.judging.spending.frugal import Spending
 from pcs_annotator.judging.texts.text_model import TextModel
 from pcs_annotator.runs.learn import Learned, counted_once
 from pcs_annotator.runs.recorded_votes import written_by_model
 from pcs_annotator.runs.run_result import SILENCES
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.figures_text import about_evidence, about_weights
 from pcs_annotator.showing.formats import DASH, count, percent
 from pcs_annotator.showing.report.view import View
 
@@ -36,6 +35,7 @@ ABOUT_FLIPS = (
     "on how the model was asked."
 )
 RESAMPLES = 300
+LEARN_NOTHING = ("uniform", "majority")
 STABILITY = "Ranges of weights are stability ranges: where 95 % of fits on resampled gold rows put the weight."
 HINTS = {
     "weight": "How much its answers count; weights of models sum to 1, as do those of relations; the dashed line is "
@@ -49,6 +49,8 @@ HINTS = {
     "advice": "Drop if the interval of what it adds ends below one point, else keep if that is above 0 after "
     "adjustment for the number of relations (Holm). pcs relations value FOLDER uses more splits and resamples.",
 }
+_Part = tuple[Mapping[str, Share | None], Mapping[str, Mapping[str, b.Cell]]]
+"""Of models or relations: their weights, and a cell of each for the columns that they have."""
 
 
 def flips(view: View) -> b.Folded | None:
@@ -141,14 +143,6 @@ def reasons(title: str, found: Mapping[str, int], most: int = MOST_REASONS) -> b
     return b.titled(title, b.Bullets(items, "reasons"))
 
 
-class _Part(NamedTuple):
-    """Models or relations: their weights, and a cell of each for the columns that they have."""
-
-    title: str
-    shares: Mapping[str, Share | None]
-    cells: Mapping[str, Mapping[str, b.Cell]]
-
-
 def questions(view: View) -> b.Section | None:
     """Return what every model and every relation adds; None if nobody was asked."""
     if not len(view.result.votes):
@@ -167,10 +161,10 @@ def questions(view: View) -> b.Section | None:
 def weights(learned: Learned, votes: Votes, values: RelationValues | None = None) -> b.Section:
     """Return models and relations with their weights and what is known about their answers."""
     models, relations = learned.model.weights.shares(votes)
-    parts = [
-        _Part("Models", models, _of_models(votes, learned.spending)),
-        _Part("Relations", relations, _of_relations(votes, learned.spending, values)),
-    ]
+    parts: dict[str, _Part] = {
+        "Models": (models, _of_models(votes, learned.spending)),
+        "Relations": (relations, _of_relations(votes, learned.spending, values)),
+    }
     evidence = about_evidence(learned.model.weights)
     ranges = any(share and share.interval for share in (*models.values(), *relations.values()))
     return b.section(
@@ -181,6 +175,40 @@ def weights(learned: Learned, votes: Votes, values: RelationValues | None = None
         *_texts(learned.model.text),
         _saved(learned.spending),
         b.note(" ".join(filter(None, [STABILITY if ranges else "", evidence]))) if ranges or evidence else None,
+    )
+
+
+def about_weights(weights: Weights) -> str:
+    """Return how weights came about: learned, and from what, or why not."""
+    found = weights.diagnostics
+    if not found.gold_rows:
+        return "there are no gold labels, so all votes count the same"
+    if found.nothing_learned:
+        return f"nothing was learned: {found.nothing_learned}"
+    if found.optimiser in LEARN_NOTHING:
+        return f"the weights are fixed, because {found.optimiser} learns nothing"
+    rows = f"{found.gold_rows:,} gold row{'s' if found.gold_rows > 1 else ''}"
+    text = f"weights learned from {rows} by {found.optimiser or 'a custom optimiser'}"
+    if not found.candidates:
+        return text
+    by_loss = sorted(found.candidates.items(), key=lambda pair: (pair[1], pair[0]))
+    losses = ", ".join(f"{name} {loss:.3f}" for name, loss in by_loss)
+    return f"{text}, which had the lowest log-loss in cross-validation ({losses})"
+
+
+def about_evidence(weights: Weights) -> str:
+    """Return what the weights are a summary of; empty if they are all that was learned."""
+    if weights.evidence is None:
+        return ""
+    if weights.evidence.reads != "mean log-odds":
+        return "This optimiser also learns which labels each model confuses; the weights are a summary of that."
+    averaged = "The log-odds of a model's answers are averaged, so its questions count the same."
+    found = weights.diagnostics
+    if not found.gold_rows or found.nothing_learned or found.optimiser in LEARN_NOTHING:
+        return averaged
+    return (
+        f"{averaged} The optimiser learns a scale per model and label, and an offset per label, which corrects for "
+        "favourite labels; the weights are a summary of that."
     )
 
 
@@ -202,18 +230,18 @@ def _saved(spending: Spending | None) -> b.Block:
     return b.text(f"{needed} change the label, which is as if every question had been asked.", kind="verdict")
 
 
-def _table(parts: Sequence[_Part]) -> b.Table:
+def _table(parts: Mapping[str, _Part]) -> b.Table:
     """Return a line per model and per relation; columns that would be empty are left out."""
-    filled = {name for part in parts for cells in part.cells.values() for name, cell in cells.items() if cell}
+    filled = {name for _, cells in parts.values() for own in cells.values() for name, cell in own.items() if cell}
     shown = [name for name in HINTS if name in {"weight", *filled}]
     columns = [b.Column("Asked"), *(b.Column(name, "number", HINTS[name]) for name in shown)]
     columns.insert(2, b.Column("", "chart"))
     rows: list[b.Row] = []
-    for part in parts:
-        rows.append([b.Styled(part.title, "bold"), *[""] * (len(columns) - 1)])
-        for name, share, level in _levels(part.shares):
-            weight, cells = share and Figure(share.weight, share.interval), part.cells.get(name, {})
-            rows.append([b.name(name), weight, level, *(cells.get(key, "") for key in shown[1:])])
+    for title, (shares, cells) in parts.items():
+        rows.append([b.Styled(title, "bold"), *[""] * (len(columns) - 1)])
+        for name, share, level in _levels(shares):
+            weight, own = share and Figure(share.weight, share.interval), cells.get(name, {})
+            rows.append([b.name(name), weight, level, *(own.get(key, "") for key in shown[1:])])
     return b.Table(columns=columns, rows=rows, kind="asked", label="Models and relations")
 
 
@@ -229,7 +257,7 @@ def _levels(shares: Mapping[str, Share | None]) -> Iterator[tuple[str, Share | N
 
 
 def _of_models(votes: Votes, spending: Spending | None) -> dict[str, dict[str, b.Cell]]:
-    changed = _changed([(one.annotator, one) for one in flip_matrices(votes)])
+    changed = _changed("annotator", votes)
     found: dict[str, dict[str, b.Cell]] = {}
     for place, name in enumerate(votes.annotators):
         given, silent = int(np.sum(votes.codes[:, place] >= 0)), int(np.sum(votes.codes[:, place] == ABSTAINED))
@@ -242,7 +270,7 @@ def _of_models(votes: Votes, spending: Spending | None) -> dict[str, dict[str, b
 def _of_relations(
     votes: Votes, spending: Spending | None, values: RelationValues | None
 ) -> dict[str, dict[str, b.Cell]]:
-    changed = _changed([(one.relation, one) for one in flip_matrices(votes)])
+    changed = _changed("relation", votes)
     answered = (votes.codes >= 0).any(axis=(1, 3)).sum(axis=0).tolist()
     found: dict[str, dict[str, b.Cell]] = {
         name: {"answered": percent(times, len(votes)), "changed": changed.get(name, "")}
@@ -255,13 +283,8 @@ def _of_relations(
     return found
 
 
-def _changed(found: Sequence[tuple[str, FlipMatrix]]) -> dict[str, str]:
-    """Return the share of answers that changed, by name."""
-    total: dict[str, tuple[int, int]] = {}
-    for name, one in found:
-        changed, pairs = total.get(name, (0, 0))
-        total[name] = changed + one.flips.changed, pairs + one.flips.pairs
-    return {name: percent(changed, pairs) for name, (changed, pairs) in total.items()}
+def _changed(kind: Literal["annotator", "relation"], votes: Votes) -> dict[str, str]:
+    return {name: percent(one.changed, one.pairs) for name, one in flips_by(kind, votes).items()}
 
 
 def _valued(view: View) -> RelationValues | str:

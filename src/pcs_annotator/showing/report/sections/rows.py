@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -45,13 +45,6 @@ Entry = dict[str, Any]
 """A row of the list, as data for the script."""
 
 
-class ShownRow(NamedTuple):
-    """A row as one run saw it."""
-
-    row: Row
-    view: View
-
-
 def rows(view: View) -> b.Section | None:
     """Return the list of rows, or of the least certain ones when there are too many; None if there are none."""
     selection = select(view)
@@ -59,7 +52,7 @@ def rows(view: View) -> b.Section | None:
         return None
     columns = _columns(view)
     entries = [
-        entry([ShownRow(row, view)], [said(row.outcome), *(CELLS[name](row) for name in columns)], selection.room)
+        entry([row], [said(row.outcome), *(CELLS[name](row) for name in columns)], selection.room)
         for row in selection.rows
     ]
     titles = ["id", "text", f"label and {_measure(view)}", *columns]
@@ -101,9 +94,9 @@ def explorer(titles: Sequence[str], entries: Sequence[Entry], sides: Sequence[tu
     )
 
 
-def entry(shown: Sequence[ShownRow], cells: Sequence[Cell], room: int) -> Entry:
+def entry(shown: Sequence[Row], cells: Sequence[Cell], room: int) -> Entry:
     """Return a row of the list: its text, some cells, and its variants and votes in each run."""
-    row = shown[0].row
+    row = shown[0]
     return {
         "id": row.item.id,
         "text": clipped(row.item.text, room),
@@ -224,9 +217,9 @@ def _people(reviewed: Reviewed) -> list[str]:
     ]
 
 
-def _votes(shown: ShownRow, room: int) -> list[Any]:
+def _votes(row: Row, room: int) -> list[Any]:
     """Return the label's place, and a line per relation: its variant, and the answer of every model."""
-    row, votes = shown.row, shown.view.result.votes
+    votes = row.votes
     label = -1 if row.outcome.leaf is None else votes.labels.index(row.outcome.leaf)
     lines = [
         [_variant(row, relation, room), *(_vote(row, at, place) for at in range(len(votes.annotators)))]

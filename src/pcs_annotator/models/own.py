@@ -1,30 +1,36 @@
-"""A digest of what a function or a LangChain object answers by, so that a changed one counts as another model.
+"""Models that are given as objects: any Python function, sync or async; and what tells a changed one from its past.
 
-What counts: the source of a function or of an object's class (bytecode where there is no source), and what it uses:
-argument defaults, closures, globals, attributes, fields of LangChain objects; the user's own functions and classes are
-followed, other things count as `repr` shows them. What does not count: comments, keys and passwords, and what a
-function itself assigns anew, such as a counter. Objects without a `repr`, such as a client, are listed as unseen.
+A digest stands for what a function or a LangChain object answers by. What counts: the source of a function or of an
+object's class (bytecode where there is no source), and what it uses: argument defaults, closures, globals, attributes,
+fields of LangChain objects; the user's own functions and classes are followed, other things count as `repr` shows them.
+What does not count: comments, keys and passwords, and what a function itself assigns anew, such as a counter. Objects
+without a `repr`, such as a client, are listed as unseen.
 """
 
 from __future__ import annotations
 
 import ast
+import asyncio
 import dis
+import functools
 import inspect
 import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Mapping, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import PurePath
+from time import perf_counter
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.models.keys import CERTAIN_KEY, is_secret_name
+from pcs_annotator.base.errors import ConfigError, ModelError, PcsWarning, ServerTrouble
+from pcs_annotator.core.chat import Message, Reply, Request
+from pcs_annotator.models.provider import CERTAIN_KEY, is_secret_name
+from pcs_annotator.models.wire import as_dicts
 
 DIGEST_BYTES = 8
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -56,12 +62,9 @@ def fingerprint(thing: object) -> CodeFingerprint:
 
 
 class OwnModel:
-    """A model that is given as an object.
+    """A model that is given as an object; `thing` is what it answers by, None if the name says everything.
 
-    Args:
-        name: Its name.
-        thing: What it answers by; None if the name says everything.
-        known_as: What ledger keys call it, before the digest of the thing; by default the name.
+    Ledger keys have `known_as`, by default the name, before the digest of the thing.
     """
 
     can_constrain = False
@@ -176,3 +179,81 @@ def _is_own(thing: Any) -> bool:
     path = getattr(sys.modules.get(module), "__file__", None) or ""
     known = module.partition(".")[0] in (*sys.stdlib_module_names, __name__.partition(".")[0])
     return not known and not {"site-packages", "dist-packages"} & set(PurePath(path).parts)
+
+
+Takes = Literal["text", "messages"]
+Answering = Callable[[Any], str | Awaitable[str]]
+LAMBDA_LINE = re.compile(r"(?<=<lambda>):\d+$")
+
+
+class FunctionModel(OwnModel):
+    """A Python function as a model.
+
+    A function of a text gets the whole conversation as one text: all messages in order, with blank lines between them.
+    A function of messages gets a list of `{"role": …, "content": …}`. `takes` says which it is; by default, the
+    annotation of its first parameter does (`str` or no annotation means text, anything else messages). A sync function
+    runs in a worker thread, so it must be safe to call from several threads at once. If it raises, the call is retried.
+    """
+
+    context_tokens: int | None = None
+
+    def __init__(self, function: Answering, *, name: str | None = None, takes: Takes | None = None) -> None:
+        self._function = function
+        self._takes = takes or _what_it_takes(function)
+        self._is_async = _is_async(function)
+        full = f"function:{name or _qualified_name(function)}"
+        # Known without the line of a lambda, which changes when something above it does.
+        super().__init__(full, function, f"{LAMBDA_LINE.sub('', full)}({self._takes})")
+
+    async def ask(self, request: Request) -> Reply:
+        """Return what the function returns."""
+        question = as_text(request.messages) if self._takes == "text" else as_dicts(request.messages)
+        started = perf_counter()
+        try:
+            answer = self._function(question) if self._is_async else await asyncio.to_thread(self._function, question)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except ModelError:
+            raise
+        except Exception as error:
+            raise ServerTrouble(f"{self.name} raised {type(error).__name__}: {error}") from error
+        if not isinstance(answer, str):
+            raise ServerTrouble(f"{self.name} returned {type(answer).__name__} instead of str")
+        return Reply(text=answer, latency=perf_counter() - started)
+
+
+def as_text(messages: Sequence[Message]) -> str:
+    """Return a conversation as one text."""
+    return "\n\n".join(message.content for message in messages)
+
+
+def _inner(function: Answering) -> Answering:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _is_async(function: Answering) -> bool:
+    function = _inner(function)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  # whether it is async, not whether it is callable
+
+
+def _qualified_name(function: Answering) -> str:
+    function = _inner(function)
+    named = function if hasattr(function, "__qualname__") else type(function)
+    name = f"{named.__module__}.{named.__qualname__}"
+    code = getattr(function, "__code__", None)
+    # All lambdas of a module have the same name; the line number distinguishes them.
+    return f"{name}:{code.co_firstlineno}" if code is not None and name.endswith("<lambda>") else name
+
+
+def _what_it_takes(function: Answering) -> Takes:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return "text"
+    if not parameters:
+        raise ConfigError(f"{_qualified_name(function)} takes no argument: it must take a text or a list of messages")
+    annotation = parameters[0].annotation
+    is_text = annotation in (inspect.Parameter.empty, str, Any, object, "str", "Any", "object")
+    return "text" if is_text else "messages"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluation.flips import Flips, flip_matrices, flips_by_relation
+from pcs_annotator.judging.metrics.agreement import Flips, flip_matrices, flips_by
 from tests.judging.strategies import any_votes
 
 TABLE = {
@@ -16,18 +16,18 @@ TABLE = {
 
 
 def test_answers_are_compared_where_both_exist() -> None:
-    flips = flips_by_relation(Votes.from_table(TABLE))["voice"]
+    flips = flips_by("relation", Votes.from_table(TABLE))["voice"]
     assert (flips.pairs, flips.changed) == (4, 2)
     assert flips.rate == 0.5
 
 
 def test_nothing_to_compare_has_no_rate() -> None:
     votes = Votes.from_table({"id": ["1", "2"], "a|original": ["yes", "no"], "a|voice": [None, None]})
-    assert flips_by_relation(votes)["voice"].rate is None
+    assert flips_by("relation", votes)["voice"].rate is None
 
 
 def test_without_votes_on_the_original_there_are_no_flips() -> None:
-    assert flips_by_relation(Votes.from_table({"id": ["1", "2"], "a|voice": ["yes", "no"]})) == {}
+    assert flips_by("relation", Votes.from_table({"id": ["1", "2"], "a|voice": ["yes", "no"]})) == {}
 
 
 def test_a_matrix_counts_the_label_on_the_text_against_that_on_the_rewrite() -> None:
@@ -42,7 +42,7 @@ def test_a_matrix_counts_the_label_on_the_text_against_that_on_the_rewrite() -> 
 
 @given(any_votes())
 def test_matrices_add_up_to_the_flips_of_their_relation(votes: Votes) -> None:
-    by_relation = flips_by_relation(votes)
+    by_relation = flips_by("relation", votes)
     found = list(flip_matrices(votes))
     assert len(found) == len(by_relation) * len(votes.annotators)
     for relation, flips in by_relation.items():

@@ -1,4 +1,4 @@
-"""How weights are learned: which optimiser, and how many gold rows it needs (the paper's figure)."""
+"""PCS beside other methods: published baselines (RQ2), other optimisers, and fewer gold rows (the paper's figure)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,141 @@ import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats, Integers
-from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable, best_in_groups
+from pcs_annotator.core.elicitations import base_annotator
+from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable, best_in_groups, number_of
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
-from pcs_annotator.judging.evaluation.figures import ABOUT_ECE, cell_of
-from pcs_annotator.judging.evaluation.methods import Method, OnCells
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, cell_of
+from pcs_annotator.judging.evaluation.methods import Method, OnCells, method_name
+from pcs_annotator.judging.evaluation.scored import Scored
+from pcs_annotator.judging.evaluation.tables import ABOUT_LOG_PROBS, LOG_PROBS, yes_or_no
+from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.metrics import auroc
-from pcs_annotator.judging.metrics.significance import p_value_text
+from pcs_annotator.judging.metrics.significance import holm, p_value_text, stars
 from pcs_annotator.judging.weighing.crossfit import stratified_folds
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from pcs_annotator.judging.weighing.scoring import score
-from pcs_annotator.studies.paper.study import ExperimentBench, Replication
-from pcs_annotator.studies.published import published_key
+from pcs_annotator.studies.paper.study import NO_TEST, ExperimentBench, Replication, compared
+from pcs_annotator.studies.published import BASELINES, PCS, published_key
+
+COLUMNS = (
+    "Dataset",
+    "LLM",
+    "Method",
+    "Calls",
+    LOG_PROBS,
+    "Class AUROC",
+    "Confidence AUROC",
+    "p (Holm)",
+    "Significance",
+)
+PAPER_COLUMNS = ("paper: AUROC", "paper: Significance")
+EXPECTED = ("1s-top-2", "2s-top-2", "ling-1s", "spuq")
+"""The paper's baselines; those not recorded get a row marked as such."""
+NOT_RECORDED = "not recorded"
+FOR_SEVERAL_MODELS = "majority-vote"
+P_VALUE = COLUMNS.index("p (Holm)")
+
+
+def published_baselines(study: Replication) -> Experiment:
+    """Return PCS of every single model beside the baselines that its votes allow."""
+    rows: list[list[Content]] = []
+    reasons: dict[str, str] = {}
+    for bench in study.benches:
+        for annotator in bench.plain.annotators:
+            rows += _baseline_rows(study, bench, annotator, reasons)
+    _adjust(rows)
+    columns = [*COLUMNS, *PAPER_COLUMNS] if any(row[len(COLUMNS)] is not None for row in rows) else [*COLUMNS]
+    graded = any(row[4] == yes_or_no(True) for row in rows)
+    undefined = any(row[5] is not None and row[6] is None for row in rows)
+    kept = [place for place, column in enumerate(columns) if graded or column != LOG_PROBS]
+    columns, rows = [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    table = ResultTable(
+        name="rq2",
+        title="PCS with a single model against published baselines",
+        columns=columns,
+        rows=[*rows, *study.refused_rows(len(columns))],
+        notes=[
+            *study.notes(),
+            "Calls: questions per item, and rewriting calls where a model wrote the variants.",
+            *([ABOUT_LOG_PROBS] if graded else []),
+            ABOUT_AUROC,
+            "p (Holm): DeLong's test of the class AUROC of PCS against each baseline on the same rows, its standard "
+            f"error widened by {WIDENING:g} as the intervals are, two-sided, with Holm's adjustment over this table; "
+            "*** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of a dataset, with the same model, and needs "
+            "two rows of every class. The paper reports paired t-tests.",
+            "spuq takes paraphrases and dummy tokens where they are recorded, else whatever relations there are.",
+            *(f"{name} is {NOT_RECORDED}: {reason}." for name, reason in reasons.items()),
+            *([NO_CONFIDENCE_AUROC] if undefined else []),
+        ],
+        best=best_in_groups(rows, column=columns.index("Class AUROC"), by=2),
+        digits={"Calls": 1},
+    )
+    return Experiment(name="rq2", tables=[table])
+
+
+def _baseline_rows(
+    study: Replication, bench: ExperimentBench, annotator: str, reasons: dict[str, str]
+) -> list[list[Content]]:
+    """Return the rows of one model: PCS first, then baselines from best to worst, then those not recorded."""
+    key = published_key(bench.dataset, [annotator])
+    paper = BASELINES[key[0]] if key and key[1] == "G" else {}
+    try:
+        ours = bench.on_cells(study.settings.optimiser, [annotator])
+    except UndefinedMetric as error:
+        reasons[f"PCS of {annotator}"] = str(error)
+        return []
+    found, absent = _scored(study, bench, annotator, reasons)
+    rows: list[tuple[str, list[Content]]] = [(PCS, [*_figures(ours), None, None])]
+    for name, scored in sorted(found.items(), key=lambda one: -one[1].auroc.value):
+        test = compared([ours], [scored]).test
+        rows.append((name, [*_figures(scored), *([None, NO_TEST] if test is None else [test.p_value, None])]))
+    rows += [(name, [None, None, None, None, None, NOT_RECORDED]) for name in absent]
+    return [
+        [bench.dataset, annotator, name, *cells, *_printed(paper.get(name.replace("top-k", "top-2")))]
+        for name, cells in rows
+    ]
+
+
+def _scored(
+    study: Replication, bench: ExperimentBench, annotator: str, reasons: dict[str, str]
+) -> tuple[dict[str, Scored], list[str]]:
+    """Return the results of the baselines on one model's votes, and the names of those that are not recorded."""
+    family = [name for name in bench.votes.annotators if base_annotator(name) == annotator]
+    votes = bench.votes.select(annotators=family)
+    answered = np.asarray((votes.codes >= 0).any(axis=(0, 1, 3)))
+    votes = votes.select(relations=[name for name, any_vote in zip(votes.relations, answered, strict=True) if any_vote])
+    found: dict[str, Scored] = {}
+    given = [method_name(method) for method in study.settings.baselines]
+    absent = [name for name in EXPECTED if not {name, name.replace("top-2", "top-k")} & set(given)]
+    reasons.update({name: "no such baseline was given" for name in absent})
+    for name, method in zip(given, study.settings.baselines, strict=True):
+        if name == FOR_SEVERAL_MODELS:
+            continue
+        try:
+            found[name] = bench.score(method, votes)
+        except UndefinedMetric as error:
+            reasons.setdefault(name, str(error))
+            absent += [name] if name.replace("top-k", "top-2") in EXPECTED else []
+    return found, absent
+
+
+def _figures(scored: Scored) -> list[Content]:
+    entrant = scored.entrant
+    return [entrant.calls.total, yes_or_no(entrant.graded), cell_of(scored.auroc), cell_of(scored.confidence)]
+
+
+def _adjust(rows: Sequence[list[Content]]) -> None:
+    """Adjust the p-values in the rows for their number, and add their stars."""
+    tested = [row for row in rows if row[P_VALUE] is not None]
+    for row, p_value in zip(tested, holm([number_of(row[P_VALUE]) or 0.0 for row in tested]), strict=True):
+        row[P_VALUE : P_VALUE + 2] = [p_value_text(p_value), stars(p_value)]
+
+
+def _printed(row: tuple[float, float | None, str] | None) -> list[Content]:
+    return [None, None] if row is None else [row[0], row[2] or None]
+
 
 OPTIMISER_COLUMNS = (
     "Dataset", "Optimiser", "Class AUROC", "Class AUROC hard", "Confidence AUROC", "Accuracy", "ECE score",
@@ -115,7 +237,7 @@ def gold_size(study: Replication) -> Experiment:
         name="size",
         title="Class AUROC against the number of gold rows learned from",
         columns=SIZE_COLUMNS,
-        rows=[row for curve in curves for row in _rows(curve)] + study.refused_rows(len(SIZE_COLUMNS)),
+        rows=[row for curve in curves for row in _size_rows(curve)] + study.refused_rows(len(SIZE_COLUMNS)),
         summary=summary,
         notes=notes,
         digits={"Class AUROC": 3},
@@ -153,7 +275,7 @@ def _curve(dataset: str, method: str, sizes: Sequence[int], found: Floats) -> Cu
     return Curve(dataset, method, tuple(map(float, sizes)), tuple(mean), tuple(low), tuple(high))
 
 
-def _rows(curve: Curve) -> list[list[Content]]:
+def _size_rows(curve: Curve) -> list[list[Content]]:
     points = zip(curve.x, curve.y, curve.low, curve.high, strict=True)
     return [
         [curve.dataset, curve.method, int(x), Figure(float(y), Interval(float(low), float(high)))]

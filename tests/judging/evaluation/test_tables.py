@@ -5,7 +5,7 @@ import pytest
 
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling, Scale, against_gold, among_coders
-from pcs_annotator.judging.evaluation.agreement_tables import (
+from pcs_annotator.judging.evaluation.tables import (
     ABOUT_F1,
     NO_LABEL,
     agreement_tables,

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.judging.evaluation.alternative_annotator import alternative_annotator, benjamini_yekutieli
+from pcs_annotator.judging.metrics.agreement import alternative_annotator, benjamini_yekutieli
 
 
 def test_a_hand_worked_example() -> None:

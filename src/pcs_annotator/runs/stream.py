@@ -1,0 +1,270 @@
+"""`stream.db`: the texts that `pcs serve` and `pcs label` leave for people, with the votes on them.
+
+All texts that are not accepted are there, and a random share of the accepted ones, whose probability is noted: people's
+verdicts on them audit the promise for as long as texts come. Each text is there once. A verdict on it is gold for the
+next fit.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from pcs_annotator.base.errors import LedgerError
+from pcs_annotator.core.arrays import Mask
+from pcs_annotator.core.gold import text_hash
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.tables.tables import Dataset
+
+CREATE = """
+CREATE TABLE IF NOT EXISTS texts (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, text_hash TEXT NOT NULL UNIQUE, at REAL NOT NULL, text TEXT,
+    axes INTEGER NOT NULL, codes BLOB NOT NULL, grades BLOB, accepted INTEGER NOT NULL, version INTEGER NOT NULL,
+    drawn INTEGER NOT NULL, probability REAL NOT NULL, part TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS axes (number INTEGER PRIMARY KEY, names TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+# A text that comes again is judged anew, unless it was drawn: then it stays as it was drawn.
+ADD = """INSERT INTO texts (id, text_hash, at, text, axes, codes, grades, accepted, version, drawn, probability, part)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (text_hash) DO UPDATE SET axes = excluded.axes,
+codes = excluded.codes, grades = excluded.grades, accepted = excluded.accepted, version = excluded.version,
+drawn = excluded.drawn, probability = excluded.probability WHERE NOT drawn"""
+COLUMNS = "id, at, text, axes, codes, grades, accepted, version, drawn, part"
+DAY = 86_400.0
+
+
+class Streamed(NamedTuple):
+    """Texts of the stream, in the order in which they came; every field has an entry per text."""
+
+    items: Sequence[Item]
+    votes: Votes
+    accepted: Mask
+    drawn: Mask  # which belong to the random sample of all texts
+    at: Sequence[float]  # when they came
+    version: Sequence[int]  # the fit that judged them
+
+    def accepted_by(self, version: int) -> Mask:
+        """Return which were accepted by a version."""
+        return self.accepted & (np.array(self.version) == version)
+
+
+class Stream:
+    """The texts of a run folder's stream; use it as a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._explained():
+            self._database = sqlite3.connect(path, timeout=30.0, check_same_thread=False, isolation_level=None)
+            # A killed process loses nothing that was added; deleted texts are overwritten.
+            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
+                self._database.execute(f"PRAGMA {pragma}")
+            self._database.executescript(CREATE)
+        self._axes: dict[str, int] = {}
+        self._key = bytes.fromhex(str(self.note("key", token_hex(16))))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            remedy = "make room, or check the permissions of the folder; what was added before is kept"
+            raise LedgerError(
+                f"{self.path}, where texts wait for review, cannot be used ({error}): {remedy}"
+            ) from error
+
+    def note(self, name: str, first: object = None) -> Any:
+        """Return what was noted under a name; `first` is noted if there is nothing yet."""
+        with self._explained():
+            if first is not None:
+                self._database.execute("INSERT OR IGNORE INTO notes VALUES (?, ?)", (name, json.dumps(first)))
+            found = self._database.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
+        return None if found is None else json.loads(found[0])
+
+    def set_note(self, name: str, value: object) -> None:
+        """Note something for later, in the place of what was noted under this name."""
+        with self._explained():
+            self._database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, json.dumps(value)))
+
+    def add(  # noqa: PLR0913  # what is known about the texts, one argument each
+        self,
+        items: Iterable[Item],
+        votes: Votes,
+        accepted: Mask,
+        *,
+        version: int,
+        probability: float,
+        keep_text: bool = True,
+        part: str = "",
+    ) -> None:
+        """Store the texts that people should see: those not accepted, and others with a probability.
+
+        When this returns, they are in the file.
+        """
+        axes, now, rows = self._axes_of(votes), time.time(), []
+        for row, item in enumerate(items):
+            hashed = text_hash(item.text)
+            drawn = self._is_drawn(hashed, probability)
+            if accepted[row] and not drawn:
+                continue
+            grades = None if votes.grades is None else votes.grades[row].astype("<f4").tobytes()
+            about = (int(accepted[row]), version, int(drawn), probability, part)
+            codes = votes.codes[row].astype("<i2").tobytes()
+            rows.append((item.id, hashed, now, item.text if keep_text else None, axes, codes, grades, *about))
+        if rows:
+            with self._explained():
+                self._database.execute("BEGIN IMMEDIATE")
+                try:
+                    self._database.executemany(ADD, rows)
+                finally:  # of several rows, those before an error are kept
+                    self._database.execute("COMMIT")
+
+    def _is_drawn(self, hashed: str, probability: float) -> bool:
+        """Return whether a text is in the random sample: the same for its copies, and unknown to who sends it."""
+        digest = blake2b(hashed.encode(), digest_size=6, key=self._key).digest()
+        return int.from_bytes(digest, "big") < probability * 2**48
+
+    def _axes_of(self, votes: Votes) -> int:
+        names = json.dumps([votes.annotators, votes.relations, votes.codes.shape[3], votes.labels])
+        if names not in self._axes:
+            with self._explained():
+                self._database.execute("INSERT OR IGNORE INTO axes (names) VALUES (?)", (names,))
+                found = self._database.execute("SELECT number FROM axes WHERE names = ?", (names,)).fetchone()
+                self._axes[names] = found[0]
+        return self._axes[names]
+
+    def read(self, like: Votes, ids: Iterable[str] | None = None) -> Streamed | None:
+        """Return the texts that are kept, or some of them; None if there are none.
+
+        Those that were asked other questions than the run (`like`) are left out, and those that the run has itself.
+        """
+        names = json.dumps([like.annotators, like.relations, like.codes.shape[3], like.labels])
+        query, given = f"SELECT {COLUMNS} FROM texts JOIN axes ON axes.number = axes WHERE text IS NOT NULL", [names]
+        if ids is not None:
+            query, given = f"{query} AND id IN (SELECT value FROM json_each(?))", [json.dumps(list(ids)), names]
+        with self._explained():
+            rows = self._database.execute(f"{query} AND names = ? ORDER BY texts.number", given).fetchall()
+        own = set(like.texts or ())
+        rows = [row for row in rows if row[2] not in own]
+        if not rows:
+            return None
+        shape = like.codes.shape[1:]
+        codes = np.stack([np.frombuffer(row[4], "<i2").reshape(shape) for row in rows]).astype(like.codes.dtype)
+        graded = [_grades(row[5], (*shape, len(like.labels))) for row in rows] if any(row[5] for row in rows) else None
+        votes = Votes(
+            codes=codes,
+            ids=[row[0] for row in rows],
+            annotators=like.annotators,
+            relations=like.relations,
+            labels=like.labels,
+            grades=None if graded is None else np.stack(graded),
+            texts=[row[2] for row in rows],
+        )
+        items = [Item(id=row[0], text=row[2]) for row in rows]
+        accepted, drawn = (np.array([row[place] for row in rows], dtype=np.bool_) for place in (6, 8))
+        return Streamed(items, votes, accepted, drawn, [row[1] for row in rows], [row[7] for row in rows])
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many texts are kept, how many of these are accepted, and how many are drawn at random."""
+        with self._explained():
+            found = self._database.execute("SELECT count(*), sum(accepted), sum(drawn) FROM texts").fetchone()
+        return dict(zip(("texts", "accepted", "drawn"), (int(one or 0) for one in found), strict=True))
+
+    def text_of(self, id: str) -> str | None:
+        """Return a text, empty if it was not kept; None if there is none with this ID."""
+        with self._explained():
+            found = self._database.execute("SELECT text FROM texts WHERE id = ?", (id,)).fetchone()
+        return None if found is None else str(found[0] or "")
+
+    def forget(self, id: str) -> None:
+        """Delete a text."""
+        with self._explained():
+            self._database.execute("DELETE FROM texts WHERE id = ?", (id,))
+            self._clean()
+
+    def purge(self, days: float) -> int:
+        """Delete texts that came longer ago, and return how many."""
+        with self._explained():
+            oldest = time.time() - days * DAY
+            gone = self._database.execute("DELETE FROM texts WHERE at < ?", (oldest,)).rowcount
+            if gone:
+                self._clean()
+        return gone
+
+    def _clean(self) -> None:
+        """Leave nothing of what was deleted in the file, or beside it."""
+        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+class StreamMemory(NamedTuple):
+    """What a stream remembers about drift while one version is in use, also after a restart."""
+
+    stream: Stream
+    version: int
+    since: float  # the alarm that this version has learned from; 0 for none
+
+    def recall(self) -> dict[str, Any] | None:
+        """Return what was kept, if it still counts: an alarm does until a fit has learned from later texts."""
+        kept: dict[str, Any] | None = self.stream.note("drift")
+        if kept is None or (kept["alarm"] and kept["alarm"] == self.since):
+            return None
+        if kept["version"] == self.version:
+            return kept
+        return {**kept, "blocks": []} if kept["alarm"] else None  # counts of another model are not comparable
+
+    def keep(self, **values: Any) -> None:
+        """Keep counts and what was found."""
+        self.stream.set_note("drift", {**values, "version": self.version})
+        if values["alarm"]:
+            self.stream.set_note("alarm", values["alarm"])
+
+
+def _grades(stored: bytes | None, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    return np.full(shape, np.nan, dtype=np.float32) if stored is None else np.frombuffer(stored, "<f4").reshape(shape)
+
+
+def with_stream(dataset: Dataset, answers: Votes, found: Streamed) -> tuple[Dataset, Votes]:
+    """Return rows and votes of a run, and after them those of its stream."""
+    import pyarrow as pa
+
+    texts = pa.array([item.text for item in found.items])
+    nothing = {field.name: pa.nulls(len(texts), field.type) for field in dataset.table.schema}
+    text = str(dataset.columns.text)
+    added = pa.table({**nothing, text: texts.cast(dataset.table.schema.field(text).type)})
+    wide = replace(
+        dataset,
+        table=pa.concat_tables([dataset.table, added]),
+        items=(*dataset.items, *found.items),
+        gold=(*dataset.gold, *[None] * len(texts)) if dataset.gold else (),
+        streamed=tuple(zip(found.drawn.tolist(), found.at, strict=True)),
+    )
+    return wide, Votes.joined([answers, _widened(found.votes, answers)])
+
+
+def _widened(votes: Votes, like: Votes) -> Votes:
+    """Return votes with the annotators of others, of whom some were not asked."""
+    places = positions_of(votes.annotators, like.annotators, "annotator")
+    codes = np.full((len(votes), *like.codes.shape[1:]), NOT_ASKED, dtype=like.codes.dtype)
+    codes[:, places] = votes.codes
+    grades = None
+    if votes.grades is not None:
+        grades = np.full((*codes.shape, len(votes.labels)), np.nan, dtype=np.float32)
+        grades[:, places] = votes.grades
+    return replace(like, ids=votes.ids, codes=codes, grades=grades, stated=None, texts=votes.texts, read=None)

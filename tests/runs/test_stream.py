@@ -1,0 +1,253 @@
+"""What a service and `pcs label` leave for people, what becomes of their verdicts, and what stops acceptance."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcs_annotator.base.errors import LedgerError, UnknownRow
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.forget import forget
+from pcs_annotator.runs.labelling.labeller import LoadOptions
+from pcs_annotator.runs.labelling.service import Classified, Service
+from pcs_annotator.runs.review.session import Review
+from pcs_annotator.runs.review.values import Given, ReviewOptions
+from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import Config, Saving
+from pcs_annotator.runs.stream import Stream
+from pcs_annotator.runs.versions import list_versions
+from pcs_annotator.verbs.fit import fit_run
+from pcs_annotator.verbs.label import label
+from tests.simulated import move_run, simulated_models, truth_of, write_texts
+
+EVERYTHING = Saving(audit=1.0)
+
+
+@pytest.fixture
+def folder(promising_run: Path, tmp_path: Path) -> Iterator[Path]:
+    with simulated_models():
+        yield move_run(promising_run, tmp_path / "run")
+
+
+def text(row: int) -> str:
+    return f"Case {row} looks {truth_of(row)}."
+
+
+def classify(folder: Path, rows: range, saving: Saving | None = None) -> list[Classified]:
+    """Label texts with a service that is started and stopped."""
+
+    async def served() -> list[Classified]:
+        async with Service(folder, LoadOptions(saving=saving or Saving(), environment={})) as service:
+            return await asyncio.gather(*(service.classify(text(row)) for row in rows))
+
+    return asyncio.run(served())
+
+
+def judge_stream(folder: Path, rows: int, answer: Callable[[str, int], str]) -> int:
+    """Give verdicts on texts of the stream; return how many there were."""
+    with Review.open(folder, ReviewOptions(refit_every=0)) as review:
+        for place in range(rows):
+            shown = review.next_row("Ann", "stream")
+            if shown is None:
+                return place
+            given = answer(shown.text, place)
+            lease, version = shown.lease, shown.version
+            review.submit(Given(id=shown.id, label=given, reviewer="Ann", queue="stream", lease=lease, version=version))
+    return rows
+
+
+def truthfully(shown: str, _place: int) -> str:
+    return "good" if "good" in shown else "bad"
+
+
+def wrongly(shown: str, _place: int) -> str:
+    return "bad" if "good" in shown else "good"
+
+
+def test_what_is_not_accepted_waits_for_people_and_a_share_of_what_is(folder: Path) -> None:
+    found = classify(folder, range(1000, 1100), Saving(audit=0.3))
+    decisions = {one.outcome.id: one.outcome.decision for one in found if one.outcome}
+    with Stream(RunFolder(folder).stream) as stream:
+        kept = stream.read(Run.open(folder).votes)
+    assert kept is not None
+    ids = [item.id for item in kept.items]
+    review = {name for name, decision in decisions.items() if decision == "review"}
+    assert review
+    assert review <= set(ids)
+    others = set(ids) - review
+    assert 0.1 < len(others) / (len(decisions) - len(review)) < 0.5
+    assert {decisions[name] for name in others} == {"accept"}
+    assert set(kept.version) == {1}
+    assert kept.drawn[[ids.index(name) for name in others]].all()
+    # the same texts again are there once
+    classify(folder, range(1000, 1100), Saving(audit=0.3))
+    with Stream(RunFolder(folder).stream) as stream:
+        assert stream.counts()["texts"] == len(ids)
+
+
+def test_verdicts_on_the_stream_are_gold_for_the_next_fit(folder: Path) -> None:
+    classify(folder, range(1000, 1060), EVERYTHING)
+    assert judge_stream(folder, 100, truthfully) == 60
+    labels = (folder / "labels.csv").read_text().splitlines()
+    result = fit_run(folder)
+    assert result.learned.model.gold_rows == 210
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    assert certificate.gold_rows == 210  # all 60 were drawn, by a probability of 1
+    assert len((folder / "labels.csv").read_text().splitlines()) == len(labels)  # the run's own rows
+    assert [one.gold_rows for one in list_versions(RunFolder(folder))] == [150, 210]
+    assert Run.open(folder).model_in_force().certificate == certificate
+    (again,) = classify(folder, range(2000, 2001))
+    assert again.version == "run@2"
+
+
+def test_errors_among_accepted_texts_withdraw_acceptance_and_a_fit_that_learned_from_them_brings_it_back(
+    folder: Path,
+) -> None:
+    accepted = [one for one in classify(folder, range(1000, 1080), EVERYTHING) if one.outcome]
+    assert any(one.outcome and one.outcome.decision == "accept" for one in accepted)
+    judge_stream(folder, 80, wrongly)
+    audit = Run.open(folder).stream_audit(Run.open(folder).model_in_force())
+    assert audit is not None
+    assert audit.finding == "revoked"
+    found = classify(folder, range(2000, 2040))
+    assert {one.outcome.decision for one in found if one.outcome} == {"review"}
+    fit_run(folder)
+    certificate = Run.open(folder).model_in_force().certificate
+    assert certificate is not None
+    assert not certificate.revoked  # another promise, which knows these errors
+
+
+def test_a_running_service_heeds_verdicts_and_fits(folder: Path) -> None:
+    said: list[str] = []
+
+    async def served() -> list[str]:
+        options = LoadOptions(saving=EVERYTHING, environment={})
+        async with Service(folder, options, said.append, refit_every=70) as service:
+            await asyncio.gather(*(service.classify(text(row)) for row in range(1000, 1080)))
+            assert service.waiting["texts"] == 80
+            await asyncio.to_thread(judge_stream, folder, 80, wrongly)
+            decisions = []
+            for row in range(2000, 2300):
+                one = await service.classify(text(row))
+                decisions.append(str(one.outcome and one.outcome.decision))
+                await asyncio.sleep(0.05)
+                if service.version == "run@2":
+                    break
+            assert service.audit is not None
+            return [*decisions, service.version]
+
+    *decisions, version = asyncio.run(served())
+    assert "review" in decisions
+    assert any("people found more errors" in line for line in said)
+    assert version == "run@2"  # learned in the background, and taken over
+
+
+def test_a_text_that_is_forgotten_leaves_no_trace(folder: Path) -> None:
+    secret = "My name is Zebedee Quux, and this looks good."
+
+    async def served() -> str:
+        async with Service(folder, LoadOptions(saving=EVERYTHING, environment={})) as service:
+            found = await service.classify(secret)
+            assert found.outcome
+            return found.outcome.id
+
+    classify(folder, range(1000, 1030), EVERYTHING)
+    name = asyncio.run(served())
+    judge_stream(folder, 31, truthfully)
+    fit_run(folder)
+    traces = [path for path in folder.rglob("*") if path.is_file() and _has(path, name, "Zebedee")]
+    assert {path.name for path in traces} >= {"stream.db", "review.jsonl", "model.json", "2.json"}
+    answers = forget(folder, name)
+    assert answers == 6  # three models, two questions
+    assert [path for path in folder.rglob("*") if path.is_file() and _has(path, name, "Zebedee")] == []
+    assert Run.open(folder).model_in_force().certificate is not None
+    assert fit_run(folder).learned.model.gold_rows == 180
+    with pytest.raises(UnknownRow, match="keeps no text"):
+        forget(folder, name)
+
+
+def _has(path: Path, *words: str) -> bool:
+    content = path.read_bytes()
+    return any(word.encode() in content for word in words)
+
+
+def test_label_leaves_rows_for_people_too(folder: Path, tmp_path: Path) -> None:
+    data = write_texts(tmp_path / "new.csv", range(3000, 3060))
+    label(RunRequest(data=data, folder=folder, config=Config()), tmp_path / "out.csv", EVERYTHING)
+    with Stream(RunFolder(folder).stream) as stream:
+        kept = stream.read(Run.open(folder).votes)
+    assert kept is not None
+    assert len(kept.items) == 60
+    assert kept.items[0].id.startswith("new.csv:")
+
+
+def test_texts_are_not_kept_if_that_is_not_wanted_and_go_after_some_days(folder: Path) -> None:
+    classify(folder, range(1000, 1010), Saving(audit=1.0, keep_texts=False))
+    path = RunFolder(folder).stream
+    with Stream(path) as stream:
+        assert stream.counts()["texts"] == 10
+        assert stream.read(Run.open(folder).votes) is None
+    assert not _has(path, "Case 1000")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE texts SET at = at - 3 * 86400 WHERE number <= 4")
+    classify(folder, range(1010, 1011), Saving(audit=1.0, keep_days=2))
+    with Stream(path) as stream:
+        assert stream.counts()["texts"] == 7
+
+
+def test_a_file_that_cannot_be_used_is_named_and_no_text_is_acknowledged(folder: Path) -> None:
+    path = RunFolder(folder).stream
+
+    async def served() -> Classified:
+        async with Service(folder, LoadOptions(saving=EVERYTHING, environment={})) as service:
+            with closing(sqlite3.connect(path)) as database:
+                database.execute("DROP TABLE texts")
+            return await service.classify(text(1))
+
+    found = asyncio.run(served())
+    assert found.error is not None
+    assert found.error.kind == "ledger_unavailable"
+    assert "where texts wait for review" in found.error.message
+    path.write_bytes(b"this is not a database, but it is long enough to look like one" * 20)
+    with pytest.raises(LedgerError, match=r"stream\.db"):
+        classify(folder, range(1))
+
+
+def test_votes_with_grades_come_back_as_they_were_and_others_are_left_out(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 2, size=(4, 2, 2, 1)).astype(np.int8)
+    grades = np.full((4, 2, 2, 1, 2), np.nan, dtype=np.float32)
+    grades[:2] = 0.5
+    votes = Votes(
+        codes=codes,
+        ids=list("pqrs"),
+        annotators=["a", "b"],
+        relations=["original", "order"],
+        labels=["x", "y"],
+        grades=grades,
+    )
+    items = [Item(id=name, text=f"text {name}") for name in "pqrs"]
+    with Stream(tmp_path / "stream.db") as stream:
+        nothing = np.zeros(4, dtype=np.bool_)
+        stream.add(items, votes, nothing, version=1, probability=0.0)
+        found = stream.read(votes)
+        assert found is not None
+        assert (found.votes.codes == codes).all()
+        assert found.votes.grades is not None
+        assert np.array_equal(found.votes.grades, grades, equal_nan=True)
+        assert not found.drawn.any()
+        assert stream.read(replace(votes, labels=["x", "z"])) is None
+        one = stream.read(votes, ["q"])
+        assert one is not None
+        assert [item.text for item in one.items] == ["text q"]
