@@ -22,7 +22,7 @@ cd /srv/news && pcs label new.csv --run runs/news --no-wait --budget-per-day 5 -
 case $? in
   0 | 1) ;;   # done; 1: some texts have no label
   3 | 130) ;; # the budget is spent, or it was stopped: the next time it goes on, and nothing is paid for twice
-  *) tail -n 3 pcs.log | mail -s "pcs label" me@example.org ;; # 2: the message says what to do; 70: a bug
+  *) tail -n 3 pcs.log | mail -s "pcs label" me@example.org ;; # 2 says what to do; 4: drift; 70: a bug
 esac
 ```
 

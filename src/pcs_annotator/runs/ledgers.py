@@ -15,6 +15,7 @@ from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.base.errors import ConfigError, LedgerError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
+from pcs_annotator.runs.files.config import config_from_dict
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import files
@@ -143,3 +144,19 @@ def existing_ledger(address: LedgerAddress) -> AnyLedger:
     if not ledger_exists(address):
         raise LedgerError(f"there is no ledger {address}: name the file, such as ledger.db in a run folder")
     return open_ledger(address)
+
+
+def refuse_lost_ledger(folder: RunFolder, config: Config) -> None:
+    """Raise if the ledger that a finished run shares is gone: with a new one, everything would be paid for again."""
+    ledger = config.ask.ledger
+    if (
+        not ledger
+        or not folder.votes.exists()
+        or config_from_dict(files.read_json(folder.settings)["config"]).ask.ledger != ledger
+    ):
+        return
+    if not ledger_exists(ledger):
+        raise LedgerError(
+            f"{ledger}, where {folder.path} has its answers, is gone: put it back, or say with --ledger where it is "
+            "now; with --ledger and the name of a new file, everything is asked and paid for again"
+        )

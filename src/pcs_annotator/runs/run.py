@@ -17,7 +17,7 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally, bills_of
 from pcs_annotator.asking.ledger.admin import PriceOf
-from pcs_annotator.base.errors import ConfigError, LedgerError, MismatchError, TableError, warn_user
+from pcs_annotator.base.errors import ConfigError, MismatchError, TableError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -391,27 +391,6 @@ class Run:
     @property
     def _prices(self) -> PriceOf:
         return ask.pricing(self.config.ask.prices)
-
-
-def settings_of_fits(folder: RunFolder) -> dict[str, Any]:
-    """Return the settings that were given to `pcs fit` in a folder; the next `pcs run` there keeps them."""
-    try:
-        with expecting(folder.model, REFIT):
-            return known_learn_settings(read_json(folder.model).get("fit", {}))
-    except TableError:  # missing, or damaged
-        return {}
-
-
-def refuse_lost_ledger(folder: RunFolder, config: Config) -> None:
-    """Raise if the ledger that a finished run shares is gone: with a new one, everything would be paid for again."""
-    ledger = config.ask.ledger
-    if not ledger or not folder.votes.exists() or Run.open(folder.path).config.ask.ledger != ledger:
-        return
-    if not ledgers.ledger_exists(ledger):
-        raise LedgerError(
-            f"{ledger}, where {folder.path} has its answers, is gone: put it back, or say with --ledger where it is "
-            "now; with --ledger and the name of a new file, everything is asked and paid for again"
-        )
 
 
 def _model_of(path: Path, values: Mapping[str, Any]) -> Model:

@@ -26,7 +26,8 @@ from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.labelling.labeller import FittedRun, LoadOptions, open_fitted
 from pcs_annotator.runs.labelling.new_texts import NewTexts, without_gold
 from pcs_annotator.runs.labelling.run_table import survey
-from pcs_annotator.runs.run import Run, refuse_lost_ledger
+from pcs_annotator.runs.ledgers import refuse_lost_ledger
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import rows_of
 from pcs_annotator.runs.settings import Saving

@@ -27,10 +27,12 @@ from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
 from pcs_annotator.runs.gold import check_gold, gold_of, without_examples
 from pcs_annotator.runs.labelling.rows import label_whole
 from pcs_annotator.runs.labelling.run_table import RunTable, open_table, refuse_other_work
-from pcs_annotator.runs.run import Run, refuse_lost_ledger, settings_of_fits
+from pcs_annotator.runs.ledgers import refuse_lost_ledger
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, LearnSettings
+from pcs_annotator.runs.versions import settings_of_fits
 from pcs_annotator.runs.watch import Watch
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables import tables

@@ -29,9 +29,9 @@ from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.judge_together import JudgeTogether
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, open_fitted
-from pcs_annotator.runs.ledgers import ledger_of
+from pcs_annotator.runs.ledgers import ledger_of, refuse_lost_ledger
 from pcs_annotator.runs.review_state import read_review
-from pcs_annotator.runs.run import Run, refuse_lost_ledger
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.runs.versions import number_in_use
 from pcs_annotator.tables.files import read_json
