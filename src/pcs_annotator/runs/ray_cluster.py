@@ -72,6 +72,8 @@ async def ask_on_cluster(
         size = min(size, max(FEWEST_ROWS_PER_BATCH, ceil(rows / (4 * workers))))
     # everything is counted again when the answers are read from the ledger
     tally, tracker = Tally(rows_expected=rows), BudgetTracker(settings.budget)
+    if settings.follow is not None:
+        settings.follow(tally, tracker)
     filling: asyncio.Task[None] | None = None
     try:
         # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
@@ -121,7 +123,8 @@ class Work:
     def of(cls, job: Job, settings: ask.CollectSettings, strategy: Strategy | None, ledger: str, run: str) -> Work:
         """Return the work of a job that is open here; what counts and shows stays here."""
         noted = _NotedEnvironment(settings.environment or read_environment(Path.cwd()))
-        settings = replace(settings, environment=noted, tally=Tally(), progress=False, on_variant=None)
+        settings = replace(settings, environment=noted, tally=Tally())
+        settings = replace(settings, progress=False, follow=None, on_variant=None)
         annotators = [annotator for annotator, _ in job.annotators]
         work = cls(job.task, annotators, job.relations, settings, strategy, ledger, run)
         work.open()

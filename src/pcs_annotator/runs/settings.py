@@ -234,6 +234,7 @@ class CommandSettings:
         replace: Keep what is in the way under a dated name, and start anew.
         fresh: Ask everything again, and pay again; the old ledger is kept.
         wait: While another process uses the ledger, wait for it (default), or else stop.
+        metrics_file: Write what is counted there every second, in the format of Prometheus (node_exporter's textfile).
     """
 
     limit: int | None = setting(None, "--limit N", least=1)
@@ -243,6 +244,7 @@ class CommandSettings:
     replace: bool = setting(False, "--replace")
     fresh: bool = setting(False, "--fresh")
     wait: bool = setting(True, "--no-wait")
+    metrics_file: str = setting("", "--metrics-file PATH")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,12 +99,13 @@ def clear_leftovers(folder: Path) -> None:
     """Delete the temporary files of processes that were killed while they wrote to a folder."""
     for path in folder.glob(".*"):
         found = _TEMPORARY.fullmatch(path.name)
-        if found and not _is_running(found["process"]):
+        if found and not is_running(found["process"]):
             with suppress(OSError):
                 path.unlink()
 
 
-def _is_running(process: str) -> bool:
+def is_running(process: str) -> bool:
+    """Return whether a process of this machine lives; on Windows never."""
     # On Windows, os.kill would end the process; but there, a file in use cannot be deleted.
     if os.name != "posix":
         return False

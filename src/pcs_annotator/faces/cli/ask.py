@@ -41,6 +41,7 @@ def init_command(data: Path | str, out: Path | None, force: bool, **columns: str
 @click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
 @options.options_for("limit", "to_label", "spreadsheet_safe", "gold_wins", "replace", "fresh", "wait")
 @options.printing
+@options.watching
 def run_command(*, data: Path | str, config: Path | None, out: Path | None, **given: Any) -> int:
     """Rewrite, ask, learn and label the texts of DATA (CSV, Excel, JSONL, Parquet or the like).
 

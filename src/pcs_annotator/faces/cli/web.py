@@ -119,6 +119,7 @@ def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **g
     help="Learn from verdicts on these texts after every N of them; 0: only when you run pcs fit.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
+@options.LOG_FORMAT
 def serve_command(*, folder: Path, refit_every: int, verbose: bool, **given: Any) -> int:
     """Label texts over HTTP with the models, rewrites and weights of the fitted run in the folder RUN.
 

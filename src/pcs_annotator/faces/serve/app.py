@@ -26,8 +26,9 @@ from pcs_annotator.faces.serve.page import EXAMPLE, ExampleCall, docs_page
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
 from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.faces.web.server import Listening, serve
-from pcs_annotator.runs.labelling import service as labelling
 from pcs_annotator.runs.labelling.service import Classified, CodebookService, Service, Spent
+from pcs_annotator.runs.watch import Watch
+from pcs_annotator.tables.label_studio import Interface, prediction
 
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 OPEN_PATHS = frozenset({"/health", "/ready"})
@@ -56,11 +57,13 @@ class Json(Response):
 class App:
     """Answers requests with a service."""
 
-    def __init__(self, service: Service, limits: Limits, *, token: bool = False) -> None:
+    def __init__(self, service: Service, limits: Limits, *, token: bool = False, port: int = 0) -> None:
         self._service, self._seconds, self._token = service, limits.seconds, token
         self._example: dict[str, Any] | None = None  # the last reply to the example of the page
         self._queue = TextQueue(limits.max_queue)
         self._metrics = Metrics()
+        self.watch = Watch(service.folder, "serve", service.tally, port=port)
+        self.watch.follow(service.tally, service.tracker)
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
         self._about = self._described()
@@ -178,11 +181,8 @@ class App:
         return Json(about, 503 if stopping or reason else 200)
 
     def _metrics_page(self) -> Response:
-        spent, drift, outdated = self._service.tracker, self._service.drift, bool(self._service.outdated)
+        drift, outdated = self._service.drift, bool(self._service.outdated)
         gauges: dict[str, tuple[str, str, float]] = {
-            "pcs_calls_total": ("counter", "Calls to models that were paid for.", spent.calls),
-            "pcs_tokens_total": ("counter", "Tokens in and out.", spent.tokens),
-            "pcs_cost_usd_total": ("counter", "Cost of calls whose price is known, in dollars.", spent.usd),
             "pcs_queue_texts": ("gauge", "Texts in progress and waiting.", self._queue.texts),
             "pcs_queue_room": ("gauge", "Texts that there is room for.", self._queue.most),
             "pcs_outdated": ("gauge", "Whether the run has a newer model, which is unreadable.", outdated),
@@ -198,14 +198,14 @@ class App:
             gauges["pcs_audit_revoked"] = ("gauge", "Whether the promise is withdrawn.", audit.finding == "revoked")
         for name, value in self._service.waiting.items():
             gauges[f"pcs_stream_{name}"] = ("gauge", f"Texts kept for people: {name}.", value)
-        return PlainTextResponse(self._metrics.page(gauges), media_type=MEDIA_TYPE)
+        return PlainTextResponse(self._metrics.page(gauges, self.watch.figures()), media_type=MEDIA_TYPE)
 
     async def predict(self, request: Request) -> Response:
         """Label tasks of Label Studio."""
         texts, names = bodies.label_studio_texts(await bodies.read_object(request), self._queue.most)
         found = await self._label(texts, self._service) if texts else []
         version = found[0].version if found else self._service.version
-        results = [labelling.label_studio_prediction(one, names) for one in found]
+        results = [_label_studio_prediction(one, names) for one in found]
         return Json({"results": results, "model_version": version})
 
     async def setup(self, request: Request) -> Response:
@@ -217,9 +217,9 @@ class App:
 class CodebookApp(App):
     """Answers requests with the services of all variables of a codebook; the first pays for calls that they share."""
 
-    def __init__(self, codebook: CodebookService, limits: Limits, *, token: bool = False) -> None:
+    def __init__(self, codebook: CodebookService, limits: Limits, *, token: bool = False, port: int = 0) -> None:
         self._codebook = codebook
-        super().__init__(next(iter(codebook.services.values())), limits, token=token)
+        super().__init__(next(iter(codebook.services.values())), limits, token=token, port=port)
 
     def _described(self) -> dict[str, Any]:
         return openapi.document(self._service.names, self._codebook.variables)
@@ -309,6 +309,12 @@ def _item(one: Classified) -> dict[str, Any]:
     return {**item, **more, **({"label_set": outcome.label_set} if outcome.label_set else {})}
 
 
+def _label_studio_prediction(found: Classified, names: Interface) -> dict[str, Any]:
+    """Return a label as Label Studio shows it; for a text without one, a prediction without a result."""
+    known = None if found.outcome is None else prediction(found.outcome.for_people, found.version, names)
+    return known or {"model_version": found.version, "score": 0.0, "result": []}
+
+
 def _made_up(labels: Sequence[str], version: str) -> Classified:
     """Return what a reply may look like, because a real one would cost something."""
     shares = [0.9] + [0.1 / (len(labels) - 1)] * (len(labels) - 1)
@@ -330,13 +336,15 @@ async def serve_run(
     rules = replace(door.rules, open_paths=OPEN_PATHS)
     async with service:
         kind: Any = App if isinstance(service, Service) else CodebookApp
-        app: App = kind(service, limits, token=bool(door.rules.token))
+        app: App = kind(service, limits, token=bool(door.rules.token), port=door.socket.getsockname()[1])
         # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GARBAGE_THRESHOLD)
-        try:
-            say(f"{service.version} is ready; {door.url} shows how to ask it")
-            await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
-        finally:
-            await app.stop()
+        with app.watch:
+            app.watch.begin()
+            try:
+                say(f"{service.version} is ready; {door.url} shows how to ask it")
+                await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
+            finally:
+                await app.stop()
