@@ -6,26 +6,14 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Self
-
-import numpy as np
 
 from pcs_annotator.asking.annotators.together import NO, YES
 from pcs_annotator.base.errors import ConfigError, LeaseExpired
 from pcs_annotator.base.text import series
-from pcs_annotator.core.arrays import Floats, Integers, Mask
-from pcs_annotator.core.review import SEQUENCE, Queue, Verdict
-from pcs_annotator.judging.promising.review_design import (
-    AT_RANDOM,
-    Drawn,
-    draw_at_random,
-    draw_for_audit,
-    draw_learning,
-    learning_distribution,
-)
+from pcs_annotator.core.review import Queue, Verdict
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.review.queues import UNDRAWN, Queues
+from pcs_annotator.runs.review.draws import Draws
 from pcs_annotator.runs.review.session import Review, guidelines_of, named
 from pcs_annotator.runs.review.values import (
     AcceptedRows,
@@ -95,96 +83,6 @@ class GivenText:
     version: str
 
 
-class JointQueues:
-    """Draws texts once for all variables.
-
-    A draw of the sequence (*Random* and *Learn*) is one draw from the texts that some variable has not drawn yet. For
-    one of them, it is a draw given that it fell on a text which that variable could draw, so its probability is divided
-    by that of all such texts. Audits of all variables walk the same fixed random order.
-    """
-
-    def __init__(self, queues: Sequence[Queues], variables: Sequence[Sequence[int]], seed: int | None) -> None:
-        self._queues, self._variables = queues, variables
-        self._rng = np.random.default_rng(seed)
-
-    def next(self, reviewer: str, queue: Queue) -> int | None:
-        """Return the next text for a person, drawn and stored if needed; None if the queue has none for them."""
-        open_texts = (place for one in self._queues for place in one.started(reviewer, queue))
-        found = next((place for place in open_texts if self._free(place, reviewer)), None)
-        if found is not None or queue in UNDRAWN:
-            return found
-        needed = reduce(np.logical_or, [one.needed(reviewer, queue) for one in self._queues])
-        while True:
-            masks = [one.drawable(queue) for one in self._queues]
-            drawable = reduce(np.logical_or, masks)
-            if not (drawable & needed).any():  # all others would be drawn in vain
-                return None
-            place = self._draw(queue, masks, drawable)
-            if needed[place] and self._free(place, reviewer):
-                return place
-
-    def _free(self, place: int, reviewer: str) -> bool:
-        return all(one.free(place, reviewer) for one in self._queues)
-
-    def _draw(self, queue: Queue, masks: Sequence[Mask], drawable: Mask) -> int:
-        """Draw a text, and store that in the log of every variable that could draw it."""
-        backwards = self._queues[0].order[::-1]
-        if queue in SEQUENCE:
-            place, draws = self._in_sequence(queue, masks, drawable)
-        elif queue == "audit":
-            place = draw_for_audit(backwards, drawable).row
-            draws = [draw_for_audit(backwards, mask) if mask[place] else None for mask in masks]
-        else:
-            ranked = self._most_needed(masks, [one.doubtful for one in self._queues])
-            place = int(ranked[drawable[ranked]][0])
-            draws = [Drawn(place, 1.0, int(mask.sum()), 0) if mask[place] else None for mask in masks]
-        for one, drawn in zip(self._queues, draws, strict=True):
-            if drawn is not None:
-                one.take_draw(queue, drawn)
-        return place
-
-    def _in_sequence(self, queue: Queue, masks: Sequence[Mask], drawable: Mask) -> tuple[int, list[Drawn | None]]:
-        order, reached = self._order()
-        ranked = self._most_needed(masks, [one.teaching for one in self._queues])
-        if queue == "random":
-            at_random, preferred = 1.0, drawable / drawable.sum()
-            drawn = draw_at_random(order, reached, ~drawable, self._rng)
-        else:
-            at_random, preferred = AT_RANDOM, learning_distribution(ranked, ~drawable)
-            drawn = draw_learning(order, reached, ~drawable, ranked, self._rng)
-        advance = at_random / (len(order) - reached)
-        chances = np.where(drawable, advance + (1 - advance * drawn.pool) * preferred, 0)
-        walked = order[: drawn.reached]
-        draws: list[Drawn | None] = []
-        for one, mask in zip(self._queues, masks, strict=True):
-            inside = int((~one.sequence.outside[walked]).sum())
-            probability = float(chances[drawn.row] / chances[mask].sum()) if mask[drawn.row] else 0.0
-            found = Drawn(drawn.row, min(probability, 1.0), int(mask.sum()), max(inside, one.sequence.reached))
-            draws.append(found if mask[drawn.row] else None)
-        return drawn.row, draws
-
-    def _order(self) -> tuple[Integers, int]:
-        """Return the fixed random order of all texts that some variable draws from, and how far all have reached."""
-        outside = reduce(np.logical_and, [one.sequence.outside for one in self._queues])
-        order = self._queues[0].order
-        order = order[~outside[order]]
-        waiting = np.zeros(len(outside), dtype=np.bool_)
-        for one in self._queues:
-            waiting[one.sequence.order[one.sequence.reached :]] = True
-        ahead = np.flatnonzero(waiting[order])
-        return order, int(ahead[0]) if len(ahead) else len(order)
-
-    def _most_needed(self, masks: Sequence[Mask], ranked: Sequence[Integers]) -> Integers:
-        """Return all texts: those on which most variables need a person first, then the least certain ones."""
-        accepted = [one.rows.judgement.accepted for one in self._queues]
-        open_for = [mask & ~sure for mask, sure in zip(masks, accepted, strict=True)]
-        need = sum(reduce(np.logical_or, [open_for[part] for part in parts]).astype(int) for parts in self._variables)
-        places: Floats = np.zeros(len(masks[0]))
-        for one in ranked:
-            places[one] += np.arange(len(one))
-        return np.lexsort((places, -np.asarray(need)))
-
-
 class CodebookReview:
     """A review of all variables of a codebook, for the same page as `Review`."""
 
@@ -195,7 +93,7 @@ class CodebookReview:
         self.columns = self._first.columns
         places = {part: at for at, part in enumerate(reviews)}
         groups = [[places[part] for part in parts] for parts in self._parts.values()]
-        self._queues = JointQueues([one.queues for one in reviews.values()], groups, options.seed)
+        self._draws = Draws([one.queues for one in reviews.values()], groups, options.seed)
         self.guidelines = guidelines_of(
             {f"**{name}**. {task.instruction}": task for name, task in book.variables.items()}, options.guidelines
         )
@@ -232,7 +130,7 @@ class CodebookReview:
         """Return the next text of a queue for a person, in their hands from now on; None if there is none."""
         for one in self.reviews.values():
             one.take_new_model()
-        place = self._queues.next(named(reviewer), queue)
+        place = self._draws.next(named(reviewer), queue)
         return None if place is None else self.show(self._first.rows.ids[place], reviewer, queue)
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:

@@ -21,6 +21,7 @@ from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_n
 from pcs_annotator.core.task import Task, label_code
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.agreement import Scale, cohens_kappa, krippendorffs_alpha
+from pcs_annotator.runs.review.draws import Draws
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
 from pcs_annotator.runs.review.rows import DECISIONS, Rows, matching
@@ -52,6 +53,7 @@ class Review:
     def __init__(self, rows: Rows, state: ReviewState, options: ReviewOptions) -> None:
         self.rows, self.state, self._lock = rows, state, ExitStack()
         self.queues = Queues(rows, state, options)
+        self._draws = Draws([self.queues], seed=options.seed)
         self.refits = Refits(rows, options.refit_every, state.since)
         self._trails: dict[str, dict[str, Queue]] = {}
         self.labels: Sequence[str] = rows.labels
@@ -111,7 +113,7 @@ class Review:
         if queue not in QUEUES:
             raise ConfigError(f"no queue is called {queue!r}: there are {', '.join(QUEUES)}")
         self.take_new_model()
-        place = self.queues.next(reviewer, queue)
+        place = self._draws.next(reviewer, queue)
         return None if place is None else self._shown(place, reviewer, queue)
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:
