@@ -69,8 +69,11 @@ class Run:
         """
         folder = RunFolder(path, version)
         if not folder.settings.exists():
-            if variables := variables_in(folder):
-                raise ConfigError(f"{path} has several variables: name one of them, {', '.join(map(str, variables))}")
+            within = next((one for one in (path, *path.parents) if RunFolder(one).codebook.exists()), path)
+            if variables := variables_in(RunFolder(within)):
+                places = ", ".join(map(str, variables.values()))
+                other = "" if within == path else f", but no {path}"
+                raise ConfigError(f"{within} has several variables{other}: name one of them, {places}")
             raise ConfigError(f"{path} is not a run folder (it has no {folder.settings.name}): pcs run creates one")
         if version:
             version_of(folder, version)  # raises if there is none

@@ -39,6 +39,7 @@ PURPOSES: dict[str, dict[str, str]] = {
     "People": {
         "gold": "how many gold rows are needed, and draw them",
         "review": "decide about rows in a browser, and let the machine learn from it",
+        "finish": "which rows must people label so that the whole table has few errors?",
         "exchange": "hand rows to Label Studio, and read the answers back",
     },
     "Conclusions": {
@@ -63,7 +64,7 @@ VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.ite
 MODULES = {
     **dict.fromkeys(("demo", "init", "run"), "ask"),
     **dict.fromkeys(("evaluate", "compare"), "evaluate"),
-    **dict.fromkeys(("gold", "estimate", "robust"), "conclude"),
+    **dict.fromkeys(("gold", "finish", "estimate", "robust"), "conclude"),
     **dict.fromkeys(("report", "paper", "exchange", "versions", "use", "forget"), "write"),
     **dict.fromkeys(("review", "serve"), "web"),
 }

@@ -8,8 +8,9 @@ from typing import get_args
 import click
 
 from pcs_annotator.core.review import Queue
-from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.cli import options, run_view
 from pcs_annotator.runs.certificate_text import promised
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.forget import forget
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.versions import list_versions
@@ -33,6 +34,9 @@ from pcs_annotator.verbs.fit import open_run, use_version
 @options.JSON
 def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that works offline."""
+    if book := CodebookFolder.find(folder):
+        run_view.report_and_show(book, out, replace=replace)
+        return
     result = open_run(folder)
     path = write_report(result, out, replace=replace)
     charts = write_figures(result, path.parent / "figures") if figures else []

@@ -92,14 +92,15 @@ class Rows:
     judgement: Judgement
 
     @classmethod
-    def read(cls, path: Path) -> Rows:
-        """Read a run folder.
+    def read(cls, path: Path, *, stream: bool = True) -> Rows:
+        """Read a run folder, with the texts of its stream or without.
 
         Raises:
             ConfigError: It is not a run folder.
             TableError: A file is missing or damaged, or the model was fitted with other labels.
         """
-        run = Run.open(path).with_stream()
+        run = Run.open(path)
+        run = run.with_stream() if stream else run
         table, used, ids = run.dataset.table, run.dataset.columns, run.answers.ids
         data_gold = gold_codes(run.votes, run.dataset.gold or [None] * len(ids))
         own = table.drop_columns([name for name in (used.text, used.id, used.gold, *used.coders) if name])
@@ -150,6 +151,13 @@ class Rows:
         highest = np.where(spoken, top, -1).max(axis=1)
         lowest = np.where(spoken, top, len(self.labels)).min(axis=1)
         return np.asarray((highest > lowest) & spoken.any(axis=1))
+
+    @cached_property
+    def to_finish(self) -> Integers:
+        """The rows that people label for a promise about the whole table, the least certain first."""
+        place = self.run.folder.finish
+        named = read_json(place)["by_people"] if place.exists() else ()
+        return np.array([self.places[name] for name in named if name in self.places], dtype=np.intp)
 
     def refitted(self) -> Rows:
         """Return the rows with the model and the gold that are in the folder now; texts and votes stay."""
