@@ -20,13 +20,7 @@ from pcs_annotator.judging.promising.certificate import Certificate, Level, cert
 from pcs_annotator.judging.promising.drift import profile
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets, fit_prediction_sets
 from pcs_annotator.judging.texts.text_model import TextModel, fit_text_model
-from pcs_annotator.judging.weighing.calibration import (
-    ROWS_TO_CALL_CALIBRATED,
-    fit_calibrator,
-    method_for,
-    settled_from,
-    tempered,
-)
+from pcs_annotator.judging.weighing import calibration
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, AskPolicy, Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
 from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
@@ -88,7 +82,7 @@ class Trial(NamedTuple):
     @property
     def margin(self) -> float | None:
         """Half the width of the exact 95 % interval of accuracy; None from 50 rows on, as confidence is calibrated."""
-        if len(self.gold) >= ROWS_TO_CALL_CALIBRATED:
+        if len(self.gold) >= calibration.ROWS_TO_CALL_CALIBRATED:
             return None
         right = self._replace(near=False).judged.right
         low, high = exact_interval(int(right.sum()), len(self.gold))
@@ -142,8 +136,8 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     trial = run_trial(chosen, rows, truth, splits, shape=how.shape)
     calibrator = None
     if trial is not None and splits.calibration != "none":  # raw scores must not be shown as probabilities
-        method = method_for(weights, splits.calibration)
-        calibrator = fit_calibrator(trial.scores, trial.gold, trial.labels, method, read=rows.read)
+        method = calibration.method_for(weights, splits.calibration)
+        calibrator = calibration.fit_calibrator(trial.scores, trial.gold, trial.labels, method, read=rows.read)
     if calibrator is not None and calibrator.reading:
         said = votes if text is None else replace(votes, read=text.read(votes.texts or (), votes.labels))
         votes = how.shape.placed(said)
@@ -151,12 +145,14 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     if ask_policy is not None:
         if how.doubtful and calibrator is not None and votes.read is not None:
             together = calibrator.apply(score(votes, weights), votes.labels, votes.read)
-            ask_policy = ask_policy._replace(settled=settled_from(together, votes.read))
+            ask_policy = ask_policy._replace(settled=calibration.settled_from(together, votes.read))
             calibrator = calibrator.settling(ask_policy.settled, rows.read, truth)
         shown = ask_policy.collected(votes, weights, calibrator)
         whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy, how.shape)
         if whole is not None and trial is not None and calibrator is not None:
-            calibrator = tempered(calibrator, whole.scores, trial.scores, trial.gold, trial.labels, rows.read)
+            calibrator = calibration.tempered(
+                calibrator, whole.scores, trial.scores, trial.gold, trial.labels, rows.read
+            )
     certificate = None
     if how.promise is not None:
         trial = trial and trial._replace(near=how.promise.near)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
@@ -41,9 +41,6 @@ from pcs_annotator.relations.base import Relation
 from pcs_annotator.runs import ask
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.version import __version__
-
-if TYPE_CHECKING:
-    from pcs_annotator.asking.ledger.on_server import PostgresLedger
 
 ROWS_PER_BATCH = 1_000
 FEWEST_ROWS_PER_BATCH = 16
@@ -197,11 +194,11 @@ class Worker:
         name = str(ray.get_runtime_context().get_actor_id())
         ledger = open_server_ledger(self._work.ledger, worker=name, run=self._work.run).__enter__()
         asker = ask.open_asker(ledger, self._work.settings)
-        self._watching = asyncio.create_task(self._until_stopped(ledger, asker))
+        self._watching = asyncio.create_task(self._until_stopped(ledger.run_is_led, asker))
         return asker, await prepare_job(job, asker)
 
-    async def _until_stopped(self, ledger: PostgresLedger, asker: Asker) -> None:
-        while await asyncio.to_thread(ledger.run_is_led):
+    async def _until_stopped(self, is_led: Callable[[], bool], asker: Asker) -> None:
+        while await asyncio.to_thread(is_led):
             await asyncio.sleep(LOOK_SECONDS)
         asker.stop(Interrupted("the command was stopped; every answer that was paid for is in the ledger"))
 

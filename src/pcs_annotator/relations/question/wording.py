@@ -12,8 +12,7 @@ from pcs_annotator.core.task import Part, Phrasing, Task
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.base import AskRewriter, Need, Unchanged, relations
 from pcs_annotator.relations.checks.negation import negation
-from pcs_annotator.relations.checks.reading import Rewrite, quoted, words
-from pcs_annotator.relations.checks.surface import length, numbers
+from pcs_annotator.relations.checks.reading import Rewrite, length, numbers, quoted, words
 from pcs_annotator.relations.language import language_of, other_language
 from pcs_annotator.relations.phrases import PLACE, phrases_around
 from pcs_annotator.relations.prompted.cleaning import Refused
