@@ -147,7 +147,7 @@ def _replace(path: Path, text: str) -> None:
 def read_status(folder: RunFolder) -> list[dict[str, Any]]:
     """Return what the last commands in a run folder wrote; the state of one whose process is gone is `died`."""
     name = folder.status.name
-    folders = list(variables_in(folder).values()) or [folder.path]
+    folders = [*variables_in(folder).values()] or [folder.path]
     found = [path for one in folders for path in sorted(one.glob(name.replace(".", "*.")))]
     if not found:
         raise TableError(f"{folder.path} has no {name}: name a folder in which pcs run, label or serve has worked")
