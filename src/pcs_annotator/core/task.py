@@ -14,7 +14,9 @@ from typing import NamedTuple
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.doubtful_labels import doubt_about
 
-MAX_LABELS = 127  # codes are int8
+MAX_LABELS = 5_000
+MOST_SEEN = 127
+"""A column with more values than this is not one of labels, unless they are named."""
 _LINE_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 _NOTHING_VISIBLE = " \t\r\n\f\v\x00\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd"
@@ -167,17 +169,17 @@ def _check_wordings(wordings: Iterable[str]) -> tuple[str, ...]:
     return checked
 
 
-def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """Return the labels as a tuple after checking that no two can be confused."""
+def check_labels(labels: Iterable[str], *, seen: bool = False) -> tuple[str, ...]:
+    """Return the labels as a tuple after checking that no two can be confused; fewer if they were seen, not named."""
     if isinstance(labels, str):
         raise LabelError(f"labels must be a list of names, not the single text {labels!r}")
     checked = tuple(labels)
     if not checked:
         raise LabelError("no labels given: name at least one")
+    if seen and len(checked) > MOST_SEEN:
+        raise LabelError(f"{len(checked)} labels seen, which is more than {MOST_SEEN}: name them if they are labels")
     if len(checked) > MAX_LABELS:
-        raise LabelError(
-            f"{len(checked)} labels given, at most {MAX_LABELS} are possible: merge some, or split the task"
-        )
+        raise LabelError(f"{len(checked)} labels given, at most {MAX_LABELS:,} are possible: merge some")
     seen: dict[str, str] = {}
     for label in checked:
         if not isinstance(label, str) or not label.strip():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
@@ -241,9 +241,9 @@ def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial
 
     Gold rows have it from the trial, which was run on the distinct ones; others from the model. Copies have none.
     """
-    found = np.where(distinct & ~votes.silent, model.judged(votes).best, UNLABELLED).astype(np.int8)
+    found = np.where(distinct & ~votes.silent, model.judged(votes).best, UNLABELLED).astype(CODE)
     rows, _ = labelled_rows(votes.take(distinct), gold[distinct])
-    codes = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=np.int8)
+    codes = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=CODE)
     held_out = np.where(rows.silent, UNLABELLED, codes[trial.judged.best])
     found[positions_of(rows.ids, votes.ids, "item")] = held_out
     return found

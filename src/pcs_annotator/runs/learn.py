@@ -11,7 +11,7 @@ import numpy as np
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric, warn_user
 from pcs_annotator.base.text import listed
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -122,7 +122,7 @@ def learn_if_possible(
     if any(gold):
         return learn(votes, gold, settings, known)
     learning_of(settings, shape=known.shape)  # a setting that cannot be used is an error even without gold
-    nothing = np.full(len(votes), UNLABELLED, dtype=np.int8)
+    nothing = np.full(len(votes), UNLABELLED, dtype=CODE)
     weights = fit_coded(votes, nothing, "uniform", seed=settings.seed)
     promised = settings.max_error is not None
     model = Model(weights=weights, calibrator=None, by_agreement=promised, shape=known.shape)
@@ -159,7 +159,7 @@ def learn(
             curves=_curves(trial, settings),
             drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
-            **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(np.int8), unseen, known, settings),
+            **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
         )
 
 
@@ -278,7 +278,7 @@ def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) 
     """
     if model.profile is None:
         return None
-    nothing = np.full(len(votes), UNLABELLED, dtype=np.int8)
+    nothing = np.full(len(votes), UNLABELLED, dtype=CODE)
     votes = votes.take(counted_once(votes, nothing, texts).distinct)
     judged = model.judged(votes)
     return drift(model.profile, profile(votes, judged.scores, judged.best))

@@ -14,7 +14,7 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.display import Page, brief, html_table
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.frames import Columns, Frame
-from pcs_annotator.core.arrays import Codes, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
@@ -73,13 +73,13 @@ class Facts:
 
     def _gold_codes(self, among: Mask | None) -> Codes:
         codes = gold_codes(self.votes, self.gold or [None] * len(self.votes))
-        codes = codes if among is None else np.where(among, codes, UNLABELLED).astype(np.int8)
+        codes = codes if among is None else np.where(among, codes, UNLABELLED).astype(CODE)
         return codes[(codes != UNLABELLED) & counted_once(self.votes, codes, self.texts).distinct]
 
     @property
     def label_counts(self) -> Counter[str]:
         """How often each label was given, every text counted once."""
-        nothing = np.full(len(self.votes), UNLABELLED, dtype=np.int8)
+        nothing = np.full(len(self.votes), UNLABELLED, dtype=CODE)
         counted = counted_once(self.votes, nothing, self.texts).distinct.tolist()
         pairs = zip(self.outcomes, counted, strict=True)
         return Counter(one.leaf for one, counts in pairs if counts and one.leaf is not None)

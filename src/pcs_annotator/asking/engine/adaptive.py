@@ -17,7 +17,7 @@ from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, ItemAsker
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import gather_all
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 
@@ -43,7 +43,7 @@ def adaptive_work(item_asker: ItemAsker, strategy: Strategy, items: AsyncIterabl
 async def _adaptive_items(
     item_asker: ItemAsker, strategy: Strategy, items: AsyncIterable[Item]
 ) -> AsyncIterator[AdaptiveItem]:
-    untouched = np.full(item_asker.job.shape, NOT_ASKED, dtype=np.int8)
+    untouched = np.full(item_asker.job.shape, NOT_ASKED, dtype=CODE)
     asked = [set(item_asker.job.asked_under(relation)) for relation in range(untouched.shape[1])]
     for cell in strategy.order:
         if cell.annotator in asked[cell.relation]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.fit_model import Trial
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, resample_counts
@@ -111,7 +111,7 @@ def _rocs(trial: Trial, resamples: int, seed: int) -> list[Roc]:
 
 def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) -> Roc:
     scores, positive = trial.scores[:, label], trial.gold == label
-    codes: Codes = positive.astype(np.int8)
+    codes: Codes = positive.astype(CODE)
     both = np.stack([-scores, scores], axis=1)  # either side of a binary question ranks the same
     value = auroc(both, codes)
     found = np.concatenate([auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])

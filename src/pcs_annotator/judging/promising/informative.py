@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError
-from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.ngrams import count_ngrams, rarity_of, weigh
 from pcs_annotator.core.votes import Votes
@@ -87,7 +87,7 @@ def unlike_gold_first(order: Integers, certainty: Floats, texts: Sequence[str], 
 
 def _dawid_skene(votes: Votes) -> Weights:
     some = votes.take(slice(None, None, max(1, len(votes) // CANDIDATES)))
-    return DawidSkene().fit(some, np.full(len(some), UNLABELLED, dtype=np.int8), seed=0)
+    return DawidSkene().fit(some, np.full(len(some), UNLABELLED, dtype=CODE), seed=0)
 
 
 def _design(votes: Votes) -> Floats:

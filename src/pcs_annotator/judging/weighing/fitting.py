@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.base.errors import PcsWarning, UnknownNameError
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import CODE, Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
@@ -79,7 +79,7 @@ def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     """
     rows = np.array(sorted(range(len(votes)), key=votes.ids.__getitem__), dtype=np.intp)
     labels = sorted(votes.labels)
-    recode = np.array([*(labels.index(label) for label in votes.labels), NOT_ASKED, ABSTAINED], dtype=np.int8)
+    recode = np.array([*(labels.index(label) for label in votes.labels), NOT_ASKED, ABSTAINED], dtype=CODE)
     first = votes.original if votes.original != ORIGINAL else None
     relations = sorted(votes.relations, key=lambda name: (name != first, name))
     ordered = votes.select(annotators=sorted(votes.annotators), relations=relations)

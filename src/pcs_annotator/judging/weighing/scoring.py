@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import MismatchError, UnknownNameError
-from pcs_annotator.core.arrays import Codes, Floats, Grades
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Grades
 from pcs_annotator.core.votes import Votes, check_votes, positions_of
 from pcs_annotator.core.weights import Evidence, VoteScale, Weights
 
@@ -45,7 +45,7 @@ def score(votes: Votes, weights: Weights) -> Floats:
 def choose(scores: Floats, labels: Sequence[str]) -> Codes:
     """Return the position of the best label of every row; ties go to the first name in alphabetical order."""
     order = np.argsort(np.array(labels, dtype=object))
-    return order[np.argmax(scores[:, order], axis=1)].astype(np.int8)
+    return order[np.argmax(scores[:, order], axis=1)].astype(CODE)
 
 
 def read_votes(votes: Votes, reads: VoteScale, rows: slice = slice(None)) -> Floats:
@@ -63,7 +63,7 @@ def read_votes(votes: Votes, reads: VoteScale, rows: slice = slice(None)) -> Flo
 
 def _read_graded(codes: Codes, grades: Grades, reads: VoteScale) -> Floats:
     """Return what votes say, some of them graded. A hard vote reads the same either way: 1 for its label."""
-    said = (codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=np.int8)).astype(np.float64)
+    said = (codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=CODE)).astype(np.float64)
     graded = ~np.isnan(grades[..., 0])
     said[graded] = read_grades(grades[graded], reads)
     if codes.shape[3] == 1:

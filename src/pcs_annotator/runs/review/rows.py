@@ -15,7 +15,7 @@ import numpy as np
 
 from pcs_annotator.asking.annotators.prompt import task_prompt
 from pcs_annotator.base.errors import ConfigError, PcsError, TableError, UnknownRow, warn_user
-from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Phrasing, Task, label_code
@@ -60,9 +60,9 @@ class Judgement:
         uniform = Model(weights=Weights.uniform(votes), calibrator=None, by_agreement=True, shape=run.shape)
         model = run.model_in_force(with_gold=False) if fitted else uniform
         judged, silent = model.judged(votes), votes.silent
-        label = np.where(silent, UNLABELLED, judged.best).astype(np.int8)
+        label = np.where(silent, UNLABELLED, judged.best).astype(CODE)
         certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
-        decision = np.array([DECISIONS.index(one or "none") for one in model.decisions(votes, judged)], dtype=np.int8)
+        decision = np.array([DECISIONS.index(one or "none") for one in model.decisions(votes, judged)], dtype=CODE)
         decision[silent] = DECISIONS.index("review")
         until = read_json(run.folder.model).get("verdicts_until", 0) if fitted else 0
         return cls(model, fitted, judged, label, certainty, decision, until)
