@@ -11,6 +11,7 @@ import numpy as np
 from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import exact_interval
@@ -180,7 +181,8 @@ def _read(votes: Votes, gold: Codes, how: Learning) -> tuple[Votes, TextModel | 
     """Return the votes with what the calibrator reads beside them, as far as that is wanted and known."""
     if how.splits.calibration == "none":
         return votes, None, how
-    read, text = read_texts(votes, gold, how.splits.seed) if how.text else (votes, None)
+    few = len(votes.labels) <= MANY_LABELS  # most of very many labels have no text to learn from
+    read, text = read_texts(votes, gold, how.splits.seed) if how.text and few else (votes, None)
     how = replace(how, shape=how.shape.mixing(read, gold))
     return how.shape.placed(read), text, how
 

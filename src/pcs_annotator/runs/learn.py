@@ -15,6 +15,7 @@ from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.evaluation.agreement import (
@@ -169,11 +170,19 @@ def _agreement(
     """Return labels that the row's own gold had no part in against gold, and how far people and model agree."""
     if not settings.resamples:  # then there are no intervals
         return {}
-    scale = Scale.of(votes.labels, ordered=known.shape.ordered)
+    labels, ordered = votes.labels, known.shape.ordered
+    scale = Scale.of(labels, ordered=ordered)
     how, rows, coders = Resampling(settings.resamples, settings.seed), gold != UNLABELLED, known.coders
+    people = None if coders is None else among_coders(coders, unseen, labels, scale, how)
+    if unseen is not None:
+        gold, unseen = gold[rows], unseen[rows]
+    if unseen is not None and len(labels) > MANY_LABELS and not ordered:  # of very many, those of gold rows
+        present, both = np.unique(np.concatenate([gold, unseen, [UNLABELLED]]), return_inverse=True)
+        labels = tuple(labels[place] for place in present[1:].tolist())
+        gold, unseen, scale = both[: len(gold)] - 1, both[len(gold) : -1] - 1, Scale.of(labels, ordered=False)
     return {
-        "against_gold": None if unseen is None else against_gold(unseen[rows], gold[rows], votes.labels, scale, how),
-        "among_coders": None if coders is None else among_coders(coders, unseen, votes.labels, scale, how),
+        "against_gold": None if unseen is None else against_gold(unseen, gold, labels, scale, how),
+        "among_coders": people,
     }
 
 

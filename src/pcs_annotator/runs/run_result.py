@@ -30,6 +30,7 @@ from pcs_annotator.runs.drawing import HandedOut
 from pcs_annotator.runs.files.runs import RunFolder, WholeTable
 from pcs_annotator.runs.learn import Learned, counted_once
 from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.resolve_config import about_candidates
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import tables
@@ -49,6 +50,7 @@ class Facts:
     cut: Mapping[str, int] = field(default_factory=dict)  # annotator → texts that did not fit into its model's context
     texts: Sequence[str] | None = None  # the text of every item; None if unknown
     random_sample: Mask | None = None  # which gold rows were drawn at random or may be assumed to be; None for all
+    candidates: str = ""  # how many labels each text was asked about; empty if it was all of them
 
     __repr__ = brief
 
@@ -220,6 +222,7 @@ class RunResult(Frame):
     @property
     def facts(self) -> Facts:
         """What findings about the run are made from."""
+        texts = [item.text for item in self.dataset.items]
         return Facts(
             votes=self.votes,
             outcomes=self.outcomes,
@@ -227,8 +230,9 @@ class RunResult(Frame):
             learned=self.learned,
             rewrites=self.rewrites,
             cut=self.cut,
-            texts=[item.text for item in self.dataset.items],
+            texts=texts,
             random_sample=self.random_sample,
+            candidates=about_candidates(self.config, texts, self.dataset.gold),
         )
 
     @property

@@ -13,6 +13,7 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.fit_model import Trial
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, resample_counts
@@ -106,6 +107,7 @@ def curves_of(trial: Trial, *, calibrated: bool = True, resamples: int = 200, se
 def _rocs(trial: Trial, resamples: int, seed: int) -> list[Roc]:
     counts = np.bincount(trial.gold, minlength=len(trial.labels))
     present = [int(label) for label in np.argsort(-counts, kind="stable") if 0 < counts[label] < len(trial.gold)]
+    del present[MANY_LABELS:]
     return [_roc_of(trial, label, place < MOST_ROC, resamples, seed) for place, label in enumerate(present)]
 
 

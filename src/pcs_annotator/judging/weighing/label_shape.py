@@ -83,15 +83,18 @@ class LabelShape(NamedTuple):
         self, probabilities: Floats, best: Codes, labels: Sequence[str], *, near: bool, level: int = 0
     ) -> Floats:
         """Return the probability that labels are right, with the same notion of it."""
+        if level:
+            group = self.at(level, labels)[1]
+            return np.asarray((probabilities * (group == group[best][:, np.newaxis])).sum(axis=1))
         every = np.arange(len(labels), dtype=CODE)
-        same = np.array([self.right(every, np.full_like(every, one), labels, near=near, level=level) for one in every])
+        same = np.array([self.right(every, np.full_like(every, one), labels, near=near) for one in every])
         return np.asarray((probabilities * same[best]).sum(axis=1))
 
     def at(self, level: int, labels: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
         """Return the paths of a tree down to a level, and the position among them of every label."""
         paths = [STEP.join(label.split(STEP)[:level]) for label in labels]
         names = tuple(dict.fromkeys(paths))
-        return names, np.array([names.index(path) for path in paths], dtype=CODE)
+        return names, np.array(positions_of(paths, names, "path"), dtype=CODE)
 
     def depths(self, labels: Sequence[str]) -> Integers:
         """Return the number of levels of every label of a tree."""

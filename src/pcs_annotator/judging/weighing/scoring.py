@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,6 +14,8 @@ from pcs_annotator.core.votes import Votes, check_votes, positions_of
 from pcs_annotator.core.weights import Evidence, VoteScale, Weights
 
 CHUNK = 1 << 14
+CELLS = 1 << 23
+"""With very many labels, fewer rows are scored at a time, so that memory stays bounded."""
 # Rounding keeps ties exact: sums in different orders differ in their last bits.
 DECIMALS = 12
 # The least share of a graded vote that a label can have. Without a floor, a single vote of a model that is far too sure
@@ -32,14 +34,20 @@ def score(votes: Votes, weights: Weights) -> Floats:
     check_votes(votes)
     aligned = _aligned(weights, votes)
     scores = np.empty((len(votes), len(votes.labels)))
-    for start in range(0, len(votes), CHUNK):
-        rows = slice(start, start + CHUNK)
+    for rows in row_parts(votes):
         if aligned.evidence is None:
             scores[rows] = _linear(votes.shares(rows), aligned)
         else:
             scores[rows] = _posterior(read_votes(votes, aligned.evidence.reads, rows), aligned.evidence)
     scores[votes.silent] = 1 / len(votes.labels)
     return np.round(scores, DECIMALS, out=scores)
+
+
+def row_parts(votes: Votes) -> Iterator[slice]:
+    """Yield the rows of votes, as many at a time as an array `[item, annotator, relation, label]` of them may have."""
+    cells = len(votes.annotators) * len(votes.relations) * len(votes.labels)
+    size = max(1, min(CHUNK, CELLS // cells))
+    return (slice(start, start + size) for start in range(0, len(votes), size))
 
 
 def choose(scores: Floats, labels: Sequence[str]) -> Codes:

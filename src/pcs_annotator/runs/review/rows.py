@@ -22,6 +22,7 @@ from pcs_annotator.core.task import Phrasing, Task, label_code
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
+from pcs_annotator.judging.weighing.scoring import row_parts
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.runs.examples import uses_examples
@@ -130,7 +131,10 @@ class Rows:
     @cached_property
     def disagreement(self) -> Mask:
         """Where two models give different labels most often."""
-        shares = self.run.votes.hard().shares().sum(axis=2)
+        votes = self.run.votes.hard()
+        return np.concatenate([self._disagreement(votes.shares(rows).sum(axis=2)) for rows in row_parts(votes)])
+
+    def _disagreement(self, shares: Floats) -> Mask:
         top = shares.argmax(axis=2)
         spoken = shares.max(axis=2) > 0
         highest = np.where(spoken, top, -1).max(axis=1)
@@ -241,6 +245,9 @@ def asked(phrasing: Phrasing) -> str:
     """Return what is asked, without the text: who gets to read it, then the words."""
     where = "One message, with the text at its end" if phrasing.one_message else "System message; the text comes alone"
     task = phrasing.task
+    if task.asked:
+        where += f", with {task.asked} of {len(task.labels):,} labels, chosen for it, such as these"
+        task = replace(task, labels=task.labels[: task.asked], meanings={}, among=task.labels)
     if not phrasing.examples:
         task = replace(task, examples=(), nearest=0)
     elif task.nearest:
