@@ -73,9 +73,9 @@ def invented(rng: np.random.Generator) -> Taxonomy:
     truth = [labels[place] for place in rng.choice(len(labels), GOLD + NEW, p=common / common.sum())]
     texts = []
     for number, label in enumerate(truth):
-        own = [f"{one}{rng.choice(ENDINGS)}" for one in rng.choice(words[label], rng.integers(2, 5), replace=False)]
+        own = [f"{one}{rng.choice(ENDINGS)}" for one in rng.choice(words[label], rng.integers(2, 6), replace=False)]
         others = [rng.choice(words[other]) for other in rng.choice(labels, 3)]
-        said = rng.permutation([*own, *others, *rng.choice(fillers, 15)])
+        said = rng.permutation([*own, *others, *rng.choice(fillers, 12)])
         texts.append(f"{number} {' '.join(said)}")
     return Taxonomy({label: " ".join(own) for label, own in words.items()}, texts, truth)
 
