@@ -38,7 +38,7 @@ from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
 from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Query, Shown
+from pcs_annotator.runs.review.values import Given, Query, Shown
 from pcs_annotator.showing.formats import number
 from pcs_annotator.showing.markup import Markup, joined, section, tag
 
@@ -133,13 +133,17 @@ class Pages:
     def _verdict(self, visit: Visit, form: Fields) -> Screen:
         given = verdict_of(form, visit.reviewer)
         try:
-            saved = self._review.submit(given)
+            said = self._save(given, form)
         except LeaseExpired as error:
             return self._next(visit, message=str(error), kind="problem", status=409)
         except ChangedMeanwhile as error:
             fresh = self._review.show(given.id, visit.reviewer, given.queue)
             return self._item(fresh, visit, message=str(error), kind="problem", status=409)
-        return self._next(visit, message=_saved(saved), kind="saved")
+        return self._next(visit, message=said, kind="saved")
+
+    def _save(self, given: Given, form: Fields) -> str:
+        """Store a verdict, and return what to say about it."""
+        return _saved(self._review.submit(given))
 
     def _undo(self, visit: Visit, form: Fields) -> Screen:
         here = form.get("here", "")

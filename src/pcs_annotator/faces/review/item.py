@@ -46,19 +46,25 @@ class Eyes(NamedTuple):
 
 def item_view(shown: Shown, eyes: Eyes) -> Markup:
     """Return a row, the labels to choose from, and what models answered, folded; nobody's answer if it is blind."""
-    row = tag(
+    why = _why(shown.outcome) if shown.outcome else None
+    row = text_view(shown, eyes, _people(shown, eyes.reviewer), why)
+    answers = _answers(shown, shown.outcome.label) if shown.outcome else None
+    return joined(tag("div", row, _labels(shown, eyes), class_="card judge"), answers)
+
+
+def text_view(shown: Shown, eyes: Eyes, *known: Markup | None) -> Markup:
+    """Return the text of a row, and what may be known about it before a verdict."""
+    return tag(
         "article",
-        head_view(shown, eyes),
+        _head(shown, eyes),
         tag("div", readable(shown.text), class_="text", id="text", dir="auto", tabindex="0", lang=""),
-        _people(shown, eyes.reviewer),
-        _why(shown.outcome) if shown.outcome else sentence(BLIND, kind="why quiet"),
+        *known,
+        None if shown.outcome else sentence(BLIND, kind="why quiet"),
         id="item",
         tabindex="-1",
         aria_labelledby="item-title",
         aria_describedby="text",
     )
-    answers = _answers(shown, shown.outcome.label) if shown.outcome else None
-    return joined(tag("div", row, _labels(shown, eyes), class_="card judge"), answers)
 
 
 def readable(text: str) -> Markup:
@@ -73,7 +79,7 @@ def _override(character: str) -> Markup:
     return tag("span", "⇄", role="img", aria_label=name, title=f"{name}: shown, not applied", class_="sign")
 
 
-def head_view(shown: Shown, eyes: Eyes) -> Markup:
+def _head(shown: Shown, eyes: Eyes) -> Markup:
     """Return the ID of a row, how it came to the person, and links to the rows before and after."""
     queue = QUEUES[shown.queue]
     marks = [chip(queue.title, title=queue.purpose)]
@@ -99,6 +105,15 @@ def _step(shown: Shown, eyes: Eyes, back: bool) -> Markup:
 
 def _labels(shown: Shown, eyes: Eyes) -> Markup:
     """Return the form with one button per label."""
+    mine = shown.reviewed.by_reviewer.get(eyes.reviewer) if shown.reviewed else None
+    given = mine.label if mine else None
+    labels = tag("ol", *(_label(shown, label, key, given) for label, key in eyes.keys.items()), class_="labels")
+    buttons = tag("div", *buttons_view(mine.note if mine else None), class_="beside")
+    return verdict_form(shown, eyes, labels, buttons, aria_label="Verdict", class_="verdict")
+
+
+def verdict_form(shown: Shown, eyes: Eyes, *children: Child, **attributes: str) -> Markup:
+    """Return a form for verdicts on a row, which sends back how it was shown."""
     carried = {
         "id": shown.id,
         "lease": shown.lease,
@@ -106,16 +121,7 @@ def _labels(shown: Shown, eyes: Eyes) -> Markup:
         "shown_by": shown.queue,
         "queue": eyes.working,
     }
-    mine = shown.reviewed.by_reviewer.get(eyes.reviewer) if shown.reviewed else None
-    given = mine.label if mine else None
-    return post_form(
-        "verdict",
-        carried,
-        tag("ol", *(_label(shown, label, key, given) for label, key in eyes.keys.items()), class_="labels"),
-        tag("div", *buttons_view(mine.note if mine else None), class_="beside"),
-        aria_label="Verdict",
-        class_="verdict",
-    )
+    return post_form("verdict", carried, *children, **attributes)
 
 
 def buttons_view(note: str | None) -> Iterator[Markup]:

@@ -133,7 +133,7 @@ def people_view(progress: Progress, agreement: ReviewerAgreement, conflicts: Fou
     return tag(
         "div",
         tag("h1", "People"),
-        tag("div", _agreement(agreement), _reviewers(progress), class_="pair"),
+        tag("div", _agreement(agreement), reviewers_view(progress), class_="pair"),
         _conflicts(conflicts),
         class_="people",
     )
@@ -160,7 +160,8 @@ def _agreement(agreement: ReviewerAgreement) -> Markup:
     )
 
 
-def _reviewers(progress: Progress) -> Markup:
+def reviewers_view(progress: Progress) -> Markup:
+    """Return who has reviewed, and how many rows."""
     most = sorted(progress.reviewers.items(), key=lambda one: -one[1])
     table = b.Table(columns=[b.Column("reviewer"), *b.numbers("rows")], rows=[[b.name(who), n] for who, n in most])
     known = html(table) if most else sentence("Nobody has reviewed a row yet.")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from pcs_annotator.asking.annotators.together import NO, YES
-from pcs_annotator.base.errors import ConfigError, LeaseExpired
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import series
 from pcs_annotator.core.review import Queue, Verdict
 from pcs_annotator.runs.codebook import CodebookFolder
@@ -25,62 +25,9 @@ from pcs_annotator.runs.review.values import (
     QueueProgress,
     ReviewOptions,
     Shown,
+    ShownVariable,
 )
 from pcs_annotator.runs.settings import TaskSettings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownVariable:
-    """One variable of a text for a person to decide."""
-
-    name: str
-    task: TaskSettings
-    parts: Mapping[str, Shown]  # label → whether it applies, for a variable with any number of them; else "" → its row
-    asked: bool  # whether a verdict on it is wanted
-
-    def proposed(self) -> set[str]:
-        """Return the labels that the models give; none if they are hidden."""
-        if self.task.kind != "many":
-            return {shown.outcome.label for shown in self.parts.values() if shown.outcome and shown.outcome.label}
-        return {label for label, one in self.parts.items() if one.outcome and one.outcome.label == YES}
-
-    def given_by(self, reviewer: str) -> set[str] | None:
-        """Return the labels that a person gave earlier; None if they gave no verdict, or skipped it."""
-        found = [shown.reviewed and shown.reviewed.by_reviewer.get(reviewer) for shown in self.parts.values()]
-        labels = {label: one.label for label, one in zip(self.parts, found, strict=True) if one}
-        if self.task.kind != "many":
-            return {label for label in labels.values() if label} or None
-        return {label for label, said in labels.items() if said == YES} if any(labels.values()) else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownText:
-    """A text with all variables of a codebook."""
-
-    row: Shown  # what all variables have in common: ID, text, columns, queue
-    variables: Sequence[ShownVariable]
-    lease: str  # give both back with the verdicts
-    version: str
-
-    @property
-    def id(self) -> str:
-        """The ID of the text."""
-        return self.row.id
-
-    @property
-    def queue(self) -> Queue:
-        """The queue that shows it."""
-        return self.row.queue
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenText:
-    """A person's verdicts on a text: part of the codebook → label, None for a skipped one."""
-
-    labels: Mapping[str, str | None]
-    common: Given  # everything else; its label is not used
-    lease: str
-    version: str
 
 
 class CodebookReview:
@@ -108,8 +55,9 @@ class CodebookReview:
             if len({tuple(one.rows.ids) for one in opened.values()}) > 1:
                 raise ConfigError(f"the variables of {book.path} have different rows: pcs run, once more, for all")
             turn = threading.Lock()
+            leases = next(iter(opened.values())).queues.leases
             for one in opened.values():
-                one.refits.turn = turn  # one fit at a time
+                one.refits.turn, one.queues.leases = turn, leases  # one fit at a time; a text is in hand as a whole
             review = cls(book, opened, options or ReviewOptions())
             review._stack = stack.pop_all()
             return review
@@ -126,7 +74,7 @@ class CodebookReview:
 
     # ── texts ──
 
-    def next_row(self, reviewer: str, queue: Queue) -> ShownText | None:
+    def next_row(self, reviewer: str, queue: Queue) -> Shown | None:
         """Return the next text of a queue for a person, in their hands from now on; None if there is none."""
         for one in self.reviews.values():
             one.take_new_model()
@@ -141,51 +89,42 @@ class CodebookReview:
         """Return the texts that a person saw → the queue that showed each."""
         return {id: queue for one in self.reviews.values() for id, queue in one.trail(reviewer).items()}
 
-    def show(self, id: str, reviewer: str, queue: Queue = "chosen") -> ShownText:
+    def show(self, id: str, reviewer: str, queue: Queue = "chosen") -> Shown:
         """Return a text that a person searched for or goes back to."""
         shown = {part: one.show(id, reviewer, queue) for part, one in self.reviews.items()}
-        place = self._first.rows.place(id)
-        wanted = {part: self._wanted(part, place, named(reviewer), queue) for part in shown}
-        variables = []
-        for name, parts in self._parts.items():
-            task = self.variables[name]
-            labels = task.labels if task.kind == "many" else ("",)
-            rows = {label: shown[part] for label, part in zip(labels, parts, strict=True)}
-            asked = any(wanted[part] for part in parts)
-            variables.append(ShownVariable(name=name, task=task, parts=rows, asked=asked))
-        return ShownText(
-            row=next(iter(shown.values())),
-            variables=variables,
-            lease=" ".join(one.lease for one in shown.values()),
-            version=" ".join(str(one.version) for one in shown.values()),
-        )
+        wanted = self._wanted(self._first.rows.place(id), named(reviewer), queue)
+        variables = [
+            _variable(
+                name, task, [shown[part] for part in self._parts[name]], asked=bool(wanted & {*self._parts[name]})
+            )
+            for name, task in self.variables.items()
+        ]
+        held = next((one for one in shown.values() if one.held_by), next(iter(shown.values())))
+        return replace(held, variables=variables, version=sum(one.version for one in shown.values()))
 
-    def _wanted(self, part: str, place: int, reviewer: str, queue: Queue) -> bool:
-        """Return whether a person may judge a part of a text: nobody has to, or they did before, or they chose it."""
-        one = self.reviews[part]
-        own, needed = one.state.by(reviewer)[place], one.queues.needed(reviewer, queue)[place]
-        return bool(own or needed or queue == "chosen" or (queue == "conflicts" and one.state.conflict[place]))
+    def _wanted(self, place: int, reviewer: str, queue: Queue) -> set[str]:
+        """Return the parts of a text that a person may judge: somebody has to, or they did before, or chose it."""
+        return {
+            part
+            for part, one in self.reviews.items()
+            if queue == "chosen"
+            or one.state.by(reviewer)[place]
+            or one.queues.needed(reviewer, queue)[place]
+            or (queue == "conflicts" and one.state.conflict[place])
+        }
 
     # ── verdicts ──
 
-    def submit(self, given: GivenText) -> dict[str, Verdict]:
-        """Store a verdict on every variable that was asked about, and return them; none if one cannot be stored."""
-        leases, versions = given.lease.split(" "), given.version.split(" ")
-        if not len(leases) == len(versions) == len(self.reviews):
-            raise LeaseExpired("the form is of another review: take the next text")
-        place = self._first.rows.place(given.common.id)
-        who, queue = named(given.common.reviewer), given.common.queue
-        verdicts = {}
-        for (part, one), lease, version in zip(self.reviews.items(), leases, versions, strict=True):
-            if part in given.labels and self._wanted(part, place, who, queue):
-                label = given.labels[part]
-                verdicts[part] = replace(given.common, reviewer=who, label=label, lease=lease, version=int(version))
-                one.check_lease(place, verdicts[part])
-                if label is not None and label not in one.labels:
-                    raise ConfigError(f"{label!r} is not a label of {part}: reload the page")
-        saved = {part: self.reviews[part].submit(one) for part, one in verdicts.items()}
-        for one in self.reviews.values():
-            one.queues.leases.drop(place, who)
+    def submit(self, given: Given, labels: Mapping[str, str | None]) -> dict[str, Verdict]:
+        """Store a verdict on every part in `labels` that was asked about; none if one cannot be stored."""
+        place, who = self._first.rows.place(given.id), named(given.reviewer)
+        wanted = self._wanted(place, who, given.queue)
+        verdicts = {part: replace(given, reviewer=who, label=labels[part]) for part in labels if part in wanted}
+        version = sum(one.version(place, who) for one in self.reviews.values())
+        for part, one in verdicts.items():
+            self.reviews[part].check(place, one, version)
+        saved = {part: self.reviews[part].save(place, one) for part, one in verdicts.items()}
+        self._first.queues.leases.drop(place, who)
         return saved
 
     def undo(self, reviewer: str) -> list[Verdict]:
@@ -244,6 +183,33 @@ class CodebookReview:
             promise=f"{said}; not for {series(others)}" if holds and others else said,
             rows_to_go=max(to_go, key=lambda ends: ends[1]) if to_go else None,
         )
+
+
+def _variable(name: str, task: TaskSettings, parts: Sequence[Shown], *, asked: bool) -> ShownVariable:
+    """Return a variable of a text as its parts have it: one for each label, or one."""
+
+    def labels(answers: Sequence[str | None]) -> list[str] | None:
+        if task.kind == "many" and any(answers):
+            return [label for label, one in zip(task.labels, answers, strict=True) if one == YES]
+        return [one for one in answers if one] or None
+
+    given = [one.reviewed.by_reviewer if one.reviewed else {} for one in parts]
+    people = dict.fromkeys(who for one in given for who in one)
+    said = {who: labels([one[who].label if who in one else None for one in given]) for who in people}
+    probabilities = parts[0].probabilities
+    if task.kind == "many":
+        known = zip(task.labels, parts, strict=True)
+        probabilities = {label: one.probabilities[YES] for label, one in known if one.probabilities}
+    decisions = {one.outcome.decision for one in parts if one.outcome}
+    return ShownVariable(
+        name=name,
+        task=task,
+        asked=asked,
+        proposed=labels([one.outcome.label if one.outcome else None for one in parts]),
+        decision="review" if "review" in decisions else next(iter(decisions - {None}), None),
+        probabilities=probabilities,
+        said={who: found for who, found in said.items() if found is not None},
+    )
 
 
 def answers_of(name: str, task: TaskSettings, form: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:

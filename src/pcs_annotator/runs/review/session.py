@@ -161,14 +161,15 @@ class Review:
             queue=queue,
             lease=lease,
             held_by="" if free else holders[0],
-            version=self._version(place, reviewer),
+            version=self.version(place, reviewer),
             draw=self.queues.draw_of(place, queue),
         )
 
     def _visible(self, place: int, reviewer: str) -> Reviewed | None:
         return None if self.queues.comes_second(place, reviewer) else self.state.reviewed(place)
 
-    def _version(self, place: int, reviewer: str) -> int:
+    def version(self, place: int, reviewer: str) -> int:
+        """Return what changes when a row is judged; a verdict is refused if it has changed."""
         # whoever must not see what others said is not stopped by it either
         blind = self.queues.wanted[place] > 1
         return self.state.changes.get((place, reviewer) if blind else place, 0)
@@ -184,18 +185,18 @@ class Review:
             LeaseExpired: The row is in somebody else's hands.
             ChangedMeanwhile: The row was judged since it was shown.
         """
-        place, reviewer = self.rows.place(given.id), named(given.reviewer)
-        label = None if given.label is None else self.labels[label_code(given.label, self.labels, "verdict")]
-        self.check_lease(place, replace(given, reviewer=reviewer))
-        verdict = self._verdict(place, label, replace(given, reviewer=reviewer), self.state.last + 1)
-        self.state.add([verdict])
-        self.queues.leases.drop(place, reviewer)
-        self.refits.saw(1)
+        given = replace(given, reviewer=named(given.reviewer))
+        place = self.rows.place(given.id)
+        self.check(place, given, self.version(place, given.reviewer))
+        verdict = self.save(place, given)
+        self.queues.leases.drop(place, given.reviewer)
         return verdict
 
-    def check_lease(self, place: int, given: Given) -> None:
-        """Raise if a row was judged since it was shown to a person, or is not in their hands."""
-        if self._version(place, given.reviewer) != given.version:
+    def check(self, place: int, given: Given, version: int) -> None:
+        """Raise if a verdict has an unknown label, or its row was judged since it was shown, or is not in hand."""
+        if given.label is not None:
+            label_code(given.label, self.labels, "verdict")
+        if version != given.version:
             raise ChangedMeanwhile(
                 f"row {given.id!r} was judged since it was shown to you: look at it again, then decide"
             )
@@ -204,6 +205,14 @@ class Review:
             raise LeaseExpired(f"row {given.id!r} is in the hands of {holder} now: take the next one")
         if not self.queues.leases.has(place, given.reviewer, given.lease):
             raise LeaseExpired(f"row {given.id!r} was not in your hands when it was shown: open it again")
+
+    def save(self, place: int, given: Given) -> Verdict:
+        """Store a verdict that was checked."""
+        label = None if given.label is None else self.labels[label_code(given.label, self.labels, "verdict")]
+        verdict = self._verdict(place, label, given, self.state.last + 1)
+        self.state.add([verdict])
+        self.refits.saw(1)
+        return verdict
 
     def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
         proposed, confidence = self.rows.proposal(place)
