@@ -129,17 +129,16 @@ def serve_command(*, folder: Path, refit_every: int, verbose: bool, **given: Any
     need_web("pcs serve")
     from pcs_annotator.faces.serve.app import Limits, serve_run
     from pcs_annotator.faces.web.server import listen
-    from pcs_annotator.runs.labelling.service import CodebookService, Service
+    from pcs_annotator.runs.labelling.service import Service
 
     given["saving"] = options.take(Saving, given)
     how, book = options.take(LoadOptions, given), CodebookFolder.find(folder)
-    service: Any = Service(folder, how, options.say, refit_every)
-    if book:
-        services = book.each(lambda place: Service(place, how, options.say, refit_every))
-        service = CodebookService(folder.resolve().name, services, book.variables)
-    service.check()
+    places = book.parts if book else {"": folder}
+    services = {name: Service(place, how, options.say, refit_every) for name, place in places.items()}
+    for one in services.values():
+        one.check()
     door, limits = options.take(listen, given), options.take(Limits, given)
     with door.socket:
-        asyncio.run(serve_run(service, door, limits, options.say, verbose=verbose))
+        asyncio.run(serve_run(services, door, limits, options.say, book=book, verbose=verbose))
     options.say("stopped; all answers are kept")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,6 @@ from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptio
 from pcs_annotator.runs.ledgers import ledger_of, refuse_lost_ledger
 from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run import Run
-from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.runs.versions import number_in_use
 from pcs_annotator.tables.files import read_json
@@ -337,29 +336,6 @@ class Service:
             await before.retire()
         finally:
             self._loading = None
-
-
-class CodebookService:
-    """The services of all variables of a codebook; they share its ledger."""
-
-    def __init__(self, name: str, services: Mapping[str, Service], variables: Mapping[str, TaskSettings]) -> None:
-        self.version, self.services, self.variables = name, services, variables
-        self._stack = AsyncExitStack()
-
-    def check(self) -> None:
-        """Raise if a folder is not a run folder."""
-        for one in self.services.values():
-            one.check()
-
-    async def __aenter__(self) -> CodebookService:
-        async with AsyncExitStack() as stack:
-            for one in self.services.values():
-                await stack.enter_async_context(one)
-            self._stack = stack.pop_all()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._stack.aclose()
 
 
 def _now() -> float:
