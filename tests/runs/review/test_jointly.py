@@ -203,13 +203,14 @@ def test_what_changed_meanwhile_or_is_in_other_hands_is_not_saved(review: Codebo
 
 def test_lists_are_about_one_variable_and_progress_about_all(review: CodebookReview) -> None:
     judge(review, "random")
-    assert review.find(Query(variable="tone", reviewed=True)).total == 1
-    found = review.find(Query(variable="frames=morality", label="yes"), "ann")
-    saved = review.accept_all(Query(variable="frames=morality", label="yes"), "ann", found.acceptable)
+    assert review.review_of(Query(variable="tone")).find(Query(reviewed=True)).total == 1
+    query = Query(variable="frames=morality", label="yes")
+    found = review.review_of(query).find(query, "ann")
+    saved = review.review_of(query).accept_all(query, "ann", found.acceptable)
     assert {one.label for one in saved.verdicts} == {"yes"}
     assert len(review.undo("ann")) == len(saved.verdicts)
     with pytest.raises(ConfigError, match="variable='mood' is not one of topic, frames=conflict"):
-        review.find(Query(variable="mood"))
+        review.review_of(Query(variable="mood"))
     progress = review.progress("ann")
     assert progress.queues["random"] == (1, 59)
     assert "promise" in progress.fit.promise
@@ -252,8 +253,12 @@ def test_neighbours_on_a_scale_agree_better_than_ends(folder: Path) -> None:
 def test_variables_with_other_rows_are_refused(folder: Path) -> None:
     book = CodebookFolder.find(folder)
     assert book is not None
-    with open_review(folder), pytest.raises(ConfigError, match="is being reviewed already"):
-        CodebookReview.open(book)
+    with (
+        open_review(folder),
+        pytest.raises(ConfigError, match="is being reviewed already"),
+        CodebookReview.open(book),
+    ):
+        pass
 
 
 def test_a_form_needs_an_answer_to_every_variable() -> None:

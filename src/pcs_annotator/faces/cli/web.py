@@ -63,7 +63,6 @@ def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **g
     """Review rows of the run in FOLDER in a browser: one key per row, and every verdict is stored before the next."""
     need_web("pcs review")
     from pcs_annotator.faces.review.app import Pages
-    from pcs_annotator.faces.review.codebook import CodebookPages
     from pcs_annotator.faces.web.server import listen, serve
 
     how, name, book = options.take(ReviewOptions, given), folder.resolve().name, CodebookFolder.find(folder)
@@ -73,11 +72,8 @@ def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **g
     listening = options.take(listen, given)
     listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
     with listening.socket, CodebookReview.open(book, how) if book else Review.open(folder, how) as review:
-        pages = (
-            CodebookPages(review, name, reviewer)
-            if isinstance(review, CodebookReview)
-            else Pages(review, name, keys_of(review.labels, keys), reviewer)
-        )
+        labels = keys_of(review.labels, keys) if isinstance(review, Review) else {}
+        pages = Pages(review, name, labels, reviewer)
         for note in review.notes:
             options.say(note)
         if browser:

@@ -1,25 +1,17 @@
-"""The review page of a codebook: one text with a form for all its variables."""
+"""One text of a codebook for a person: a form with all its variables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 from pcs_annotator.base.text import series
-from pcs_annotator.core.review import Verdict
-from pcs_annotator.faces.review.app import Fields, Pages, Screen
-from pcs_annotator.faces.review.forms import Visit
-from pcs_annotator.faces.review.item import DECIDED, Eyes, beside_view, buttons_view, text_view, verdict_form
+from pcs_annotator.faces.review.item import DECIDED, Eyes, buttons_view, text_view, verdict_form
 from pcs_annotator.faces.review.layout import chip, keys_of
-from pcs_annotator.faces.review.progress import reviewers_view
-from pcs_annotator.faces.review.rows import Choices
 from pcs_annotator.runs.review.jointly import CodebookReview, answers_of
-from pcs_annotator.runs.review.values import Given, Query, Shown, ShownVariable
-from pcs_annotator.showing import blocks as b
+from pcs_annotator.runs.review.values import Given, Shown, ShownVariable
 from pcs_annotator.showing.formats import number
-from pcs_annotator.showing.markup import Markup, section, tag, user_text
-from pcs_annotator.showing.to_html import bar, html
+from pcs_annotator.showing.markup import Markup, tag, user_text
+from pcs_annotator.showing.to_html import bar
 
 STEP = "/"
 """Between the levels of a tree's label."""
@@ -28,50 +20,20 @@ MOST_WITHOUT_SEARCH = 12
 NONE, CANNOT_TELL = "none", ""
 
 
-class CodebookPages(Pages):
-    """All pages of the review of a codebook."""
+def save_form(review: CodebookReview, given: Given, form: Mapping[str, str]) -> str:
+    """Store the verdicts in a form, and return what to say; where models were hidden, on what they say something else.
 
-    _review: CodebookReview  # type: ignore[assignment]  # what the pages of one variable call, it has, too
-
-    def __init__(self, review: CodebookReview, name: str, reviewer: str = "") -> None:
-        super().__init__(review, name, {}, reviewer)  # type: ignore[arg-type]  # see above
-
-    def _views(self, shown: Shown, visit: Visit) -> tuple[Markup, Markup | None]:
-        return form_view(shown, Eyes(visit.reviewer, {}, visit.queue)), beside_view(shown)
-
-    def _choices(self, query: Query, visit: Visit) -> Choices:
-        people = sorted(self._review.progress(visit.reviewer).reviewers)
-        return Choices(self._review.review_of(query).labels, self._review.columns, people, [*self._review.reviews])
-
-    def _list(self, visit: Visit, query: Query, **said: Any) -> Screen:
-        return super()._list(visit, replace(query, variable=query.variable or next(iter(self._review.reviews))), **said)
-
-    def _save(self, given: Given, form: Fields) -> str:
-        asked = form.get("asked", "").split("|")
-        labels: dict[str, str | None] = dict.fromkeys(self._review.reviews)
-        if not form.get("skip"):
-            variables = {name: task for name, task in self._review.variables.items() if name in asked}
-            labels = dict(pair for name, task in variables.items() for pair in answers_of(name, task, form))
-        saved = self._review.submit(given, labels)
-        return f"Skipped · row {given.id}" if form.get("skip") else _saved(saved, given.id)
-
-    def _people(self, visit: Visit, _: Fields) -> Screen:
-        found = {name: (one.agreement(), int(one.state.conflict.sum())) for name, one in self._review.reviews.items()}
-        columns = [b.Column("variable"), *b.numbers("rows with two verdicts", "α", "conflicts")]
-        rows: list[b.Row] = [[b.name(name), one.rows, one.alpha, conflicts] for name, (one, conflicts) in found.items()]
-        main = tag(
-            "div",
-            tag("h1", "People"),
-            section("agreement", "Agreement", html(b.Table(columns=columns, rows=rows))),
-            reviewers_view(self._review.progress(visit.reviewer)),
-            class_="people",
-        )
-        return Screen(title="People", main=main, address="/people", place="/people")
-
-
-def _saved(saved: Mapping[str, Verdict], id: str) -> str:
-    """Return what was saved and, where that was hidden until now, on which variables models say something else."""
-    said, blind = f"Saved · row {id}", {part: one for part, one in saved.items() if one.blind and one.label}
+    Skipping a text skips all its variables.
+    """
+    if form.get("skip"):
+        review.submit(given, dict.fromkeys(review.reviews))
+        return f"Skipped · row {given.id}"
+    asked = form.get("asked", "").split("|")
+    variables = {name: task for name, task in review.variables.items() if name in asked}
+    saved = review.submit(
+        given, dict(pair for name, task in variables.items() for pair in answers_of(name, task, form))
+    )
+    said, blind = f"Saved · row {given.id}", {part: one for part, one in saved.items() if one.blind and one.label}
     if not blind:
         return said
     other = [f"{part} ({one.proposed or 'no label'})" for part, one in blind.items() if one.label != one.proposed]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Self
 
@@ -16,9 +16,7 @@ from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.review.draws import Draws
 from pcs_annotator.runs.review.session import Review, guidelines_of, named
 from pcs_annotator.runs.review.values import (
-    AcceptedRows,
     FitNews,
-    FoundRows,
     Given,
     Progress,
     Query,
@@ -37,7 +35,6 @@ class CodebookReview:
         self.folder, self.variables, self.reviews = book.path, book.variables, reviews
         self._parts = {name: book.parts_of(name) for name in book.variables}
         self._first = next(iter(reviews.values()))
-        self.columns = self._first.columns
         places = {part: at for at, part in enumerate(reviews)}
         groups = [[places[part] for part in parts] for parts in self._parts.values()]
         self._draws = Draws([one.queues for one in reviews.values()], groups, options.seed)
@@ -45,11 +42,11 @@ class CodebookReview:
             {f"**{name}**. {task.instruction}": task for name, task in book.variables.items()}, options.guidelines
         )
         self.notes = list(dict.fromkeys(f"{name}: {note}" for name, one in reviews.items() for note in one.notes))
-        self._stack = ExitStack()
 
     @classmethod
-    def open(cls, book: CodebookFolder, options: ReviewOptions | None = None) -> Self:
-        """Open a codebook for review; nobody else can review one of its variables until `close`."""
+    @contextmanager
+    def open(cls, book: CodebookFolder, options: ReviewOptions | None = None) -> Iterator[Self]:
+        """Open a codebook for review; nobody else can review one of its variables meanwhile."""
         with ExitStack() as stack:
             opened = book.each(lambda place: stack.enter_context(Review.open(place, options, stream=False)))
             if len({tuple(one.rows.ids) for one in opened.values()}) > 1:
@@ -58,19 +55,7 @@ class CodebookReview:
             leases = next(iter(opened.values())).queues.leases
             for one in opened.values():
                 one.refits.turn, one.queues.leases = turn, leases  # one fit at a time; a text is in hand as a whole
-            review = cls(book, opened, options or ReviewOptions())
-            review._stack = stack.pop_all()
-            return review
-
-    def close(self) -> None:
-        """Stop a fit in the background, and let others open the folders."""
-        self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+            yield cls(book, opened, options or ReviewOptions())
 
     # ── texts ──
 
@@ -94,10 +79,8 @@ class CodebookReview:
         shown = {part: one.show(id, reviewer, queue) for part, one in self.reviews.items()}
         wanted = self._wanted(self._first.rows.place(id), named(reviewer), queue)
         variables = [
-            _variable(
-                name, task, [shown[part] for part in self._parts[name]], asked=bool(wanted & {*self._parts[name]})
-            )
-            for name, task in self.variables.items()
+            _variable(name, self.variables[name], [shown[part] for part in parts], asked=not wanted.isdisjoint(parts))
+            for name, parts in self._parts.items()
         ]
         held = next((one for one in shown.values() if one.held_by), next(iter(shown.values())))
         return replace(held, variables=variables, version=sum(one.version for one in shown.values()))
@@ -146,27 +129,18 @@ class CodebookReview:
             raise ConfigError(f"variable={query.variable!r} is not one of {', '.join(self.reviews)}")
         return self.reviews[query.variable] if query.variable else self._first
 
-    def find(self, query: Query, reviewer: str = "") -> FoundRows:
-        """Return the rows of a query."""
-        return self.review_of(query).find(query, reviewer)
-
-    def accept_all(self, query: Query, reviewer: str, expected: int, fits: int | None = None) -> AcceptedRows:
-        """Accept the models' labels of one variable; see `Review.accept_all`."""
-        return self.review_of(query).accept_all(query, reviewer, expected, fits)
-
     # ── how far ──
 
     def progress(self, reviewer: str) -> Progress:
         """Return how far the review is: of every queue, how far the variable is that has most texts left."""
-        each = [one.progress(reviewer) for one in self.reviews.values()]
+        found = {name: one.progress(reviewer) for name, one in self.reviews.items()}
+        each = list(found.values())
         queues = {
             name: QueueProgress(max(one.queues[name].done for one in each), max(one.queues[name].left for one in each))
             for name in each[0].queues
         }
         most = max(each, key=lambda one: one.verdicts)
-        return replace(
-            most, queues=queues, fit=self._news(dict(zip(self.reviews, (one.fit for one in each), strict=True)))
-        )
+        return replace(most, queues=queues, fit=self._news({name: one.fit for name, one in found.items()}))
 
     def _news(self, each: Mapping[str, FitNews]) -> FitNews:
         holds = [name for name, one in each.items() if one.holds]

@@ -55,6 +55,7 @@ class Review:
         self.queues = Queues(rows, state, options)
         self._draws = Draws([self.queues], seed=options.seed)
         self.refits = Refits(rows, options.refit_every, state.since)
+        self.reviews: Mapping[str, Review] = {"": self}  # as a codebook has one for each of its parts
         self._trails: dict[str, dict[str, Queue]] = {}
         self.labels: Sequence[str] = rows.labels
         self.columns: Sequence[str] = rows.own_columns  # the user's, besides ID and text
@@ -254,6 +255,10 @@ class Review:
         return verdicts
 
     # ── lists ──
+
+    def review_of(self, query: Query) -> Review:
+        """Return the review that a query is about."""
+        return self
 
     def find(self, query: Query, reviewer: str = "") -> FoundRows:
         """Return the rows of a query, as the person may see them who asks."""
