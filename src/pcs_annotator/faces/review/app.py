@@ -31,7 +31,7 @@ from pcs_annotator.faces.review.forms import (
     verdict_of,
     visit_of,
 )
-from pcs_annotator.faces.review.item import Eyes, beside_view, item_view
+from pcs_annotator.faces.review.item import beside_view, item_view
 from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, problem_view, whole_page
 from pcs_annotator.faces.review.progress import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.review.queues import QUEUES
@@ -175,8 +175,7 @@ class Pages:
         return self._item(shown, visit, address=address, **said)
 
     def _item(self, shown: Shown, visit: Visit, *, address: str = "", **said: Any) -> Screen:
-        eyes = Eyes(visit.reviewer, self._keys, visit.queue)
-        view = form_view(shown, eyes) if shown.variables else item_view(shown, eyes)
+        view = form_view(shown, visit) if shown.variables else item_view(shown, visit, self._keys)
         aside = tag("aside", self._guidelines, beside_view(shown), aria_label="Guidelines and columns")
         main = tag("div", tag("div", view, class_="work"), aside, class_="desk")
         address = address or link("/row", id=shown.id, shown_by=shown.queue, queue=visit.queue)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pcs_annotator.base.text import series
-from pcs_annotator.faces.review.item import DECIDED, Eyes, buttons_view, text_view, verdict_form
+from pcs_annotator.faces.review.forms import Visit
+from pcs_annotator.faces.review.item import DECIDED, buttons_view, text_view, verdict_form
 from pcs_annotator.faces.review.layout import chip, keys_of
 from pcs_annotator.runs.review.jointly import CodebookReview, answers_of
 from pcs_annotator.runs.review.values import Given, Shown, ShownVariable
@@ -40,21 +41,21 @@ def save_form(review: CodebookReview, given: Given, form: Mapping[str, str]) -> 
     return f"{said} · models differ on {series(other)}" if other else f"{said} · models say the same"
 
 
-def form_view(shown: Shown, eyes: Eyes) -> Markup:
+def form_view(shown: Shown, visit: Visit) -> Markup:
     """Return a text, and a form with all its variables."""
     asked = [one for one in shown.variables if one.asked]
     save = tag("button", tag("kbd", "↵"), "Save", id="save", class_="strong", aria_keyshortcuts="Enter")
     form = verdict_form(
         shown,
-        eyes,
+        visit,
         tag("input", type="hidden", name_="asked", value="|".join(one.name for one in asked)),
-        *(_variable(one, eyes.reviewer) for one in asked),
+        *(_variable(one, visit.reviewer) for one in asked),
         *(_known(one) for one in shown.variables if not one.asked),
         tag("div", save, *buttons_view(None), class_="beside"),
         aria_label="Verdicts",
         class_="verdicts",
     )
-    return tag("div", text_view(shown, eyes), form, class_="card both")
+    return tag("div", text_view(shown, visit), form, class_="card both")
 
 
 def _known(one: ShownVariable) -> Markup:

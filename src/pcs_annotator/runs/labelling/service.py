@@ -26,10 +26,10 @@ from pcs_annotator.judging.promising.certificate import Audit
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.fit_process import FitProcess
 from pcs_annotator.runs.labelling.judge_together import JudgeTogether
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of, refuse_lost_ledger
-from pcs_annotator.runs.review.refit import FitProcess
 from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
