@@ -61,8 +61,8 @@ def _text_in_stream(folder: RunFolder, id: str) -> str:
             found = stream.text_of(id)
     if found is None:
         raise UnknownRow(
-            f"{folder.path} keeps no text {id!r}: pcs review and the service's replies show the IDs; if it was accepted, "
-            "only answers about it are kept, and --text finds them"
+            f"{folder.path} keeps no text {id!r}: pcs review and the service's replies show the IDs; if it was "
+            "accepted, only answers about it are kept, and --text finds them"
         )
     return found
 
