@@ -176,7 +176,7 @@ class Pages:
 
     def _item(self, shown: Shown, visit: Visit, *, address: str = "", **said: Any) -> Screen:
         view = form_view(shown, visit) if shown.variables else item_view(shown, visit, self._keys)
-        aside = tag("aside", self._guidelines, beside_view(shown), aria_label="Guidelines and columns")
+        aside = tag("aside", self._guidelines, beside_view(shown), aria_label="Guidelines and columns", tabindex="0")
         main = tag("div", tag("div", view, class_="work"), aside, class_="desk")
         address = address or link("/row", id=shown.id, shown_by=shown.queue, queue=visit.queue)
         return Screen(title=f"Row {shown.id}", main=main, address=address, **said)

@@ -97,7 +97,7 @@ def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", mess
         tag(
             "div",
             sentence(message, id="status", role="status"),
-            tag("div", frame.progress, id="progress"),
+            tag("div", frame.progress, id="progress", role="region", aria_label="Progress"),
             class_="strip",
         ),
         tag("main", main, id="main", tabindex="-1"),
