@@ -6,7 +6,7 @@ import os
 import pickle
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.groups import groups_of
 from pcs_annotator.runs.labelling.labeller import LabelledTexts, LoadOptions, RunEngine
 from pcs_annotator.runs.labelling.rows import result_columns
 from pcs_annotator.runs.own_objects import OwnObjects
@@ -195,7 +196,9 @@ class LoadedRun(Frame):
         used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self.options.text_column)).text
         texts = _texts_of(used or "", rows[used])
         schema = self._new_columns()
-        parts = [self._labelled(part, schema) for part in _parts(texts)]
+        by = (self._fitted().get("certificate") or {}).get("by", "")
+        groups = groups_of(by, rows, [text for text, _ in texts]) or [""] * len(texts)
+        parts = [self._labelled(part, schema) for part in _parts([*zip(texts, groups, strict=True)])]
         added = pa.concat_tables([schema.empty_table(), *parts])
         return with_columns(rows, dict(zip(schema.names, added.columns, strict=True)), self.labels)
 
@@ -209,7 +212,7 @@ class LoadedRun(Frame):
         """Return the columns that `label_table` adds; known from the folder, without opening models."""
         import pyarrow as pa
 
-        fitted = read_json(RunFolder(self.folder).model, REFIT)
+        fitted = self._fitted()
         kind, sets = (fitted.get("shape") or {}).get("kind"), bool(fitted.get("sets"))
         details = (WITHIN_ONE, LOW, HIGH) if kind == "scale" and sets else (LEVEL,) if kind == "tree" else ()
         known = result_schema(
@@ -217,11 +220,14 @@ class LoadedRun(Frame):
         )
         return known.append(pa.field(ERROR, pa.string()))
 
-    def _labelled(self, texts: Sequence[_Text], schema: pa.Schema) -> pa.Table:
-        """Return the new columns for some texts."""
+    def _fitted(self) -> Mapping[str, Any]:
+        return read_json(RunFolder(self.folder).model, REFIT)
+
+    def _labelled(self, texts: Sequence[tuple[_Text, str]], schema: pa.Schema) -> pa.Table:
+        """Return the new columns for some texts, each with its group."""
         engine = self._opened()
-        items = [Item(id=str(row), text=text) for row, (text, _) in enumerate(texts)]
-        return _added(engine.label(items), [error for _, error in texts], schema)
+        items = [Item(id=str(row), text=text) for row, ((text, _), _) in enumerate(texts)]
+        return _added(engine.label(items, [group for _, group in texts]), [error for (_, error), _ in texts], schema)
 
     def _opened(self) -> RunEngine:
         with self._opening:

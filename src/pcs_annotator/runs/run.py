@@ -32,6 +32,7 @@ from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_whole, variables_in
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
+from pcs_annotator.runs.groups import groups_of, refuse_many
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
 from pcs_annotator.runs.review_state import ReviewState, read_review
@@ -99,7 +100,8 @@ class Run:
         if found is None:
             return self
         dataset, answers = with_stream(self.dataset, self.answers, found)
-        return Run(self.folder, self.config, start=self.start, dataset=dataset, answers=answers, streamed=found)
+        parts = {"start": self.start, "dataset": dataset, "answers": answers, "streamed": found, "by": self.by}
+        return Run(self.folder, self.config, **parts)
 
     @cached_property
     def taught(self) -> Run:
@@ -134,7 +136,16 @@ class Run:
     @cached_property
     def votes(self) -> Votes:
         """The votes that scores are computed from: those of annotators that were asked for a label only."""
-        return replace(self.answers.plain(), texts=self.texts)
+        groups = groups_of(self.by, self.dataset.table, self.texts, self.dataset.name)
+        if groups and self.dataset.streamed:  # they came with their group, not with the columns of the table
+            kept = self.streamed.votes.groups or ()
+            groups[-len(kept) :] = [given or found for given, found in zip(kept, groups[-len(kept) :], strict=True)]
+        return replace(self.answers.plain(), texts=self.texts, groups=groups)
+
+    @cached_property
+    def by(self) -> str:
+        """What groups of texts the last fit made its promise for; before the first one, that of the settings."""
+        return str(_noted(self.folder, "learn").get("by", self.config.learn.by))
 
     @cached_property
     def gold(self) -> Gold:
@@ -181,6 +192,7 @@ class Run:
         """
         if self.taught is not self:
             return self.taught.learn(settings, spare_looks=spare_looks)
+        refuse_many(settings.by, self.votes.groups or ())
         gold, (key, looks) = self.gold, self._looks(settings)
         values = self._earlier_model()
         earlier = None if values is None else Model.from_dict(values)
@@ -395,10 +407,15 @@ class Run:
 
 def settings_of_fits(folder: RunFolder) -> dict[str, Any]:
     """Return the settings that were given to `pcs fit` in a folder; the next `pcs run` there keeps them."""
+    return _noted(folder, "fit")
+
+
+def _noted(folder: RunFolder, name: str) -> dict[str, Any]:
+    """Return settings that a `model.json` notes under a name; empty if it is missing, or damaged."""
     try:
         with expecting(folder.model, REFIT):
-            return known_learn_settings(read_json(folder.model).get("fit", {}))
-    except TableError:  # missing, or damaged
+            return known_learn_settings(read_json(folder.model).get(name, {}))
+    except TableError:
         return {}
 
 

@@ -103,7 +103,7 @@ class Stream:
         with self._explained():
             self._database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, json.dumps(value)))
 
-    def add(  # noqa: PLR0913  # what is known about the texts, one argument each
+    def add(  # what is known about the texts, one argument each
         self,
         items: Iterable[Item],
         votes: Votes,
@@ -112,7 +112,6 @@ class Stream:
         version: int,
         probability: float,
         keep_text: bool = True,
-        part: str = "",
     ) -> None:
         """Store the texts that people should see: those not accepted, and others with a probability.
 
@@ -125,7 +124,7 @@ class Stream:
             if accepted[row] and not drawn:
                 continue
             grades = None if votes.grades is None else votes.grades[row].astype("<f4").tobytes()
-            about = (int(accepted[row]), version, int(drawn), probability, part)
+            about = (int(accepted[row]), version, int(drawn), probability, votes.groups[row] if votes.groups else "")
             codes = votes.codes[row].astype("<i2").tobytes()
             rows.append((item.id, hashed, now, item.text if keep_text else None, axes, codes, grades, *about))
         if rows:
@@ -153,7 +152,8 @@ class Stream:
     def read(self, like: Votes, ids: Iterable[str] | None = None) -> Streamed | None:
         """Return the texts that are kept, or some of them; None if there are none.
 
-        Those that were asked other questions than the run (`like`) are left out, and those that the run has itself.
+        Those that were asked other questions than the run (`like`) are left out, and those that the run has itself. A
+        group that was not known is empty.
         """
         names = json.dumps([like.annotators, like.relations, like.codes.shape[3], like.labels])
         query, given = f"SELECT {COLUMNS} FROM texts JOIN axes ON axes.number = axes WHERE text IS NOT NULL", [names]
@@ -176,6 +176,7 @@ class Stream:
             labels=like.labels,
             grades=None if graded is None else np.stack(graded),
             texts=[row[2] for row in rows],
+            groups=[row[9] for row in rows],
         )
         items = [Item(id=row[0], text=row[2]) for row in rows]
         accepted, drawn = (np.array([row[place] for row in rows], dtype=np.bool_) for place in (6, 8))

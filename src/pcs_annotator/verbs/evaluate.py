@@ -15,13 +15,16 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
+from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.evaluation.methods import Method, methods_named
 from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, relation_values
-from pcs_annotator.judging.evaluation.scored import FIGURES, Splitting, refuse_without_gold
+from pcs_annotator.judging.evaluation.scored import FIGURES, Splitting, one_thread, refuse_without_gold
 from pcs_annotator.judging.evaluation.tables import agreement_tables, evaluation_tables
+from pcs_annotator.judging.fit_model import fit_model, labelled_rows
 from pcs_annotator.judging.metrics.agreement import AlternativeAnnotator, alternative_annotator
 from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.learn import expected_labels
+from pcs_annotator.runs.groups import groups_of, refuse_many
+from pcs_annotator.runs.learn import counted_once, expected_labels, learning_of
 from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import result_tables
@@ -150,6 +153,28 @@ def may_replace(path: Path, epsilon: float) -> tuple[Sequence[str], AlternativeA
         raise GoldError(f"{path} has too little gold to learn from: label more rows")
     given = np.where(votes.silent, UNLABELLED, known.held_out.argmax(axis=1)).astype(np.int8)
     return coders.names, alternative_annotator(given, coders.codes, epsilon)
+
+
+def figures_of_groups(path: Path, by: str) -> FiguresByGroup:
+    """Return accuracy, confidence and acceptance for the groups of a column of a run; no model is called.
+
+    Its promise may be made for other groups, or for all rows together.
+    """
+    recorded = Run.open(path)
+    votes, gold, texts = recorded.votes, recorded.gold, recorded.texts
+    groups = groups_of(by, recorded.dataset.table, texts, recorded.dataset.name) or []
+    refuse_many(by, groups)
+    codes = gold_codes(votes, gold.labels)
+    how = learning_of(recorded.settings, recorded.looked(recorded.settings), recorded.shape)
+    once = counted_once(votes, codes, texts, gold.random_sample)
+    with one_thread():
+        model, trial = fit_model(
+            votes, codes, replace(how, resamples=0), random_sample=gold.random_sample, distinct=once.distinct
+        )
+    if trial is None:
+        raise GoldError(f"{path} has too little gold for figures of groups: label more rows")
+    rows, _ = labelled_rows(votes.take(once.distinct), codes[once.distinct])
+    return figures_by_group(by, groups, replace(votes, read=model.read(votes)), rows, model, trial)
 
 
 def value_of_source(request: ValueRequest) -> RelationValues:

@@ -16,6 +16,7 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.votes import Unknown
 from pcs_annotator.runs.gold import FromPeople, read_labels, refuse_other_labels
+from pcs_annotator.runs.groups import groups_of, refuse_many
 from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file
 from pcs_annotator.runs.recorded_votes import texts_of
 from pcs_annotator.runs.run_result import Facts
@@ -79,7 +80,15 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     gold = _with_gold(table, texts, files.people, files.table.name)
     if not files.people.gold_wins:
         refuse_contradictions([texts.get(name, "") for name in table.votes.ids], gold, table_name(files.table))
-    votes = replace(table.votes.plain(), texts=list(texts.values()) or None)
+    said, groups = list(texts.values()), None
+    if settings.by:
+        name = table_name(files.table)
+        if len(arrow) != len(table.votes) or not (said or settings.by in arrow.column_names):
+            needs = f"a row per text, with a column {settings.by!r} or the text"
+            raise TableError(f"{name}: --by needs {needs}: write the wide form of votes with it")
+        groups = groups_of(settings.by, arrow, said, name)
+        refuse_many(settings.by, groups or ())
+    votes = replace(table.votes.plain(), texts=said or None, groups=groups)
     # what a person chose to label may be easier or harder than the rest
     from_table = np.array([label is not None for label in table.gold], dtype=np.bool_)
     known = KnownRows(from_table, texts=list(texts.values()) or None)

@@ -25,6 +25,7 @@ from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
 from pcs_annotator.runs.gold import check_gold, gold_of, without_examples
+from pcs_annotator.runs.groups import groups_of, refuse_many
 from pcs_annotator.runs.labelling.rows import label_whole
 from pcs_annotator.runs.labelling.run_table import RunTable, open_table, refuse_other_work
 from pcs_annotator.runs.run import Run, refuse_lost_ledger, settings_of_fits
@@ -56,6 +57,8 @@ def run(request: RunRequest) -> RunResult:
     # Settings and gold are checked before the first call, not after the last.
     # raises for settings that cannot be used
     learn.learning_of(config.learn, shape=LabelShape.of(config.task.kind, config.task.labels))
+    texts = [item.text for item in table.sample.items]
+    refuse_many(config.learn.by, groups_of(config.learn.by, table.sample.table, texts, table.stream.name) or ())
     _check_models(request, config)
     if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
         check_gold(None, table.sample)
@@ -81,7 +84,8 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, sta
     asking = time.perf_counter()
     config = _with_panel(request, config, dataset.items, tally)
     votes, config = _asked(request, config, table, tally, replacing=replacing)
-    recorded = Run(folder=folder, config=config, dataset=dataset, answers=votes, gold=gold, sampled=table.sampled)
+    parts = {"dataset": dataset, "answers": votes, "gold": gold, "sampled": table.sampled, "by": config.learn.by}
+    recorded = Run(folder, config, **parts)
     learning = time.perf_counter()
     learned = recorded.learn(config.learn)
     writing = time.perf_counter()

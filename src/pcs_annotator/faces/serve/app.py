@@ -7,6 +7,7 @@ import gc
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import orjson
@@ -93,11 +94,13 @@ class App:
 
     async def classify(self, request: Request) -> Response:
         """Label texts."""
-        texts, model = bodies.texts_and_model(await bodies.read_object(request), self._queue.most)
+        body = await bodies.read_object(request)
+        texts, model = bodies.texts_and_model(body, self._queue.most)
         service = self._service
         if model not in (None, "", service.name, service.version):
             raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
-        found = self._listed(await self._label(texts), request_id_of(request))
+        groups = bodies.groups_of(body, len(texts))
+        found = self._listed(await self._label(texts, groups), request_id_of(request))
         if texts == [EXAMPLE]:
             self._example = found
         return Json(found)
@@ -110,10 +113,10 @@ class App:
         example = ExampleCall(url, self._token, reply, real=self._example is not None)
         return HTMLResponse(docs_page(self._about, self._service.name, labels, example))
 
-    async def _label(self, texts: Sequence[str]) -> list[Classified]:
+    async def _label(self, texts: Sequence[str], groups: Sequence[str | None] = ()) -> list[Classified]:
         """Return the labels of texts; 503 if there are none for a reason that concerns all texts."""
         self._queue.take(len(texts))
-        work = [self._keep(self._service.classify(text)) for text in texts]
+        work = [self._keep(self._service.classify(text, group)) for text, group in zip_longest(texts, groups)]
         if (await asyncio.wait(work, timeout=self._seconds))[1]:
             self._service.note_failure("late")
             message = f"no answer within {self._seconds:g} s; what is on its way will be kept: try again"

@@ -87,11 +87,7 @@ def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     columns = positions_of(labels, votes.labels, "label")
     grades = None if ordered.grades is None else ordered.grades[rows][..., columns]
     read = None if ordered.read is None else ordered.read[rows][:, columns]
-    parts: dict[str, Any] = {
-        "texts": votes.texts and [votes.texts[row] for row in rows.tolist()],
-        "read": read,
-        "grades": grades,
-    }
+    parts: dict[str, Any] = {"read": read, "grades": grades, **votes.per_item(rows)}
     codes = recode[ordered.codes[rows]]
     return replace(ordered, codes=codes, ids=ids, labels=labels, stated=None, **parts), recode[gold[rows]]
 

@@ -30,6 +30,7 @@ from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.executors import asking
 from pcs_annotator.runs.files.runs import RunFolder, WholeTable, read_whole
+from pcs_annotator.runs.groups import groups_of
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, job_of
 from pcs_annotator.runs.labelling.run_table import RunTable, data_hash_of, sampled_rows, taken
 from pcs_annotator.runs.learn import Learned
@@ -133,6 +134,7 @@ class RowWriter:
 
     def write(self, chunk: Dataset, votes: Votes) -> None:
         """Add the next rows, with the labels that these votes give them."""
+        votes = replace(votes, groups=votes.groups or groups_of(self.model.by, chunk.table, votes.texts or ()))
         judged = self.model.judged(votes)
         columns = result_columns(self.model, votes, judged)
         self.keep(chunk, votes, self.model, judged)

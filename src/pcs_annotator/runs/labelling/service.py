@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -27,6 +27,7 @@ from pcs_annotator.judging.promising.certificate import Audit
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.groups import given_or_detected
 from pcs_annotator.runs.labelling.judge_together import JudgeTogether
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of
@@ -219,9 +220,9 @@ class Service:
         """Note why a text got no label, if others may get none for the same reason; `kind` is a key of `TROUBLE`."""
         self._failed = (kind, _now(), today())
 
-    async def classify(self, text: str) -> Classified:
-        """Ask about a text, and return its label, or why it has none."""
-        found = await self._classify(text)
+    async def classify(self, text: str, group: str | None = None) -> Classified:
+        """Ask about a text, perhaps of a group that the promise is made for; return its label, or why it has none."""
+        found = await self._classify(text, group)
         if found.error is None:
             spent = self._failed is not None and self._failed[0] == "budget_reached"
             self._failed = self._failed if spent and not found.spent.calls else None
@@ -229,7 +230,7 @@ class Service:
             self.note_failure(found.error.kind)
         return found
 
-    async def _classify(self, text: str) -> Classified:
+    async def _classify(self, text: str, group: str | None) -> Classified:
         self.look_for_changes()
         opened = self._opened
         asker = opened.labeller.asker
@@ -243,6 +244,8 @@ class Service:
             self._check_ledger()
             item = Item(id=f"serve:{token_hex(8)}", text=text)
             votes = await opened.labeller.ask([item], part)
+            if by := opened.labeller.fitted.model.by:
+                votes = replace(votes, groups=[given_or_detected(by, text, group)])
             outcome, probabilities = await opened.judge.judge(item, votes)
             failed = _why(part.tally) if outcome.label is None else None
         except PcsError as error:
