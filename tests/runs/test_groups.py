@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from pyarrow import csv
 
 import pcs_annotator as pcs
 from pcs_annotator.base.errors import ConfigError, TableError
@@ -177,15 +177,15 @@ def test_a_service_takes_groups_and_keeps_them_for_the_next_fit(run: Path) -> No
     assert (with_stream.groups or ())[-1] in ("news", "chat")
 
 
-def test_figures_of_any_column_are_shown(made: Path) -> None:
-    found = CliRunner().invoke(main, ["evaluate", str(made), "--by", "source"])
-    assert found.exit_code == 0, found.output
-    assert "By source" in found.output
-    told = CliRunner().invoke(main, ["evaluate", str(made), "--by", "language", "--json"])
-    assert {one["group"] for one in json.loads(told.output)["groups"]} <= {"en", NO_GROUP}
-    unknown = CliRunner().invoke(main, ["evaluate", str(made), "--by", "nothing"])
-    assert unknown.exit_code == 2
-    assert "no column 'nothing' (--by)" in unknown.output
+def test_figures_of_any_column_are_shown(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(made), "--by", "source"]) == 0
+    assert "By source, on gold rows" in capsys.readouterr().out
+    assert main(["evaluate", str(made), "--by", "language", "--json"]) == 0
+    groups = json.loads(capsys.readouterr().out)["groups"]
+    assert {one["group"] for one in groups} <= {"en", NO_GROUP}
+    assert sum(one["gold_rows"] for one in groups) == 360
+    assert main(["evaluate", str(made), "--by", "nothing"]) == 2
+    assert "no column 'nothing' (--by)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -217,22 +217,16 @@ def test_languages_are_detected_where_no_column_names_them() -> None:
     assert groups_of("", pa.table({"text": texts}), texts) is None
 
 
-def test_a_table_of_votes_is_fitted_by_group(made: Path, tmp_path: Path) -> None:
+def test_a_table_of_votes_is_fitted_by_group(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run.open(made)
     votes = run.votes.to_table().append_column("gold", [[*run.gold.labels]])
-    import pyarrow.csv
-
-    path = tmp_path / "votes.csv"
-    pyarrow.csv.write_csv(votes.append_column("source", [[*(run.votes.groups or ())]]), path)
-    done = CliRunner().invoke(
-        main, ["fit", str(path), "--by", "source", "--max-error", ".1", "--model-out", str(tmp_path / "m.json")]
-    )
-    assert done.exit_code in (0, 1), done.output
-    assert read_json(tmp_path / "m.json")["certificate"]["by"] == "source"
-    pyarrow.csv.write_csv(votes, path)
-    refused = CliRunner().invoke(main, ["fit", str(path), "--by", "source", "--model-out", str(tmp_path / "m.json")])
-    assert refused.exit_code == 2
-    assert "--by needs a row per text" in refused.output
+    path, model = tmp_path / "votes.csv", tmp_path / "m.json"
+    csv.write_csv(votes.append_column("source", [[*(run.votes.groups or ())]]), path)
+    assert main(["fit", str(path), "--by", "source", "--max-error", ".1", "--model-out", str(model)]) == 0
+    assert read_json(model)["certificate"]["groups"]["news"] > 100
+    csv.write_csv(votes, path)
+    assert main(["fit", str(path), "--by", "source", "--model-out", str(model)]) == 2
+    assert "--by needs a row per text" in capsys.readouterr().err
 
 
 def test_settings_without_groups_are_as_they_were(run: Path) -> None:
