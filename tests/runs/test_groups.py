@@ -22,6 +22,7 @@ from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.fitting import fit_again, open_run
 from pcs_annotator.runs.groups import groups_of
+from pcs_annotator.runs.labelling import run_table
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.showing import answer
@@ -112,7 +113,8 @@ def test_report_and_answer_name_the_groups_without_a_promise(made: Path) -> None
     assert "for each source separately" in str(said)
     assert re.search(r"nothing is promised for source .*chat \(\d+ gold rows\)", str(said))
     page = render(result)
-    assert "By source, on gold rows that the fit did not see" in page
+    assert "By source" in page
+    assert "All intervals together hold with 95 %." in page
     assert result.learned.by_group is not None
     assert [one.group for one in result.learned.by_group.groups] == [NO_GROUP, "chat", "forum", "news"]
 
@@ -227,6 +229,24 @@ def test_a_table_of_votes_is_fitted_by_group(made: Path, tmp_path: Path, capsys:
     csv.write_csv(votes, path)
     assert main(["fit", str(path), "--by", "source", "--model-out", str(model)]) == 2
     assert "--by needs a row per text" in capsys.readouterr().err
+
+
+def test_rows_of_a_large_table_are_decided_by_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, rows in (("IN_MEMORY_ROWS", 100), ("SAMPLE_ROWS", 400)):
+        monkeypatch.setattr(run_table, name, rows)
+    rows = rows_of(range(500), gold=360)
+    data = write_csv(tmp_path / "data.csv", rows)
+    folder = tmp_path / "run"
+    pcs.run(data, folder, models=MODELS, labels=["good", "bad"], by="source", **QUICK)
+    first = decisions(read_csv(folder / "labels.csv"))
+    assert "accept" in first["news"]
+    assert first["chat"] == {"review"}
+    fit_again(folder)
+    assert decisions(read_csv(folder / "labels.csv")) == first
+    pcs.label(data, folder, tmp_path / "out.csv")
+    new = decisions(read_csv(tmp_path / "out.csv"))
+    assert "accept" in new["news"]
+    assert new["chat"] == {"review"}
 
 
 def test_settings_without_groups_are_as_they_were(run: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from pcs_annotator.base.text import listed
+from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.model import Model
@@ -114,7 +114,7 @@ def without_promise(certificate: Certificate) -> str:
     rows = {name: number for name, number in certificate.groups.items() if name not in certificate.thresholds}
     if not rows:
         return ""
-    few = listed((f"{name} ({number:,} gold rows)" for name, number in rows.items()), len(rows))
+    few = listed((f"{name} ({counted(number, 'gold row')})" for name, number in rows.items()), len(rows))
     return f"nothing is promised for {certificate.promise.by} {few}, and all their rows are for review"
 
 
