@@ -94,8 +94,10 @@ def main() -> None:
             common = [mean[f"all {group} {what}"] for what in ("share", "broken")]
             figures = (" / ".join(f"{one:.3g}" for one in part) for part in (own, common))
             print(f"| {name} | {group} | {mean[f'{group} wrong']:.3g} % | {' % | '.join(figures)} % |")
-        kept, common, split = 100 - mean["by broken"], 100 - mean["all broken"], mean["split"]
-        print(f"| {name} | all kept | | {kept:.3g} % of runs; only hard for review in {split:.3g} % | {common:.3g} % |")
+        kept, together, split = 100 - mean["by broken"], 100 - mean["all broken"], mean["split"]
+        print(
+            f"| {name} | all kept | | {kept:.3g} % of runs; only hard for review in {split:.3g} % | {together:.3g} % |"
+        )
 
 
 if __name__ == "__main__":

@@ -163,7 +163,13 @@ def test_a_service_takes_groups_and_keeps_them_for_the_next_fit(run: Path) -> No
 
     async def asked() -> list[Any]:
         async with running(run) as one:
-            sent = ({"groups": ["news"] * 12}, {"group": "chat"}, {}, {"groups": ["a"]}, {"group": 1})
+            sent: list[dict[str, Any]] = [
+                {"groups": ["news"] * 12},
+                {"group": "chat"},
+                {},
+                {"groups": ["a"]},
+                {"group": 1},
+            ]
             return [await one.ask("POST", "/v1/classify", json={"input": texts, **more}) for more in sent]
 
     by_list, by_one, unknown, *wrong = asyncio.run(asked())
@@ -232,10 +238,9 @@ def test_a_table_of_votes_is_fitted_by_group(made: Path, tmp_path: Path, capsys:
 
 
 def test_rows_of_a_large_table_are_decided_by_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, rows in (("IN_MEMORY_ROWS", 100), ("SAMPLE_ROWS", 400)):
-        monkeypatch.setattr(run_table, name, rows)
-    rows = rows_of(range(500), gold=360)
-    data = write_csv(tmp_path / "data.csv", rows)
+    for name, limit in (("IN_MEMORY_ROWS", 100), ("SAMPLE_ROWS", 400)):
+        monkeypatch.setattr(run_table, name, limit)
+    data = write_csv(tmp_path / "data.csv", rows_of(range(500), gold=360))
     folder = tmp_path / "run"
     pcs.run(data, folder, models=MODELS, labels=["good", "bad"], by="source", **QUICK)
     first = decisions(read_csv(folder / "labels.csv"))
