@@ -209,10 +209,11 @@ async def ask_about(panel: Panel, dataset: Dataset, rows: Sequence[int], path: P
     columns: dict[str, Sequence[str | None]] = {}
     for number, relation in enumerate(votes.relations[1:], 1):
         made = [variants.get((text, relation)) for text in texts]
-        columns[f"{TEXT}_mr{number}"] = [None if one is None else one.text for one in made]
-        if not any(columns[f"{TEXT}_mr{number}"]):
-            cause = Counter(one.cause for one in made if one is not None).most_common(1)
-            warn_user(f"relation {relation!r} changed none of {len(texts)} texts ({cause[0][0]}), so it has no votes")
+        rewrites = columns[f"{TEXT}_mr{number}"] = [None if one is None else one.text for one in made]
+        causes = Counter(one.cause for one in made if one is not None)
+        if causes and not any(rewrites):
+            cause = causes.most_common(1)[0][0]
+            warn_user(f"relation {relation!r} changed none of {len(texts)} texts ({cause}), so it has no votes")
     names = [*votes.labels, None, None]  # codes −2 and −1 index the last two
     for position, annotator in enumerate(votes.annotators):
         for number in range(len(votes.relations)):
