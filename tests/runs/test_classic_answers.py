@@ -12,6 +12,7 @@ import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, Votes
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.chat import Request
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.models.scripted import ScriptedModel
@@ -25,7 +26,7 @@ from pcs_annotator.tables.tabular import as_arrow
 
 LABELS = ["Fake", "Real"]
 AXES = Votes(
-    codes=np.empty((0, 1, 2), dtype=np.int8), ids=[], annotators=["m"], relations=["original", "voice"], labels=LABELS
+    codes=np.empty((0, 1, 2), dtype=CODE), ids=[], annotators=["m"], relations=["original", "voice"], labels=LABELS
 )
 ROWS = [0, 1, 2]
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, TableError, warn_user
+from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.task import Item, check_labels, label_lookup
 from pcs_annotator.core.variant import Expectation, Variant
@@ -157,7 +158,7 @@ def no_votes(panel: Panel) -> Votes:
     options = replace(panel.settings.choosing, rewriter=panel.settings.rewriter is not None)
     annotators = [one.name for one in name_annotators(panel.annotators)]
     relations = [one.name for one in choose_relations(as_relations(panel.relations), options)]
-    codes = np.empty((0, len(annotators), len(relations)), dtype=np.int8)
+    codes = np.empty((0, len(annotators), len(relations)), dtype=CODE)
     return Votes(codes=codes, ids=[], annotators=annotators, relations=relations, labels=panel.task.labels)
 
 
@@ -292,7 +293,7 @@ def _places(there: Dataset, wanted: Dataset) -> dict[int, int]:
 def _votes(table: pa.Table, axes: Votes) -> Votes:
     lookup = label_lookup(axes.labels)
     cells = {name: [value or "" for value in text_column(name, table[name]).to_pylist()] for name in table.column_names}
-    codes = np.full((len(table), len(axes.annotators), len(axes.relations)), NOT_ASKED, dtype=np.int8)
+    codes = np.full((len(table), len(axes.annotators), len(axes.relations)), NOT_ASKED, dtype=CODE)
     for number in range(len(axes.relations)):
         rewrites = cells.get(f"{TEXT}_mr{number}", ["there"] * len(table))
         silences = [ABSTAINED if text.strip() else NOT_ASKED for text in rewrites]  # without a rewrite, nobody is asked
