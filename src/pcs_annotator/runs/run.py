@@ -34,6 +34,7 @@ from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
+from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.review_state import ReviewState, read_review
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, LearnSettings
@@ -41,7 +42,6 @@ from pcs_annotator.runs.stream import Stream, Streamed, with_stream
 from pcs_annotator.runs.versions import keep_version, number_in_use, version_of
 from pcs_annotator.tables import tables, vote_files
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
-from pcs_annotator.tables.result_columns import with_outcomes
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.version import __version__
@@ -250,11 +250,11 @@ class Run:
 
     def write_labels(self, model: Model, *, spreadsheet_safe: bool = False) -> list[Outcome]:
         """Write a label for every row, and return the outcomes."""
-        outcomes = list(model.judge(self.votes))
-        people = self.gold.verdicts.by_place(len(outcomes))
-        labelled = with_outcomes(self.dataset.table, outcomes, self.votes.labels, people, self.gold.labels)
+        votes, judged = self.votes, model.judged(self.votes)
+        people = self.gold.verdicts.by_place(len(votes))
+        labelled = labelled_table(self.dataset.table, model, votes, judged, people, self.gold.labels)
         tables.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
-        return outcomes
+        return list(model.judge(votes, judged))
 
     def write_learned(self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any]) -> None:
         """Write model and figures; `fits` is what `pcs fit` was given."""

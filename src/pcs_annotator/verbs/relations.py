@@ -34,6 +34,7 @@ from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.ask import CollectSettings, open_asker
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import Config
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, refuse_inputs
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_writer import WRITTEN
@@ -228,8 +229,6 @@ async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[S
 
 
 def _write_variants(path: Path, variants: Sequence[tuple[Item, Variant]]) -> None:
-    import pyarrow as pa
-
     columns = ("relation", "status", "text", "reason")
     rows = [{"id": item.id, **{name: getattr(one, name) for name in columns}} for item, one in variants]
     write_table(path, pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in ("id", *columns)])))
