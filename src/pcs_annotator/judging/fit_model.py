@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import exact_interval
@@ -176,7 +177,8 @@ def _read(votes: Votes, gold: Codes, how: Learning) -> tuple[Votes, TextModel | 
     """Return the votes with what the calibrator reads beside them, as far as that is wanted and known."""
     if how.splits.calibration == "none":
         return votes, None, how
-    read, text = read_texts(votes, gold, how.splits.seed) if how.text else (votes, None)
+    few = len(votes.labels) <= MANY_LABELS  # most of very many labels have no text to learn from
+    read, text = read_texts(votes, gold, how.splits.seed) if how.text and few else (votes, None)
     how = replace(how, shape=how.shape.mixing(read, gold))
     return how.shape.placed(read), text, how
 
@@ -237,9 +239,9 @@ def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial
 
     Gold rows have it from the trial, which was run on the distinct ones; others from the model. Copies have none.
     """
-    found = np.where(distinct & ~votes.silent, model.judged(votes).best, UNLABELLED).astype(np.int8)
+    found = np.where(distinct & ~votes.silent, model.judged(votes).best, UNLABELLED).astype(CODE)
     rows, _ = labelled_rows(votes.take(distinct), gold[distinct])
-    codes = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=np.int8)
+    codes = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=CODE)
     held_out = np.where(rows.silent, UNLABELLED, codes[trial.judged.best])
     found[positions_of(rows.ids, votes.ids, "item")] = held_out
     return found

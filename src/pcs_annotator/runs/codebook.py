@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pcs_annotator.asking.annotators.together import NO, YES
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
@@ -21,12 +21,13 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import label_code, usual_instruction
 from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.runs.labelling.run_table import is_large
-from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, TaskSettings
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import text_column
+
+if TYPE_CHECKING:  # it loads what learns, which a plan does not need
+    from pcs_annotator.runs.run_result import RunResult
 
 __all__ = ["YES", "CodebookFolder", "CodebookPart", "OpenedCodebook"]
 TRUE = ("1", "1.0", "true", "yes", "y", "x", "wahr", "ja", "vrai", "oui")
@@ -61,6 +62,8 @@ class CodebookFolder(NamedTuple):
                 raise ConfigError(
                     f"{path} is half a codebook: {place} has no answers; pcs run, once more, asks for what is missing"
                 )
+        from pcs_annotator.runs.run import Run  # loads what learns, which a plan does not need
+
         return cls(path, places, Run.open(next(iter(places.values()))).config.variables)
 
     def each(self, do: Callable[[Path], T]) -> dict[str, T]:

@@ -50,10 +50,11 @@ def result_columns(model: Model, votes: Votes, judged: Verdicts) -> dict[str, pa
         columns[result_names.LABEL_SET] = _sets(plausible, labels)
     for name, values in model.details(votes, judged).items():
         columns[name] = pa.array(_unless(silent, values), _kind_of(name))
-    columns |= {result_names.score_name(one): _numbers(judged.scores[:, at]) for at, one in enumerate(labels)}
+    shown = result_names.with_columns(labels)
+    columns |= {result_names.score_name(one): _numbers(judged.scores[:, at]) for at, one in enumerate(shown)}
     if sure is not None:
         known = np.where(silent[:, np.newaxis], np.nan, sure)
-        columns |= {result_names.probability_name(one): _numbers(known[:, at]) for at, one in enumerate(labels)}
+        columns |= {result_names.probability_name(one): _numbers(known[:, at]) for at, one in enumerate(shown)}
     return columns
 
 
@@ -61,6 +62,7 @@ def result_schema(labels: Sequence[str], *, probable: bool, sets: bool, details:
     """Return the schema of `result_columns`: with probabilities, sets and details, or without."""
     fixed = [result_names.LABEL, result_names.CONFIDENCE, result_names.DECISION, result_names.REASON]
     names = [*fixed, *([result_names.LABEL_SET] if sets else ()), *details]
+    labels = result_names.with_columns(labels)
     numbers = [*map(result_names.score_name, labels), *(map(result_names.probability_name, labels) if probable else ())]
     return pa.schema([*((name, _kind_of(name)) for name in names), *((name, pa.float64()) for name in numbers)])
 

@@ -18,6 +18,7 @@ import numpy as np
 from pcs_annotator.asking.engine.progress import Tally, bills_of
 from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.base.errors import ConfigError, MismatchError, TableError, warn_user
+from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -309,7 +310,7 @@ class Run:
         if with_gold:
             now = fingerprint(votes, gold_codes(votes, self.as_fitted().gold.labels), __version__)
         elif folder.votes.stat().st_mtime_ns > folder.model.stat().st_mtime_ns:
-            no_gold = np.full(len(votes), UNLABELLED, dtype=np.int8)
+            no_gold = np.full(len(votes), UNLABELLED, dtype=CODE)
             now = fingerprint(votes, no_gold, __version__)._replace(gold=then.gold)
         else:
             now = then._replace(version=__version__)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import PcsError, PcsWarning, TableError
+from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
 from pcs_annotator.core.vote import NOT_ASKED
@@ -55,7 +56,7 @@ class VoteAxes(NamedTuple):
             positions_of(votes.relations, self.relations, "relation"),
             range(votes.codes.shape[3]),
         )
-        codes = np.full(shape, NOT_ASKED, dtype=np.int8)
+        codes = np.full(shape, NOT_ASKED, dtype=CODE)
         codes[place] = votes.codes
         return Votes(
             codes=codes,

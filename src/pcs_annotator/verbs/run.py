@@ -20,7 +20,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.relations.languages import languages_of
 from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
-from pcs_annotator.runs.examples import with_gold_examples
+from pcs_annotator.runs.examples import with_gold_examples, with_known_texts
 from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
@@ -56,6 +56,7 @@ def run(request: RunRequest) -> RunResult:
     config = resolve_config.resolve(request.config, table.sample)
     reading = {**asdict(request.reading()), "id_column": table.stream.columns.id_setting}
     config = with_gold_examples(request, replace(config, data=replace(config.data, **reading)), table.sample)
+    config = with_known_texts(request, config, table.sample)
     # Settings and gold are checked before the first call, not after the last.
     # raises for settings that cannot be used
     learn.learning_of(config.learn, shape=LabelShape.of(config.task.kind, config.task.labels))

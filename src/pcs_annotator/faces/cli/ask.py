@@ -48,7 +48,7 @@ def run_command(*, data: Path | str, config: Path | None, out: Path | None, **gi
     DATA is a file, a folder, a pattern in quotes such as 'parts/*.parquet', an address such as s3://bucket/news.csv,
     or - for standard input.
 
-    Every text gets one label out of 2 to 127; with [variables.NAME] in pcs.toml, one for each of several variables, or
+    Every text gets one of 2 to 5,000 labels; with [variables.NAME] in pcs.toml, one for each of several variables, or
     any number of labels. Not supported: numbers (except as labels) and pairs of texts. The page docs/limits.md says
     what to do instead.
 

@@ -219,7 +219,10 @@ class CodebookApp(App):
 
     def __init__(self, codebook: CodebookService, limits: Limits, *, token: bool = False, port: int = 0) -> None:
         self._codebook = codebook
-        super().__init__(next(iter(codebook.services.values())), limits, token=token, port=port)
+        first, *others = codebook.services.values()
+        super().__init__(first, limits, token=token, port=port)
+        for one in others:  # texts are counted once, calls of all
+            self.watch.follow(first.tally, one.tracker)
 
     def _described(self) -> dict[str, Any]:
         return openapi.document(self._service.names, self._codebook.variables)

@@ -54,10 +54,11 @@ def fingerprint(votes: Votes, gold: Codes, version: str) -> Fingerprint:
     ordered, codes = in_canonical_order(votes, gold)
     axes = [ordered.ids, ordered.annotators, ordered.relations, ordered.labels, ordered.codes.shape]
     named = json.dumps(axes, ensure_ascii=True).encode()
-    said = ordered.codes.tobytes()
+    smallest = np.min_scalar_type(-len(ordered.labels))  # fingerprints of few labels are as old as int8 codes
+    said = ordered.codes.astype(smallest).tobytes()
     if ordered.grades is not None and not np.isnan(ordered.grades).all():
         said += np.nan_to_num(ordered.grades, nan=-1.0).tobytes()  # there are several bit patterns for nan
-    return Fingerprint(_digest(named + said), _digest(named + codes.tobytes()), version)
+    return Fingerprint(_digest(named + said), _digest(named + codes.astype(smallest).tobytes()), version)
 
 
 def _digest(content: bytes) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.task import Part, Phrasing, Task
+from pcs_annotator.core.task import MANY_LABELS, Part, Phrasing, Task
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.base import AskRewriter, Need, Unchanged, relations
 from pcs_annotator.relations.checks.negation import negation
@@ -110,7 +110,7 @@ class WithExamples(Unchanged):
 async def write_wording(task: Task, ask: AskRewriter) -> str:
     """Return the task's instruction in a model's words; a rejected one is tried once more, with the reason."""
     version, prompt = prompt_file("_wording")
-    listed = "\n".join(f"- {label}" for label in task.labels)
+    listed = "\n".join(f"- {label}" for label in task.labels[:MANY_LABELS])
     asked = f"{prompt}\n\nThe labels:\n{listed}"
     relation = PromptedRelation("llm:wording", asked, version, _WRITTEN, keeps_language=True)
     complaint = ""

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator.base.errors import LabelError, TableError, warn_user
+from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.task import check_labels, label_lookup
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
@@ -226,7 +227,7 @@ def read_answers(
 
 def _votes(table: pa.Table, annotators: Sequence[str], relations: Sequence[str], labels: Sequence[str]) -> Votes:
     lookup = label_lookup(labels)
-    codes = np.full((len(table), len(annotators), len(relations)), NOT_ASKED, dtype=np.int8)
+    codes = np.full((len(table), len(annotators), len(relations)), NOT_ASKED, dtype=CODE)
     for number in range(len(relations)):
         rewrites = f"{TEXT}_mr{number}"
         silences = [ABSTAINED] * len(table)
