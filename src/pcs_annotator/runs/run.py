@@ -63,11 +63,7 @@ class Run:
 
     @classmethod
     def open(cls, path: Path, ledger: str = "", version: int = 0) -> Run:
-        """Open a run folder; `ledger` says where its answers are now, if that has changed; 0 is the version in use.
-
-        Raises:
-            ConfigError: It is not a run folder.
-        """
+        """Open a run folder; `ledger` says where its answers are now, if that has changed; 0 is the version in use."""
         folder = RunFolder(path, version)
         if not folder.settings.exists():
             within = next((one for one in (path, *path.parents) if RunFolder(one).codebook.exists()), path)

@@ -147,11 +147,5 @@ def value_of_votes(
 
 
 def compare(first: str, second: str, splitting: Splitting | None = None) -> Comparison:
-    """Compare two runs, or parts of runs, on the rows that they have in common; no model is called.
-
-    Args:
-        first: A run folder, or a part of its votes such as `runs/news:model=openai:gpt-4o`; see `RunPart`.
-        second: The same; without a folder, as in `:model=NAME`, a part of the first one.
-        splitting: How gold rows are split and resampled.
-    """
+    """Compare two runs, or parts of runs, on the rows that they have in common; no model is called."""
     return compare_sides(*open_sides(first, second, open_run), splitting or Splitting())

@@ -43,9 +43,6 @@ def listen(host: str, port: int, token: str = "", names: Sequence[str] = ()) -> 
         token: What clients must know; empty for none.
         names: Further names that clients may use for this server, such as that of a proxy, with its port if that is
             not the usual one.
-
-    Raises:
-        ConfigError: The port is in use or not allowed, the host is unknown, or a token is missing or too short.
     """
     _check_token(token)
     opened, address = _open(host, port)
