@@ -26,6 +26,10 @@ def resolve_model(spec: object, environment: Mapping[str, str] | None = None) ->
         spec: A `ChatModel` (returned unchanged), `provider:model`, `http://host:port/v1#model`, one of the paper's
             bare names such as `llama3-8b-8192`, a LangChain chat model, or a function of a text or of messages.
         environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
+
+    Raises:
+        ConfigError: The name is unknown, or its key is missing.
+        MissingPackage: It needs an extra that is not installed.
     """
     if isinstance(spec, str):
         return _resolve_name(spec.strip(), read_environment(Path.cwd()) if environment is None else environment)

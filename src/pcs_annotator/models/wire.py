@@ -14,7 +14,7 @@ import orjson
 
 from pcs_annotator.base.errors import ConfigError, ModelError, PcsWarning, ServerTrouble
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Message, Reply, Request, Sampling, Usage
-from pcs_annotator.models.batch_apis import FILE_BATCHES, FileBatches
+from pcs_annotator.models.batch_apis import FILE_BATCHES, BatchApi
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, call_site, chat_url, check_url
@@ -94,10 +94,10 @@ class WireModel(HttpModel):
                 return reply
 
     @property
-    def batches(self) -> FileBatches | None:
+    def batches(self) -> BatchApi | None:
         """The batch API of the host, if it has one."""
         ways = FILE_BATCHES.get(self._host.name)
-        return None if ways is None else FileBatches(self, self._client, self._place, ways)
+        return None if ways is None else BatchApi(self, self._client, self._place, ways)
 
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer to a request that was sent in a batch; of the request, no text is needed."""
