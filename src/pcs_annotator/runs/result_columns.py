@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator.base.errors import warn_user
 from pcs_annotator.core import result_names
 from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.review import Reviewed
@@ -118,7 +117,7 @@ def with_columns(table: pa.Table, columns: Mapping[str, pa.Array], labels: Seque
     names = result_names.input_names(table.column_names, result_names.result_names(labels))
     if renamed := [f"{old!r} is now {new!r}" for old, new in names.items() if new != old]:
         message = f"columns of the data have names that results have, so in the results {', '.join(renamed)}"
-        warnings.warn(message, PcsWarning, stacklevel=3)
+        warn_user(message)
     table = table.rename_columns(list(names.values()))
     for name, column in columns.items():
         table = table.append_column(name, column)

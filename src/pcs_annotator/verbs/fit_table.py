@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
@@ -123,7 +122,7 @@ def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
     if files.model.exists() and earlier.get("table", files.table.name if earlier else None) != files.table.name:
         in_the_way.append(files.model)
         what = f"a model of {earlier['table']}" if earlier else "no model"
-        warnings.warn(f"{files.model} was {what}: it is kept under a dated name", PcsWarning, stacklevel=3)
+        warn_user(f"{files.model} was {what}: it is kept under a dated name")
     out = files.labels_out
     if out is None:
         return in_the_way
