@@ -225,6 +225,8 @@ def test_a_text_that_is_forgotten_leaves_no_trace(folder: Path) -> None:
     assert fit_run(folder).learned.model.gold_rows == 180
     with pytest.raises(UnknownRow, match="keeps no text"):
         forget(folder, name)
+    classify(folder, range(4000, 4001), Saving(audit=0.0, ask="all"))
+    assert forget(folder, "serve:unknown", text(4000)) == 6
 
 
 def _has(path: Path, *words: str) -> bool:

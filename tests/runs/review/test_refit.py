@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.certificate import Certificate, RowsNeeded, no_promise
+from pcs_annotator.judging.promising.certificate import Certificate, no_promise
+from pcs_annotator.judging.promising.rows_needed import RowsNeeded
 from pcs_annotator.runs.review.refit import Refits, changes_between, rows_to_go
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions

@@ -85,7 +85,8 @@ def finish_command(*, folder: Path, max_error: float, certainty: float, again: b
     review or in to_label.csv, the finished table is written. No model is called.
     """
     found = finishing.finish(folder, max_error, certainty, again=again, out=out)
-    promise = f"at most {max_error:.3g} of the {found.rows:,} final labels are wrong, with {certainty:.3g} certainty"
+    share, sure = percent(max_error, 1), percent(certainty, 1)
+    promise = f"at most {share} of the {found.rows:,} final labels are wrong, with {sure} certainty"
     people = f"{found.by_people:,} rows ({percent(found.by_people, found.rows)})"
     lines: list[tuple[str, b.Words]] = [
         ("promise", promise),

@@ -176,11 +176,12 @@ def use_command(*, run: Path, version: int) -> None:
 @click.command("forget")
 @RUN
 @click.argument("id")
+@click.option("--text", default="", metavar="TEXT", help="The text itself, if it was accepted and so is not kept.")
 @options.JSON
-def forget_command(*, run: Path, id: str) -> None:
+def forget_command(*, run: Path, id: str, text: str) -> None:
     """Delete the text ID, which pcs serve or pcs label left for people, from every file of RUN.
 
     Answers about it, its rewrites, and verdicts on it go too; the labels of others stay as they are.
     """
-    answers = forget(run, id)
+    answers = forget(run, id, text)
     options.tell({"forgotten": id, "answers": answers}, f"{id} is forgotten, and so are {answers} answers about it")
