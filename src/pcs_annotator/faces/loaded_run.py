@@ -18,7 +18,7 @@ from pcs_annotator.base.display import Frame, Page
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.arrays import values_of
 from pcs_annotator.core.outcome import Outcome, Outcomes
-from pcs_annotator.core.result_names import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE
+from pcs_annotator.core.result_names import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE, result_names
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
@@ -192,13 +192,12 @@ class LoadedRun(Frame):
         schema = self._new_columns()
         parts = [self._labelled(part, schema) for part in _parts(texts)]
         added = pa.concat_tables([schema.empty_table(), *parts])
-        return with_columns(rows, dict(zip(schema.names, added.columns, strict=True)), self.labels)
+        return with_columns(rows, columns_of(added), result_names(self.labels))
 
     def label_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of `label_table` for tables with this schema; engines may ask for it beforehand."""
-        added = self._new_columns().empty_table()
-        columns = dict(zip(added.column_names, added.columns, strict=True))
-        return with_columns(schema.empty_table(), columns, self.labels).schema
+        added = columns_of(self._new_columns().empty_table())
+        return with_columns(schema.empty_table(), added, result_names(self.labels)).schema
 
     def _new_columns(self) -> pa.Schema:
         """Return the columns that `label_table` adds; known from the folder, without opening models."""

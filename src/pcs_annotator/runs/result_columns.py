@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ def labelled_table(
     columns = result_columns(model, votes, judged)
     if people:
         columns |= people_columns(people, gold, columns[result_names.LABEL].to_pylist(), votes.labels)
-    return with_columns(table, columns, votes.labels)
+    return with_columns(table, columns, result_names.result_names(votes.labels))
 
 
 def result_columns(model: Model, votes: Votes, judged: Verdicts) -> dict[str, pa.Array]:
@@ -112,9 +112,9 @@ def people_columns(
     return {name: pa.array(values, pa.string()) for name, values in named.items()}
 
 
-def with_columns(table: pa.Table, columns: Mapping[str, pa.Array], labels: Sequence[str]) -> pa.Table:
+def with_columns(table: pa.Table, columns: Mapping[str, pa.Array], ours: Collection[str]) -> pa.Table:
     """Return a table with columns of results; the user's columns with names of ours get others, with a warning."""
-    names = result_names.input_names(table.column_names, result_names.result_names(labels))
+    names = result_names.input_names(table.column_names, ours)
     if renamed := [f"{old!r} is now {new!r}" for old, new in names.items() if new != old]:
         message = f"columns of the data have names that results have, so in the results {', '.join(renamed)}"
         warn_user(message)
