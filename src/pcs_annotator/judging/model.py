@@ -181,11 +181,7 @@ class Model:
         return found
 
     def read(self, votes: Votes) -> Floats | None:
-        """Return what the texts of the votes say, `[item, label]`; None if the model does not read texts.
-
-        Raises:
-            MismatchError: It does, and the texts are not known.
-        """
+        """Return what the texts of the votes say, `[item, label]`; None if the model does not read texts."""
         if votes.read is not None:
             return votes.read
         if self.text is None:

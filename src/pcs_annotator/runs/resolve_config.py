@@ -200,12 +200,7 @@ def reading_of(config: Config) -> Reading:
 
 
 def resolve(config: Config, dataset: Dataset) -> Config:
-    """Return settings with labels and columns; relations that are not named stay open.
-
-    Raises:
-        ConfigError: No model is named.
-        LabelError: There are no labels, or a gold label is not one of them.
-    """
+    """Return settings with labels and columns; relations that are not named stay open."""
     if not config.ask.models:
         raise ConfigError("no model is named: add --model provider:model, for example --model embedded:smollm2")
     if all(kind_of(model) for model in config.ask.models):

@@ -26,6 +26,7 @@ from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tables import Dataset
 
 CREATE = """
@@ -243,8 +244,6 @@ def _grades(stored: bytes | None, shape: tuple[int, ...]) -> np.ndarray[Any, Any
 
 def with_stream(dataset: Dataset, answers: Votes, found: Streamed) -> tuple[Dataset, Votes]:
     """Return rows and votes of a run, and after them those of its stream."""
-    import pyarrow as pa
-
     texts = pa.array([item.text for item in found.items])
     nothing = {field.name: pa.nulls(len(texts), field.type) for field in dataset.table.schema}
     text = str(dataset.columns.text)

@@ -43,32 +43,18 @@ WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VotesRequest:
-    """Which votes to compare methods or relations on, and how."""
+class EvaluateRequest:
+    """What to evaluate."""
 
     source: Path  # a table of votes with gold, or a run folder
     rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
     splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
     reading: Reading = AS_FOUND  # how to read the table
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluateRequest(VotesRequest):
-    """What to evaluate."""
-
     optimiser: str = "auto"  # the first method, which is tested against all others
     methods: Sequence[str] = ()  # names of methods instead of the usual ones; the first is tested against the others
     # the labels from the lowest to the highest; empty if they have no order, or that of a run folder
     order: Sequence[str] = ()
     out: Path | None = None  # a folder for the tables as Markdown, CSV and LaTeX
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValueRequest(VotesRequest):
-    """Where to measure relations."""
-
-    optimiser: str = ""  # how to learn; empty for `naive-bayes`, or `scaling` for graded votes
-    hard: bool = False  # whether to use labels only, without their log-probabilities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -178,14 +164,6 @@ def figures_of_groups(path: Path, by: str) -> FiguresByGroup:
     return figures_by_group(by, groups, replace(votes, read=model.read(votes)), rows, model, trial)
 
 
-def value_of_source(request: ValueRequest) -> RelationValues:
-    """Return what each relation adds on the votes of a table or run folder; no model is called."""
-    recorded = RecordedVotes.read(request.source, request.reading).plus(request.rewritten)
-    if request.hard:
-        recorded = recorded._replace(votes=recorded.votes.hard())
-    return value_of_votes(recorded, request.splitting, request.optimiser, request.source.name)
-
-
 def value_of_votes(
     recorded: RecordedVotes, splitting: Splitting, optimiser: str = "", name: str = "these votes"
 ) -> RelationValues:
@@ -194,11 +172,5 @@ def value_of_votes(
 
 
 def compare(first: str, second: str, splitting: Splitting | None = None) -> Comparison:
-    """Compare two runs, or parts of runs, on the rows that they have in common; no model is called.
-
-    Args:
-        first: A run folder, or a part of its votes such as `runs/news:model=openai:gpt-4o`; see `RunPart`.
-        second: The same; without a folder, as in `:model=NAME`, a part of the first one.
-        splitting: How gold rows are split and resampled.
-    """
+    """Compare two runs, or parts of runs, on the rows that they have in common; no model is called."""
     return compare_sides(*open_sides(first, second, open_run), splitting or Splitting())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from pcs_annotator.asking.engine.job import job_digest
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError, PcsWarning
+from pcs_annotator.base.errors import ConfigError, warn_user
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
@@ -122,11 +121,7 @@ def _kept_from_fits(folder: RunFolder, config: Config) -> dict[str, Any]:
     kept = {name: value for name, value in settings_of_fits(folder).items() if getattr(config.learn, name) == value}
     if kept:
         listed = ", ".join(f"{name} = {value}" for name, value in kept.items())
-        warnings.warn(
-            f"as in the last pcs fit of {folder.path}: {listed}; pcs.toml and options override this",
-            PcsWarning,
-            stacklevel=3,
-        )
+        warn_user(f"as in the last pcs fit of {folder.path}: {listed}; pcs.toml and options override this")
     return kept
 
 
