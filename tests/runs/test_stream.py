@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -189,12 +190,12 @@ def test_a_fit_that_cannot_be_started_is_said_and_the_next_one_may_be(
 ) -> None:
     said: list[str] = []
 
-    async def fail(*_: object, **__: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(12, "Cannot allocate memory")
 
     async def served() -> None:
         async with Service(folder, LoadOptions(environment={}), said.append) as service:
-            monkeypatch.setattr(asyncio, "create_subprocess_exec", fail)
+            monkeypatch.setattr(subprocess, "Popen", fail)
             service._fitting = asyncio.create_task(service._fit_again())
             await service._fitting
             assert service._fitting is None

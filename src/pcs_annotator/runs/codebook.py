@@ -29,19 +29,11 @@ from pcs_annotator.tables.tabular import text_column
 if TYPE_CHECKING:  # it loads what learns, which a plan does not need
     from pcs_annotator.runs.run_result import RunResult
 
-__all__ = ["YES", "CodebookFolder", "CodebookPart", "OpenedCodebook"]
+__all__ = ["YES", "CodebookFolder", "OpenedCodebook"]
 TRUE = ("1", "1.0", "true", "yes", "y", "x", "wahr", "ja", "vrai", "oui")
 FALSE = ("0", "0.0", "false", "no", "n", "-", "falsch", "nein", "faux", "non")
 _BETWEEN = re.compile(r"\s*[;|]\s*")
 T = TypeVar("T")
-
-
-class CodebookPart(NamedTuple):
-    """One run of a codebook."""
-
-    name: str  # the variable; of one with any number of labels, also the label, as in `frames=economy`
-    place: str  # its folder within that of the codebook
-    config: Config  # its settings
 
 
 class CodebookFolder(NamedTuple):
@@ -79,8 +71,9 @@ class OpenedCodebook(NamedTuple):
     """The data of a codebook, and what to run."""
 
     table: pa.Table  # the user's table
-    parts: Sequence[CodebookPart]
-    requests: Mapping[str, RunRequest]  # name of a part → its run, whose data have its gold labels alone
+    # part → its run, whose data have its gold labels alone: a variable or, of one with any number of labels, also the
+    # label, as in `frames=economy`
+    requests: Mapping[str, RunRequest]
 
 
 def open_codebook(request: RunRequest) -> OpenedCodebook:
@@ -89,35 +82,40 @@ def open_codebook(request: RunRequest) -> OpenedCodebook:
     if is_large(stream):
         remedy = "run a sample of it, and label the rest with pcs label"
         raise TableError(f"{stream.name} is too large for a run with several variables: {remedy}")
-    table, parts = stream.read().table, parts_of(config, request.folder)
+    table, requests = stream.read().table, {}
     columns = replace(config.data, text_column=stream.columns.text or "", id_column=stream.columns.id_setting)
-    tables, requests = dict(_split_gold(table, config, stream.name)), {}
-    for part in parts:
-        data = tables[part.name]
+    tables = dict(_split_gold(table, config, stream.name))
+    for part, own in configs_of(config, request.folder).items():
+        data = tables[part]
         named = replace(columns, gold_column="gold" if "gold" in data.column_names else "", coders=())
-        own, place = replace(part.config, data=named), request.folder / part.place
-        requests[part.name] = replace(request, data=data, folder=place, config=own)
-    return OpenedCodebook(table, parts, requests)
+        place = request.folder / place_of(part)
+        requests[part] = replace(request, data=data, folder=place, config=replace(own, data=named))
+    return OpenedCodebook(table, requests)
 
 
-def parts_of(config: Config, folder: Path) -> list[CodebookPart]:
-    """Return the runs of a codebook; they share a ledger."""
+def configs_of(config: Config, folder: Path) -> dict[str, Config]:
+    """Return part → settings of its run; all parts share a ledger."""
     ledger = config.ask.ledger or str(RunFolder(folder).ledger.absolute())
-    shared = replace(config, ask=replace(config.ask, ledger=ledger))
-    found = []
+    shared, found, places = replace(config, ask=replace(config.ask, ledger=ledger)), dict[str, Config](), set[str]()
     for name, task in config.variables.items():
-        if task.kind != "many":
-            found.append(CodebookPart(name, name, replace(shared, task=task, part=name)))
-            continue
-        for label in task.labels:
-            part = f"{name}={label}"
-            found.append(
-                CodebookPart(part, f"{name}/{_slug(label)}", replace(shared, task=_applies(task, label), part=part))
-            )
-    places = [part.place.casefold() for part in found]
-    if twin := next((part for part in found if places.count(part.place.casefold()) > 1), None):
-        raise ConfigError(f"{twin.name}: another label has the same letters and digits: rename one of them")
+        tasks = [_applies(task, label) for label in task.labels] if task.kind == "many" else [task]
+        for part, own in zip(_parts(name, task), tasks, strict=True):
+            if place_of(part).casefold() in places:
+                raise ConfigError(f"{part}: another label has the same letters and digits: rename one of them")
+            places.add(place_of(part).casefold())
+            found[part] = replace(shared, task=own, part=part)
     return found
+
+
+def place_of(part: str) -> str:
+    """Return the folder of a part within that of the codebook.
+
+    >>> place_of("frames=human interest")
+    'frames/human-interest'
+    """
+    variable, several, label = part.partition("=")
+    name = re.sub(r"\W+", "-", label).strip("-") or "label"
+    return f"{variable}/{name}" if several else variable
 
 
 def _applies(task: TaskSettings, label: str) -> TaskSettings:
@@ -126,10 +124,6 @@ def _applies(task: TaskSettings, label: str) -> TaskSettings:
     means = f" ({task.meanings[label]})" if label in task.meanings else ""
     question = f"{asked} Does the label “{label}”{means} apply to the text?"
     return replace(task, instruction=question, labels=(YES, NO), meanings={}, wordings=(), examples=(), kind="one")
-
-
-def _slug(label: str) -> str:
-    return re.sub(r"\W+", "-", label).strip("-") or "label"
 
 
 def _split_gold(table: pa.Table, config: Config, name: str) -> Iterator[tuple[str, pa.Table]]:

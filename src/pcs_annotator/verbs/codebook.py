@@ -9,7 +9,7 @@ from typing import Any
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, TableError
-from pcs_annotator.runs.codebook import CodebookFolder, final_labels, labels_of, open_codebook
+from pcs_annotator.runs.codebook import CodebookFolder, final_labels, labels_of, open_codebook, place_of
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.result_columns import with_columns
 from pcs_annotator.runs.run_request import RunRequest
@@ -46,7 +46,7 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
         raise ConfigError(f"{folder.path} has a run of a single task: name another folder with --out")
     book = open_codebook(request)
     folder.path.mkdir(parents=True, exist_ok=True)
-    write_json(folder.codebook, {"folders": {part.name: part.place for part in book.parts}})
+    write_json(folder.codebook, {"folders": {part: place_of(part) for part in book.requests}})
     results = {}
     for name, part in book.requests.items():
         announce(name)

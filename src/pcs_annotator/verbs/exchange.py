@@ -16,6 +16,7 @@ from pcs_annotator.core.gold import UNLABELLED, text_hash
 from pcs_annotator.core.review import BLIND, SEQUENCE, Queue, Verdict
 from pcs_annotator.core.task import label_code
 from pcs_annotator.runs.resolve_config import task_of
+from pcs_annotator.runs.review.draws import Draws
 from pcs_annotator.runs.review.queues import Queues, lock_review
 from pcs_annotator.runs.review.rows import DECISIONS, Rows
 from pcs_annotator.runs.review.values import ReviewOptions
@@ -95,7 +96,7 @@ def _chosen(path: Path, decision: str, count: int | None) -> tuple[Rows, Integer
 def _drawn(path: Path, queue: Queue, count: int | None) -> tuple[Rows, Integers]:
     with lock_review(path):
         rows = Rows.read(path)
-        places = Queues(rows, rows.run.review(), ReviewOptions()).batch(queue, count or ROWS_DRAWN)
+        places = Draws([Queues(rows, rows.run.review(), ReviewOptions())]).batch(queue, count or ROWS_DRAWN)
     if not places:
         raise TableError(f"{path} has no rows left in the queue {queue!r}: choose another queue")
     return rows, np.array(places, dtype=np.intp)

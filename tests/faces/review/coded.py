@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from unittest import mock
 
 from pcs_annotator import run_codebook
 from pcs_annotator.core.chat import ChatModel, Request
-from pcs_annotator.faces.review.codebook import CodebookPages
+from pcs_annotator.faces.review.app import Pages
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.codebook import CodebookFolder
@@ -106,7 +106,7 @@ def make_codebook(folder: Path, rows: int = 90, gold: int = 40, framed: int = 30
     return folder / "run"
 
 
-def open_review(folder: Path, options: ReviewOptions = OPTIONS) -> CodebookReview:
+def open_review(folder: Path, options: ReviewOptions = OPTIONS) -> AbstractContextManager[CodebookReview]:
     """Open the review of a codebook."""
     book = CodebookFolder.find(folder)
     assert book is not None
@@ -120,7 +120,7 @@ def page_of_codebook(folder: Path, options: ReviewOptions = OPTIONS) -> Iterator
 
     async def serve() -> None:
         with open_review(folder, options) as review:
-            async with serving(CodebookPages(review, "run").app(), max_body=256 * 1024) as door:
+            async with serving(Pages(review, "run", {}).app(), max_body=256 * 1024) as door:
                 addresses.append(door.url)
                 ready.set()
                 while not stop.is_set():

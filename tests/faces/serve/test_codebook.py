@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 from unittest import mock
 
 import aiohttp
 import pytest
 
-from pcs_annotator.faces.serve.app import CodebookApp, Limits
+from pcs_annotator.faces.serve.app import App, Limits
 from pcs_annotator.models.provider import providers
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labelling.labeller import LoadOptions
-from pcs_annotator.runs.labelling.service import CodebookService, Service
+from pcs_annotator.runs.labelling.service import Service
 from tests.faces.review.coded import FRAMES, Coder, make_codebook, truth
 from tests.faces.web.serving import serving
 from tests.made_once import made_once
@@ -35,10 +36,11 @@ def test_a_text_gets_all_variables_for_the_price_of_one(folder: CodebookFolder) 
 async def _check(folder: CodebookFolder) -> None:
     with mock.patch.dict(providers._factories, {"coder": Coder}):
         services = folder.each(lambda place: Service(place, LoadOptions(environment={})))
-        service = CodebookService("run", services, folder.variables)
-        service.check()
-        async with service:
-            app = CodebookApp(service, Limits())
+        async with AsyncExitStack() as stack:
+            for one in services.values():
+                one.check()
+                await stack.enter_async_context(one)
+            app = App(services, Limits(), variables=folder.variables)
             async with serving(app.asgi) as door, aiohttp.ClientSession(door.url) as client:
                 page = await (await client.get("/docs")).text()
                 about = await (await client.get("/openapi.json")).json()

@@ -102,7 +102,7 @@ def test_the_probability_of_a_draw_is_how_often_it_happens(queue: str) -> None:
         for number, one in enumerate(path.draws):
             # what is known before the draw: all earlier draws, and what the order has revealed
             before = path.draws[number - 1].reached if number else 0
-            known = (tuple(path.draws[:number]), path.order[:before])
+            known = (tuple(one[:4] for one in path.draws[:number]), path.order[:before])
             happens[known] += path.probability
             happens[(*known, one.row, one.probability)] += path.probability
     for key, probability in happens.items():

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpired
+from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, LeaseExpired
 from pcs_annotator.core.review import Draw, Queue, Verdict, fixed_order
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.fitting import fit_again
-from pcs_annotator.runs.review.jointly import CodebookReview, GivenText, ShownText, answers_of
-from pcs_annotator.runs.review.values import Given, Query
+from pcs_annotator.runs.review.jointly import CodebookReview, answers_of
+from pcs_annotator.runs.review.values import Given, Query, Shown
 from pcs_annotator.runs.review_state import read_review
 from tests.faces.review.coded import FRAMES, ONE, make_codebook, open_review
 from tests.faces.review.made import OPTIONS
 from tests.made_once import made_once
+from tests.runs.review.reviewing import judge as judge_one
+from tests.runs.review.reviewing import verdict
 from tests.simulated import copy_run
 
 PARTS = ("topic", *(f"frames={frame}" for frame in FRAMES), "tone", "event")
@@ -41,17 +43,19 @@ def review(folder: Path) -> Iterator[CodebookReview]:
         yield opened
 
 
-def given(shown: ShownText, labels: Mapping[str, str | None] | None = None, who: str = "ann") -> GivenText:
+def given(shown: Shown, who: str = "ann") -> Given:
+    return replace(verdict(shown, None, who), seconds=3.0)
+
+
+def labels(**other: str | None) -> dict[str, str | None]:
     first = {name: labels_of[0] for name, labels_of in ONE.items()}
-    chosen = {part: first.get(part, "no") for part in PARTS} if labels is None else labels
-    common = Given(id=shown.id, label=None, reviewer=who, queue=shown.queue, lease="", version=0, seconds=3.0)
-    return GivenText(labels=chosen, common=common, lease=shown.lease, version=shown.version)
+    return {part: first.get(part, "no") for part in PARTS} | other
 
 
-def judge(review: CodebookReview, queue: Queue, **how: str) -> ShownText:
+def judge(review: CodebookReview, queue: Queue) -> Shown:
     shown = review.next_row("ann", queue)
     assert shown is not None
-    review.submit(given(shown, **how))  # type: ignore[arg-type]
+    review.submit(given(shown), labels())
     return shown
 
 
@@ -113,7 +117,6 @@ def test_learning_draws_have_the_probability_that_they_had_for_each_variable(fol
 
 def test_a_variable_that_was_reviewed_alone_is_caught_up_with(folder: Path) -> None:
     from pcs_annotator.runs.review.session import Review
-    from tests.runs.review.reviewing import judge as judge_one
 
     with Review.open(folder / "topic", OPTIONS) as alone:
         first = [judge_one(alone, "random", "health", "bob").id for _ in range(3)]
@@ -171,12 +174,11 @@ def test_a_fit_learns_from_all_verdicts_and_an_earlier_verdict_can_be_changed(
 ) -> None:
     shown = judge(review, "random")
     again = review.show(shown.id, "ann", "random")
-    assert again.variables[0].given_by("ann") == {"economy"}
-    assert again.variables[1].given_by("ann") == set()
-    labels = dict.fromkeys(PARTS, None) | {"topic": "health"}
-    saved = review.submit(given(again, labels=labels))
+    assert again.variables[0].said["ann"] == ["economy"]
+    assert again.variables[1].said["ann"] == []
+    saved = review.submit(given(again), dict.fromkeys(PARTS, None) | {"topic": "health"})
     assert saved["topic"].label == "health"
-    assert review.show(shown.id, "ann", "random").variables[1].given_by("ann") is None
+    assert "ann" not in review.show(shown.id, "ann", "random").variables[1].said
     assert fit_again(folder / "topic").verdicts.counts["learned_from"] == 1
     assert fit_again(folder / "tone").verdicts.counts["skipped"] == 1
 
@@ -188,26 +190,27 @@ def test_what_changed_meanwhile_or_is_in_other_hands_is_not_saved(review: Codebo
     assert other is not None
     assert other.id != shown.id
     with pytest.raises(LeaseExpired):
-        review.submit(replace(given(shown), common=replace(given(shown).common, reviewer="bob")))
-    with pytest.raises(LeaseExpired, match="another review"):
-        review.submit(replace(given(shown), lease="x"))
-    review.submit(given(shown))
+        review.submit(given(shown, "bob"), labels())
+    with pytest.raises(LeaseExpired, match="not in your hands"):
+        review.submit(replace(given(shown), lease="x"), labels())
+    review.submit(given(shown), labels())
     with pytest.raises(ChangedMeanwhile):
-        review.submit(given(shown))
-    with pytest.raises(ConfigError, match="'nonsense' is not a label of topic"):
-        review.submit(given(other, labels={**given(other).labels, "topic": "nonsense"}, who="bob"))
+        review.submit(given(shown), labels())
+    with pytest.raises(LabelError, match="'nonsense'"):
+        review.submit(given(other, "bob"), labels(event="nonsense"))
     assert all(len(events(folder, place, Verdict)) == 1 for place in PLACES)
 
 
 def test_lists_are_about_one_variable_and_progress_about_all(review: CodebookReview) -> None:
     judge(review, "random")
-    assert review.find(Query(variable="tone", reviewed=True)).total == 1
-    found = review.find(Query(variable="frames=morality", label="yes"), "ann")
-    saved = review.accept_all(Query(variable="frames=morality", label="yes"), "ann", found.acceptable)
+    assert review.review_of(Query(variable="tone")).find(Query(reviewed=True)).total == 1
+    query = Query(variable="frames=morality", label="yes")
+    found = review.review_of(query).find(query, "ann")
+    saved = review.review_of(query).accept_all(query, "ann", found.acceptable)
     assert {one.label for one in saved.verdicts} == {"yes"}
     assert len(review.undo("ann")) == len(saved.verdicts)
     with pytest.raises(ConfigError, match="variable='mood' is not one of topic, frames=conflict"):
-        review.find(Query(variable="mood"))
+        review.review_of(Query(variable="mood"))
     progress = review.progress("ann")
     assert progress.queues["random"] == (1, 59)
     assert "promise" in progress.fit.promise
@@ -218,11 +221,11 @@ def test_the_queue_ends_and_conflicts_are_settled(folder: Path) -> None:
         for who, topic in (("ann", "economy"), ("bob", "health")):
             shown = review.next_row(who, "random")
             assert shown is not None
-            review.submit(given(shown, labels={**given(shown).labels, "topic": topic}, who=who))
+            review.submit(given(shown, who), labels(topic=topic))
         settled = review.next_row("cat", "conflicts")
         assert settled is not None
         assert [one.name for one in settled.variables if one.asked] == ["topic"]
-        review.submit(given(settled, who="cat"))
+        review.submit(given(settled, "cat"), labels())
         assert review.next_row("cat", "conflicts") is None
         while review.next_row("ann", "random") is not None:
             judge(review, "random")
@@ -238,7 +241,7 @@ def test_neighbours_on_a_scale_agree_better_than_ends(folder: Path) -> None:
                     shown = review.next_row(who, "random")
                     assert shown is not None
                     other = second if who == "bob" and at == 0 else "very negative" if at % 2 == 0 else "very positive"
-                    review.submit(given(shown, labels={**given(shown).labels, "tone": other}, who=who))
+                    review.submit(given(shown, who), labels(tone=other))
             found[second] = review.reviews["tone"].agreement().alpha
         for place in PLACES:
             (folder / place / "review.jsonl").unlink()
@@ -250,8 +253,12 @@ def test_neighbours_on_a_scale_agree_better_than_ends(folder: Path) -> None:
 def test_variables_with_other_rows_are_refused(folder: Path) -> None:
     book = CodebookFolder.find(folder)
     assert book is not None
-    with open_review(folder), pytest.raises(ConfigError, match="is being reviewed already"):
-        CodebookReview.open(book)
+    with (
+        open_review(folder),
+        pytest.raises(ConfigError, match="is being reviewed already"),
+        CodebookReview.open(book),
+    ):
+        pass
 
 
 def test_a_form_needs_an_answer_to_every_variable() -> None:

@@ -59,7 +59,7 @@ def test_taking_verdicts_back_starts_no_fit(run: Path) -> None:
         review.undo("ann")
         assert not review.refits.running
         assert review.progress("ann").fit.waiting == 4
-        review.refits.command = (sys.executable, "-c", "")
+        review.refits.fit.command = (sys.executable, "-c", "")
         judge_rows(review, 1)
         assert review.refits.running
 
@@ -85,7 +85,7 @@ def test_a_failed_fit_is_a_sentence_and_loses_nothing(run: Path) -> None:
 def test_a_model_that_cannot_be_read_is_a_sentence_too(run: Path) -> None:
     with Review.open(run, ReviewOptions(refit_every=1)) as review:
         spoil = f"open({str(run / 'model.json')!r}, 'w').write('[]')"
-        review.refits.command = (sys.executable, "-c", spoil)
+        review.refits.fit.command = (sys.executable, "-c", spoil)
         judge_rows(review, 1)
         review.refits.wait(ENOUGH)
         assert "model.json is damaged" in review.progress("ann").fit.failed
@@ -94,12 +94,12 @@ def test_a_model_that_cannot_be_read_is_a_sentence_too(run: Path) -> None:
 
 def test_a_fit_is_stopped_when_the_review_ends(run: Path) -> None:
     review = Review.open(run, ReviewOptions(refit_every=1))
-    review.refits.command = (sys.executable, "-c", "import time; time.sleep(600)")
+    review.refits.fit.command = (sys.executable, "-c", "import time; time.sleep(600)")
     judge_rows(review, 1)
-    while review.refits._process is None:
+    while review.refits.fit.process is None:
         time.sleep(0.01)
     review.close()
-    assert review.refits._process.poll() is not None
+    assert review.refits.fit.process.poll() is not None
     judged = Review.open(run, ReviewOptions(refit_every=0))
     assert judged.progress("ann").verdicts == 1
     assert judged.progress("ann").fit.waiting == 1

@@ -18,6 +18,7 @@ from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import signed
 from pcs_annotator.verbs import run
+from pcs_annotator.verbs.codebook import run_codebook
 from pcs_annotator.verbs.init_config import write_first_config
 
 
@@ -69,7 +70,7 @@ def run_command(*, data: Path | str, config: Path | None, out: Path | None, **gi
     )
     models.pull_missing(settings.ask.models, shown=request.progress)
     if settings.variables:
-        return run_view.run_and_show(request)
+        return run_view.show_codebook(lambda: run_codebook(request))
     with options.gathered_warnings() as notes:
         result = run.run(request)
     run_view.show_run(result, notes)

@@ -118,11 +118,6 @@ LabelledJson = Callable[[Labelled, Sequence[str]], dict[str, Any]]
 Variables = Mapping[str, RunResult] | Mapping[str, Labelled]
 
 
-def run_and_show(request: RunRequest) -> int:
-    """Run every variable of a codebook, print what came out, and return the exit code."""
-    return _show_variables(lambda: codebook.run_codebook(request))
-
-
 def fit_and_show(book: CodebookFolder, changes: Mapping[str, Any], people: FromPeople, **how: Any) -> int:
     """Learn again from the votes on every variable, print what came out, and return the exit code."""
     if people.gold is not None:
@@ -131,15 +126,11 @@ def fit_and_show(book: CodebookFolder, changes: Mapping[str, Any], people: FromP
             f"--gold is about one variable: name its folder, such as pcs fit {one} --gold {people.gold}; for several, "
             "add columns called like the variables to the data, and repeat pcs run"
         )
-    return _show_variables(lambda: codebook.fit_codebook(book, changes, people=people, **how))
+    return show_codebook(lambda: codebook.fit_codebook(book, changes, people=people, **how))
 
 
-def report_and_show(book: CodebookFolder, out: Path | None, *, replace: bool) -> None:
-    """Write the reports of all variables and the page that leads to them, and print both."""
-    _show_variables(lambda: codebook.report_codebook(book, out, replace=replace))
-
-
-def _show_variables(work: Callable[[], codebook.CodebookResult]) -> int:
+def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
+    """Work on all variables of a codebook, print what came out, and return the exit code."""
     with options.gathered_warnings() as notes:
         result = work()
     found = result.results

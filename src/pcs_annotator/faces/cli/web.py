@@ -63,7 +63,6 @@ def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **g
     """Review rows of the run in FOLDER in a browser: one key per row, and every verdict is stored before the next."""
     need_web("pcs review")
     from pcs_annotator.faces.review.app import Pages
-    from pcs_annotator.faces.review.codebook import CodebookPages
     from pcs_annotator.faces.web.server import listen, serve
 
     how, name, book = options.take(ReviewOptions, given), folder.resolve().name, CodebookFolder.find(folder)
@@ -73,11 +72,8 @@ def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **g
     listening = options.take(listen, given)
     listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
     with listening.socket, CodebookReview.open(book, how) if book else Review.open(folder, how) as review:
-        pages = (
-            CodebookPages(review, name, reviewer)
-            if isinstance(review, CodebookReview)
-            else Pages(review, name, keys_of(review.labels, keys), reviewer)
-        )
+        labels = keys_of(review.labels, keys) if isinstance(review, Review) else {}
+        pages = Pages(review, name, labels, reviewer)
         for note in review.notes:
             options.say(note)
         if browser:
@@ -129,17 +125,16 @@ def serve_command(*, folder: Path, refit_every: int, verbose: bool, **given: Any
     need_web("pcs serve")
     from pcs_annotator.faces.serve.app import Limits, serve_run
     from pcs_annotator.faces.web.server import listen
-    from pcs_annotator.runs.labelling.service import CodebookService, Service
+    from pcs_annotator.runs.labelling.service import Service
 
     given["saving"] = options.take(Saving, given)
     how, book = options.take(LoadOptions, given), CodebookFolder.find(folder)
-    service: Any = Service(folder, how, options.say, refit_every)
-    if book:
-        services = book.each(lambda place: Service(place, how, options.say, refit_every))
-        service = CodebookService(folder.resolve().name, services, book.variables)
-    service.check()
+    places = book.parts if book else {"": folder}
+    services = {name: Service(place, how, options.say, refit_every) for name, place in places.items()}
+    for one in services.values():
+        one.check()
     door, limits = options.take(listen, given), options.take(Limits, given)
     with door.socket:
-        asyncio.run(serve_run(service, door, limits, options.say, verbose=verbose))
+        asyncio.run(serve_run(services, door, limits, options.say, book=book, verbose=verbose))
     options.say("stopped; all answers are kept")
     return 0

@@ -18,6 +18,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.page import write_figures, write_report
 from pcs_annotator.verbs import exchange, paper
+from pcs_annotator.verbs.codebook import report_codebook
 from pcs_annotator.verbs.fit import open_run, use_version
 
 
@@ -35,7 +36,7 @@ from pcs_annotator.verbs.fit import open_run, use_version
 def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that works offline."""
     if book := CodebookFolder.find(folder):
-        run_view.report_and_show(book, out, replace=replace)
+        run_view.show_codebook(lambda: report_codebook(book, out, replace=replace))
         return
     result = open_run(folder)
     path = write_report(result, out, replace=replace)

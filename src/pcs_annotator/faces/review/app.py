@@ -7,7 +7,7 @@ Handlers call the review directly, in the one thread of the server: it is quick,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -19,6 +19,7 @@ from starlette.routing import Route
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, UnknownRow, UserError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.review import Verdict
+from pcs_annotator.faces.review.codebook import form_view, save_form
 from pcs_annotator.faces.review.forms import (
     QUEUE,
     REVIEWER,
@@ -30,13 +31,14 @@ from pcs_annotator.faces.review.forms import (
     verdict_of,
     visit_of,
 )
-from pcs_annotator.faces.review.item import Eyes, beside_view, item_view
+from pcs_annotator.faces.review.item import beside_view, item_view
 from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, problem_view, whole_page
 from pcs_annotator.faces.review.progress import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
 from pcs_annotator.faces.web.pages import asset_routes
+from pcs_annotator.runs.review.jointly import CodebookReview
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import Query, Shown
 from pcs_annotator.showing.formats import number
@@ -63,9 +65,9 @@ class Screen:
 
 
 class Pages:
-    """All pages of one review."""
+    """All pages of one review; `keys` are those of labels, none for a codebook."""
 
-    def __init__(self, review: Review, name: str, keys: Mapping[str, str], reviewer: str = "") -> None:
+    def __init__(self, review: Review | CodebookReview, name: str, keys: Mapping[str, str], reviewer: str = "") -> None:
         self._review, self._name, self._keys, self._usual_reviewer = review, name, keys, reviewer
         self._guidelines = section("guidelines", "Guidelines", guidelines_view(review.guidelines))
 
@@ -120,8 +122,7 @@ class Pages:
         return self._list(visit, query_of(given))
 
     def _people(self, visit: Visit, _: Fields) -> Screen:
-        conflicts = self._review.find(Query(conflict=True, size=20), visit.reviewer)
-        main = people_view(self._review.progress(visit.reviewer), self._review.agreement(), conflicts)
+        main = people_view(self._review.progress(visit.reviewer), self._review.reviews, visit.reviewer)
         return Screen(title="People", main=main, address="/people", place="/people")
 
     async def _progress(self, request: Request) -> Response:
@@ -133,13 +134,14 @@ class Pages:
     def _verdict(self, visit: Visit, form: Fields) -> Screen:
         given = verdict_of(form, visit.reviewer)
         try:
-            saved = self._review.submit(given)
+            review = self._review
+            said = _saved(review.submit(given)) if isinstance(review, Review) else save_form(review, given, form)
         except LeaseExpired as error:
             return self._next(visit, message=str(error), kind="problem", status=409)
         except ChangedMeanwhile as error:
             fresh = self._review.show(given.id, visit.reviewer, given.queue)
             return self._item(fresh, visit, message=str(error), kind="problem", status=409)
-        return self._next(visit, message=_saved(saved), kind="saved")
+        return self._next(visit, message=said, kind="saved")
 
     def _undo(self, visit: Visit, form: Fields) -> Screen:
         here = form.get("here", "")
@@ -154,7 +156,7 @@ class Pages:
     def _accept(self, visit: Visit, form: Fields) -> Screen:
         query, expected, fits = query_of(form), number_of(form, "expected"), number_of(form, "fits")
         try:
-            saved = self._review.accept_all(query, visit.reviewer, expected, fits)
+            saved = self._review.review_of(query).accept_all(query, visit.reviewer, expected, fits)
         except ChangedMeanwhile as error:
             return self._list(visit, query, message=str(error), kind="problem", status=409)
         others = f"; {counted(saved.left_out, 'row')} in others' hands left out" if saved.left_out else ""
@@ -173,23 +175,19 @@ class Pages:
         return self._item(shown, visit, address=address, **said)
 
     def _item(self, shown: Shown, visit: Visit, *, address: str = "", **said: Any) -> Screen:
-        view, own = self._views(shown, visit)
-        aside = tag("aside", self._guidelines, own, aria_label="Guidelines and columns")
+        view = form_view(shown, visit) if shown.variables else item_view(shown, visit, self._keys)
+        aside = tag("aside", self._guidelines, beside_view(shown), aria_label="Guidelines and columns")
         main = tag("div", tag("div", view, class_="work"), aside, class_="desk")
         address = address or link("/row", id=shown.id, shown_by=shown.queue, queue=visit.queue)
         return Screen(title=f"Row {shown.id}", main=main, address=address, **said)
 
-    def _views(self, shown: Shown, visit: Visit) -> tuple[Markup, Markup | None]:
-        """Return a row with its labels, and what is beside it."""
-        return item_view(shown, Eyes(visit.reviewer, self._keys, visit.queue)), beside_view(shown)
-
-    def _choices(self, query: Query, visit: Visit) -> Choices:
-        people = sorted(self._review.progress(visit.reviewer).reviewers)
-        return Choices(self._review.labels, self._review.columns, people)
-
     def _list(self, visit: Visit, query: Query, **said: Any) -> Screen:
-        choices = self._choices(query, visit)
-        main = rows_view(self._review.find(query, visit.reviewer), query, choices)
+        variables = [name for name in self._review.reviews if name]
+        query = replace(query, variable=query.variable or next(iter(variables), ""))
+        review = self._review.review_of(query)
+        people = sorted(self._review.progress(visit.reviewer).reviewers)
+        choices = Choices(review.labels, review.columns, people, variables)
+        main = rows_view(review.find(query, visit.reviewer), query, choices)
         return Screen(title="Rows", main=main, address=address_of(query), place="/rows", **said)
 
     # sending

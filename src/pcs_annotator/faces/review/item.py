@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from pcs_annotator.base.text import capital
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL, Variant
+from pcs_annotator.faces.review.forms import Visit
 from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.runs.review.values import Shown, ShownVote
@@ -36,29 +36,27 @@ OVERRIDES = {"\u202d": "left-to-right override", "\u202e": "right-to-left overri
 _OVERRIDE = re.compile("([\u202d\u202e])")
 
 
-class Eyes(NamedTuple):
-    """Who looks at a row, and how."""
-
-    reviewer: str  # the person
-    keys: Mapping[str, str]  # label → key
-    working: str  # the queue from which the next row comes
-
-
-def item_view(shown: Shown, eyes: Eyes) -> Markup:
+def item_view(shown: Shown, visit: Visit, keys: Mapping[str, str]) -> Markup:
     """Return a row, the labels to choose from, and what models answered, folded; nobody's answer if it is blind."""
-    row = tag(
+    why = _why(shown.outcome) if shown.outcome else None
+    row = text_view(shown, visit, _people(shown, visit.reviewer), why)
+    answers = _answers(shown, shown.outcome.label) if shown.outcome else None
+    return joined(tag("div", row, _labels(shown, visit, keys), class_="card judge"), answers)
+
+
+def text_view(shown: Shown, visit: Visit, *known: Markup | None) -> Markup:
+    """Return the text of a row, and what may be known about it before a verdict."""
+    return tag(
         "article",
-        head_view(shown, eyes),
+        _head(shown, visit),
         tag("div", readable(shown.text), class_="text", id="text", dir="auto", tabindex="0", lang=""),
-        _people(shown, eyes.reviewer),
-        _why(shown.outcome) if shown.outcome else sentence(BLIND, kind="why quiet"),
+        *known,
+        None if shown.outcome else sentence(BLIND, kind="why quiet"),
         id="item",
         tabindex="-1",
         aria_labelledby="item-title",
         aria_describedby="text",
     )
-    answers = _answers(shown, shown.outcome.label) if shown.outcome else None
-    return joined(tag("div", row, _labels(shown, eyes), class_="card judge"), answers)
 
 
 def readable(text: str) -> Markup:
@@ -73,7 +71,7 @@ def _override(character: str) -> Markup:
     return tag("span", "⇄", role="img", aria_label=name, title=f"{name}: shown, not applied", class_="sign")
 
 
-def head_view(shown: Shown, eyes: Eyes) -> Markup:
+def _head(shown: Shown, visit: Visit) -> Markup:
     """Return the ID of a row, how it came to the person, and links to the rows before and after."""
     queue = QUEUES[shown.queue]
     marks = [chip(queue.title, title=queue.purpose)]
@@ -85,37 +83,37 @@ def head_view(shown: Shown, eyes: Eyes) -> Markup:
         "header",
         tag("h1", "Row ", user_text(shown.id), id="item-title"),
         *marks,
-        tag("span", _step(shown, eyes, True), _step(shown, eyes, False), class_="steps"),
+        tag("span", _step(shown, visit, True), _step(shown, visit, False), class_="steps"),
         class_="item-head",
     )
 
 
-def _step(shown: Shown, eyes: Eyes, back: bool) -> Markup:
+def _step(shown: Shown, visit: Visit, back: bool) -> Markup:
     name, arrow, said, key, by = STEPS[back]
-    where = link("/step", id=shown.id, by=by, queue=eyes.working)
+    where = link("/step", id=shown.id, by=by, queue=visit.queue)
     keys = {"title": f"{said} (Shift {arrow})", "aria_label": said, "aria_keyshortcuts": f"Shift+{key}"}
     return tag("a", arrow, href=where, id=name, data_go="", **keys, class_="button")
 
 
-def _labels(shown: Shown, eyes: Eyes) -> Markup:
+def _labels(shown: Shown, visit: Visit, keys: Mapping[str, str]) -> Markup:
     """Return the form with one button per label."""
+    mine = shown.reviewed.by_reviewer.get(visit.reviewer) if shown.reviewed else None
+    given = mine.label if mine else None
+    labels = tag("ol", *(_label(shown, label, key, given) for label, key in keys.items()), class_="labels")
+    buttons = tag("div", *buttons_view(mine.note if mine else None), class_="beside")
+    return verdict_form(shown, visit, labels, buttons, aria_label="Verdict", class_="verdict")
+
+
+def verdict_form(shown: Shown, visit: Visit, *children: Child, **attributes: str) -> Markup:
+    """Return a form for verdicts on a row, which sends back how it was shown."""
     carried = {
         "id": shown.id,
         "lease": shown.lease,
         "version": str(shown.version),
         "shown_by": shown.queue,
-        "queue": eyes.working,
+        "queue": visit.queue,
     }
-    mine = shown.reviewed.by_reviewer.get(eyes.reviewer) if shown.reviewed else None
-    given = mine.label if mine else None
-    return post_form(
-        "verdict",
-        carried,
-        tag("ol", *(_label(shown, label, key, given) for label, key in eyes.keys.items()), class_="labels"),
-        tag("div", *buttons_view(mine.note if mine else None), class_="beside"),
-        aria_label="Verdict",
-        class_="verdict",
-    )
+    return post_form("verdict", carried, *children, **attributes)
 
 
 def buttons_view(note: str | None) -> Iterator[Markup]:

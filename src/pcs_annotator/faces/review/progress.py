@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from pcs_annotator.base.text import capital, counted
@@ -10,7 +11,8 @@ from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import chip, link
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
-from pcs_annotator.runs.review.values import FitNews, FoundRow, FoundRows, Progress, ReviewerAgreement
+from pcs_annotator.runs.review.session import Review
+from pcs_annotator.runs.review.values import FitNews, FoundRow, FoundRows, Progress, Query, ReviewerAgreement
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import count, number, percent
@@ -128,15 +130,25 @@ def end_view(queue: Queue, progress: Progress, why: str, folder: Path) -> Markup
     )
 
 
-def people_view(progress: Progress, agreement: ReviewerAgreement, conflicts: FoundRows) -> Markup:
-    """Return reviewers, their agreement, and the rows to settle."""
+def people_view(progress: Progress, reviews: Mapping[str, Review], reviewer: str) -> Markup:
+    """Return reviewers, their agreement, and the rows to settle, as one of them may see that."""
+    alone = next(iter(reviews.values())) if len(reviews) == 1 else None
+    agreement = _agreement(alone.agreement()) if alone else _agreement_of(reviews)
     return tag(
         "div",
         tag("h1", "People"),
-        tag("div", _agreement(agreement), _reviewers(progress), class_="pair"),
-        _conflicts(conflicts),
+        tag("div", agreement, _reviewers(progress), class_="pair"),
+        _conflicts(alone.find(Query(conflict=True, size=20), reviewer)) if alone else None,
         class_="people",
     )
+
+
+def _agreement_of(reviews: Mapping[str, Review]) -> Markup:
+    """Return how well people agree about every variable of a codebook."""
+    found = {name: (one.agreement(), int(one.state.conflict.sum())) for name, one in reviews.items()}
+    columns = [b.Column("variable"), *b.numbers("rows with two verdicts", "α", "conflicts")]
+    rows: list[b.Row] = [[b.name(name), one.rows, one.alpha, conflicts] for name, (one, conflicts) in found.items()]
+    return section("agreement", "Agreement", html(b.Table(columns=columns, rows=rows)))
 
 
 def _agreement(agreement: ReviewerAgreement) -> Markup:

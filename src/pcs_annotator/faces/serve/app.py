@@ -6,6 +6,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -27,7 +28,9 @@ from pcs_annotator.faces.serve.page import EXAMPLE, ExampleCall, docs_page
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
 from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.faces.web.server import Listening, serve
-from pcs_annotator.runs.labelling.service import Classified, CodebookService, Service, Spent
+from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.labelling.service import Classified, Service, Spent
+from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.watch import Watch
 from pcs_annotator.tables.label_studio import Interface, prediction
 
@@ -56,10 +59,20 @@ class Json(Response):
 
 
 class App:
-    """Answers requests with a service."""
+    """Answers requests with a service or, of a codebook, with those of all parts; the first pays for shared calls."""
 
-    def __init__(self, service: Service, limits: Limits, *, token: bool = False, port: int = 0) -> None:
-        self._service, self._seconds, self._token = service, limits.seconds, token
+    def __init__(
+        self,
+        services: Mapping[str, Service],
+        limits: Limits,
+        *,
+        variables: Mapping[str, TaskSettings] | None = None,
+        token: bool = False,
+        port: int = 0,
+    ) -> None:
+        self._services, self._variables = services, variables or {}
+        self._service = service = next(iter(services.values()))
+        self._seconds, self._token = limits.seconds, token
         self._example: dict[str, Any] | None = None  # the last reply to the example of the page
         self._queue = TextQueue(limits.max_queue)
         self._metrics = Metrics()
@@ -67,7 +80,7 @@ class App:
         self.watch.follow(service.tally, service.tracker)
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
-        self._about = self._described()
+        self._about = openapi.document(service.names, self._variables)
         routes = [
             Route("/v1/classify", self.classify, methods=["POST"]),
             Route("/v1/models", _answering(self._models)),
@@ -95,9 +108,6 @@ class App:
         if self._work:
             await asyncio.wait(self._work)
 
-    def _described(self) -> dict[str, Any]:
-        return openapi.document(self._service.names)
-
     async def classify(self, request: Request) -> Response:
         """Label texts."""
         body = await bodies.read_object(request)
@@ -106,21 +116,17 @@ class App:
         if model not in (None, "", service.name, service.version):
             raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
         groups = bodies.groups_of(body, len(texts))
-        found = await self._reply(texts, groups, request_id_of(request))
+        labelled = {name: await self._label(texts, one, groups) for name, one in self._services.items()}
+        found = self._listed(labelled, request_id_of(request))
         if texts == [EXAMPLE]:
             self._example = found
         return Json(found)
 
-    async def _reply(self, texts: Sequence[str], groups: Sequence[str | None], request_id: str) -> dict[str, Any]:
-        return self._listed(await self._label(texts, self._service, groups), request_id)
-
-    def _made_up(self, request_id: str) -> dict[str, Any]:
-        return self._listed([_made_up(self._service.task.labels, self._service.version)], request_id)
-
     async def docs(self, request: Request) -> Response:
         """Return the page about the service."""
         labels = self._service.task.labels
-        reply = self._example or self._made_up(request_id_of(request))
+        made_up = {name: [_made_up(one.task.labels, one.version)] for name, one in self._services.items()}
+        reply = self._example or self._listed(made_up, request_id_of(request))
         url = str(request.base_url).rstrip("/")
         example = ExampleCall(url, self._token, reply, real=self._example is not None)
         return HTMLResponse(docs_page(self._about, self._service.name, labels, example))
@@ -158,11 +164,34 @@ class App:
         if not task.cancelled():
             task.exception()  # who waits for it has it; asyncio would print it, and it may quote a text
 
-    def _listed(self, found: Sequence[Classified], request_id: str) -> dict[str, Any]:
-        items = [{"index": place, **_item(one)} for place, one in enumerate(found)]
-        answer = _list_of(items, list(self._service.task.labels), found, request_id)
-        warning = self._service.about_drift
+    def _listed(self, found: Mapping[str, Sequence[Classified]], request_id: str) -> dict[str, Any]:
+        """Return one item per text; of a codebook, it has a field per variable."""
+        texts = [dict(zip(found, parts, strict=True)) for parts in zip(*found.values(), strict=True)]
+        labels: object = {name: list(task.labels) for name, task in self._variables.items()}
+        warnings = {name: one.about_drift for name, one in self._services.items() if one.about_drift}
+        if self._variables:
+            items = [self._variables_of(parts) for parts in texts]
+            warning: object = warnings
+        else:
+            items, labels = [_item(one) for parts in texts for one in parts.values()], list(self._service.task.labels)
+            warning = next(iter(warnings.values()), "")
+        indexed = [{"index": place, **one} for place, one in enumerate(items)]
+        answer = _list_of(indexed, labels, [one for some in found.values() for one in some], request_id)
         return {"warning": warning, **answer} if warning else answer
+
+    def _variables_of(self, found: Mapping[str, Classified]) -> dict[str, Any]:
+        """Return a field for every variable of a text; one that may have several labels is a list of them."""
+        item: dict[str, Any] = {}
+        for name, task in self._variables.items():
+            if task.kind != "many":
+                item[name] = _item(found[name])
+                continue
+            parts = {label: _item(found[f"{name}={label}"]) for label in task.labels}
+            item[name] = [
+                {**one, "label": label, "applies": one["label"] and one["label"] == "yes"}
+                for label, one in parts.items()
+            ]
+        return item
 
     def _models(self) -> Response:
         about = {"id": self._service.name, "object": "model", "owned_by": "pcs", "version": self._service.version}
@@ -206,7 +235,9 @@ class App:
         return PlainTextResponse(self._metrics.page(gauges, self.watch.figures()), media_type=MEDIA_TYPE)
 
     async def predict(self, request: Request) -> Response:
-        """Label tasks of Label Studio."""
+        """Label tasks of Label Studio, whose predictions are about one variable."""
+        if self._variables:
+            raise HTTPException(404, "Label Studio is answered about one variable: serve the folder of that one")
         texts, names = bodies.label_studio_texts(await bodies.read_object(request), self._queue.most)
         found = await self._label(texts, self._service) if texts else []
         version = found[0].version if found else self._service.version
@@ -217,52 +248,6 @@ class App:
         """Check that a project of Label Studio can be answered."""
         bodies.interface_of(await bodies.read_object(request), "schema")
         return Json({"model_version": self._service.version})
-
-
-class CodebookApp(App):
-    """Answers requests with the services of all variables of a codebook; the first pays for calls that they share."""
-
-    def __init__(self, codebook: CodebookService, limits: Limits, *, token: bool = False, port: int = 0) -> None:
-        self._codebook = codebook
-        first, *others = codebook.services.values()
-        super().__init__(first, limits, token=token, port=port)
-        for one in others:  # texts are counted once, calls of all
-            self.watch.follow(first.tally, one.tracker)
-
-    def _described(self) -> dict[str, Any]:
-        return openapi.document(self._service.names, self._codebook.variables)
-
-    async def _reply(self, texts: Sequence[str], groups: Sequence[str | None], request_id: str) -> dict[str, Any]:
-        services = self._codebook.services
-        found = {name: await self._label(texts, one, groups) for name, one in services.items()}
-        return self._all(found, request_id)
-
-    def _made_up(self, request_id: str) -> dict[str, Any]:
-        services = self._codebook.services
-        return self._all({name: [_made_up(one.task.labels, one.version)] for name, one in services.items()}, request_id)
-
-    def _all(self, found: Mapping[str, Sequence[Classified]], request_id: str) -> dict[str, Any]:
-        """Return one item per text, with a field per variable; one that may have several labels is a list of them."""
-        variables = self._codebook.variables
-        items: list[dict[str, Any]] = [{"index": place} for place in range(len(next(iter(found.values()))))]
-        for item in items:
-            for name, task in variables.items():
-                if task.kind != "many":
-                    item[name] = _item(found[name][item["index"]])
-                    continue
-                parts = {label: _item(found[f"{name}={label}"][item["index"]]) for label in task.labels}
-                item[name] = [
-                    {**one, "label": label, "applies": one["label"] and one["label"] == "yes"}
-                    for label, one in parts.items()
-                ]
-        labels = {name: list(task.labels) for name, task in variables.items()}
-        warnings = {name: one.about_drift for name, one in self._codebook.services.items() if one.about_drift}
-        answer = _list_of(items, labels, [one for some in found.values() for one in some], request_id)
-        return {"warning": warnings, **answer} if warnings else answer
-
-    async def predict(self, request: Request) -> Response:
-        """Refuse, because a prediction of Label Studio is about one variable."""
-        raise HTTPException(404, "Label Studio is answered about one variable: serve the folder of that one")
 
 
 def _list_of(items: Sequence[Any], labels: object, found: Sequence[Classified], request_id: str) -> dict[str, Any]:
@@ -334,18 +319,21 @@ def _made_up(labels: Sequence[str], version: str) -> Classified:
 
 
 async def serve_run(
-    service: Service | CodebookService,
+    services: Mapping[str, Service],
     door: Listening,
     limits: Limits,
     say: Callable[[str], None],
     *,
+    book: CodebookFolder | None = None,
     verbose: bool = False,
 ) -> None:
-    """Open a run, and answer requests until a signal to stop."""
+    """Open a run, or all parts of a codebook, and answer requests until a signal to stop."""
     rules = replace(door.rules, open_paths=OPEN_PATHS)
-    async with service:
-        kind: Any = App if isinstance(service, Service) else CodebookApp
-        app: App = kind(service, limits, token=bool(door.rules.token), port=door.socket.getsockname()[1])
+    async with AsyncExitStack() as stack:
+        opened = [await stack.enter_async_context(one) for one in services.values()]
+        name, variables = (book.path.resolve().name, book.variables) if book else (opened[0].version, None)
+        port = door.socket.getsockname()[1]
+        app = App(services, limits, variables=variables, token=bool(door.rules.token), port=port)
         # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
         gc.collect()
         gc.freeze()
@@ -353,7 +341,7 @@ async def serve_run(
         with app.watch:
             app.watch.begin()
             try:
-                say(f"{service.version} is ready; {door.url} shows how to ask it")
+                say(f"{name} is ready; {door.url} shows how to ask it")
                 await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
             finally:
                 await app.stop()

@@ -32,6 +32,7 @@ class Drawn(NamedTuple):
     probability: float  # how probable this row was, given all earlier draws
     pool: int  # how many rows could have been drawn
     reached: int  # how many rows of the fixed random order have been reached now
+    chances: Floats = np.zeros(0)  # how probable each row of the run was
 
 
 def draw_learning(order: Integers, reached: int, drawn: Mask, doubt: Integers, rng: np.random.Generator) -> Drawn:
@@ -59,7 +60,7 @@ def draw_for_audit(order: Integers, open_rows: Mask) -> Drawn:
     in the order: then the rows checked from its beginning on are a random sample of what is accepted now.
     """
     pool = int(open_rows.sum())
-    return Drawn(int(order[open_rows[order].argmax()]), 1 / pool, pool, 0)
+    return Drawn(int(order[open_rows[order].argmax()]), 1 / pool, pool, 0, open_rows / pool)
 
 
 def learning_distribution(doubt: Integers, drawn: Mask) -> Floats:
@@ -87,4 +88,5 @@ def _draw(
     if row < 0 or drawn[row]:
         row = int(rng.choice(len(preferred), p=preferred))
     advance = at_random / unreached
-    return Drawn(row, advance + (1 - advance * pool) * float(preferred[row]), pool, reached)
+    chances = np.where(drawn, 0, advance + (1 - advance * pool) * preferred)
+    return Drawn(row, float(chances[row]), pool, reached, chances)

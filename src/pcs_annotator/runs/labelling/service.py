@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,13 +26,13 @@ from pcs_annotator.judging.promising.certificate import Audit
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.fit_process import FitProcess
 from pcs_annotator.runs.groups import given_or_detected
 from pcs_annotator.runs.labelling.judge_together import JudgeTogether
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of, refuse_lost_ledger
 from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run import Run
-from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.runs.versions import number_in_use
 from pcs_annotator.tables.files import read_json
@@ -107,7 +106,7 @@ class Service:
         self._looked_at = 0.0
         self._seen: list[tuple[int, int, int] | None] = []
         self.audit: Audit | None = None  # what people found among accepted texts; None if nobody has checked any
-        self._refit_every = refit_every
+        self._refit_every, self._fit = refit_every, FitProcess(folder)
         self._fitting: asyncio.Task[None] | None = None
         self._loading: asyncio.Task[None] | None = None
         self._failed: tuple[str, float, int] | None = None
@@ -145,8 +144,8 @@ class Service:
     async def __aexit__(self, *_: object) -> None:
         if self._loading is not None:
             await asyncio.wait([self._loading])
+        self._fit.stop()
         if self._fitting is not None:
-            self._fitting.cancel()
             await asyncio.wait([self._fitting])
         self._closing.close()
         await self._opened.retire()
@@ -308,21 +307,10 @@ class Service:
 
     async def _fit_again(self) -> None:
         """Learn from verdicts in another process; the new version is then loaded like that of anybody else."""
-        command = (sys.executable, "-m", "pcs_annotator", "fit", str(self.folder.path), "--spare-looks", "--json")
-        quiet, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
-        process = None
-        try:
-            process = await asyncio.create_subprocess_exec(*command, stdin=quiet, stdout=quiet, stderr=pipe)
-            _, said = await process.communicate()
-        except OSError as error:
-            said = str(error).encode()
-        finally:
-            self._fitting = None
-            if process is not None and process.returncode is None:  # the service stops
-                process.terminate()
-                await process.wait()
-        if process is None or process.returncode not in (0, 1):  # 1: some rows have no label
-            self._say(f"the fit failed, and the earlier model stays in use: {said.decode(errors='replace').strip()}")
+        why = await asyncio.to_thread(self._fit.run)
+        self._fitting = None
+        if why and not self._fit.stopped:
+            self._say(f"{why}; the earlier model stays in use")
 
     async def _load(self) -> None:
         before = self._opened
@@ -340,29 +328,6 @@ class Service:
             await before.retire()
         finally:
             self._loading = None
-
-
-class CodebookService:
-    """The services of all variables of a codebook; they share its ledger."""
-
-    def __init__(self, name: str, services: Mapping[str, Service], variables: Mapping[str, TaskSettings]) -> None:
-        self.version, self.services, self.variables = name, services, variables
-        self._stack = AsyncExitStack()
-
-    def check(self) -> None:
-        """Raise if a folder is not a run folder."""
-        for one in self.services.values():
-            one.check()
-
-    async def __aenter__(self) -> CodebookService:
-        async with AsyncExitStack() as stack:
-            for one in self.services.values():
-                await stack.enter_async_context(one)
-            self._stack = stack.pop_all()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._stack.aclose()
 
 
 def _now() -> float:

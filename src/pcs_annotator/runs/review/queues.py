@@ -1,4 +1,4 @@
-"""Which row a person sees next: draws with known probabilities, leases, and double coding."""
+"""The queues of a review: which rows each may show to whom, leases, and double coding; `draws.py` draws from them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from pcs_annotator.asking.ledger.lock import lock_or_refuse
-from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
 from pcs_annotator.judging.promising.informative import COMPARED, unlike_gold_first
-from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
+from pcs_annotator.judging.promising.review_design import Drawn
 from pcs_annotator.runs.review.rows import Rows
 from pcs_annotator.runs.review.values import QueueProgress, ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, now
@@ -89,30 +88,18 @@ class DrawSequence:
             found.reached = draw.reached
         return found
 
-    @property
-    def left(self) -> int:
-        """How many rows were not drawn yet."""
-        return int((~self.closed).sum())
-
     def drawn(self, rows: Integers) -> Mask:
         """Return which rows of the frame were drawn."""
         return self.closed[rows] & ~self.outside[rows]
+
+    def reached_by(self, walked: Integers) -> int:
+        """Return how far the order is reached when these rows of all variables' order are walked."""
+        return max(self.reached, int((~self.outside[walked]).sum()))
 
     @property
     def at_random(self) -> Integers:
         """The rows that the order has reached: a simple random sample."""
         return self.order[: self.reached]
-
-    def draw(self, queue: Queue, doubt: Integers, rng: np.random.Generator) -> Drawn | None:
-        """Draw a row, given all rows by how much they would teach; None if none is left."""
-        if not self.left:
-            return None
-        if queue == "random":
-            drawn = draw_at_random(self.order, self.reached, self.closed, rng)
-        else:
-            drawn = draw_learning(self.order, self.reached, self.closed, doubt, rng)
-        self.closed[drawn.row], self.reached = True, drawn.reached
-        return drawn
 
 
 class Queues:
@@ -121,11 +108,11 @@ class Queues:
     def __init__(self, rows: Rows, state: ReviewState, options: ReviewOptions) -> None:
         self.state = state
         self.leases = Leases(options.lease_seconds)
-        self._rng = np.random.default_rng(options.seed)
         self.order = fixed_places(rows.ids)
         self.sequence = DrawSequence.of(rows, self.order, state)
         self.wanted = _wanted(rows, options.double)
         self._blind = BLIND if options.blind is None else (*QUEUES, "chosen") if options.blind else ()
+        self._new_draws: list[Draw] = []  # not stored yet
         self.take_rows(rows)
 
     def take_rows(self, rows: Rows) -> None:
@@ -164,15 +151,6 @@ class Queues:
                 return self._by_queue[name][place]
         return None
 
-    def next(self, reviewer: str, queue: Queue) -> int | None:
-        """Return the next row for a person, drawn and stored if needed; None if the queue has none for them."""
-        place = next(self.started(reviewer, queue), None)
-        return place if place is not None or queue in UNDRAWN else self._draw(reviewer, queue)
-
-    def started(self, reviewer: str, queue: Queue) -> Iterator[int]:
-        """Yield rows of a queue that were drawn, and that a person may have and still has to judge."""
-        yield from (place for place in self._started(reviewer, queue) if self.free(place, reviewer))
-
     def drawable(self, queue: Queue) -> Mask:
         """Return which rows a queue could draw now."""
         if queue in SEQUENCE:
@@ -182,21 +160,34 @@ class Queues:
         return among
 
     def take_draw(self, queue: Queue, drawn: Drawn) -> None:
-        """Store a draw that was made for several reviews of the same texts together."""
-        frame = {"audit": self._audit_frame, "doubtful": ""}.get(queue, self.sequence.frame)
-        draw = self._noted(drawn, queue, self.state.last + 1, frame)
-        draw = replace(draw, probability=None) if queue == "doubtful" else draw
-        self.state.add([draw])
+        """Count a row as drawn; `store_draws` keeps that."""
+        draw = Draw(
+            number=self.state.last + len(self._new_draws) + 1,
+            id=self.rows.ids[drawn.row],
+            text_hash=self.rows.text_hash(drawn.row),
+            queue=queue,
+            at=now(),
+            probability=None if queue == "doubtful" else drawn.probability,
+            pool=drawn.pool,
+            reached=drawn.reached,
+            frame={"audit": self._audit_frame, "doubtful": ""}.get(queue, self.sequence.frame),
+        )
+        self._new_draws.append(draw)
         self._by_queue[queue][drawn.row] = draw
         if queue in SEQUENCE:
             self.sequence.closed[drawn.row], self.sequence.reached = True, drawn.reached
 
-    def batch(self, queue: Queue, rows: int) -> list[int]:
-        """Return several rows of a queue at once, for people who work elsewhere: open ones first, then new draws."""
-        found = list(islice(self._started("", queue), rows))
-        while len(found) < rows and (place := self._draw("", queue)) is not None:
-            found.append(place)
-        return found
+    def store_draws(self) -> None:
+        """Write new draws to the log."""
+        if self._new_draws:
+            self.state.add(self._new_draws)
+            self._new_draws = []
+
+    def forget_draws(self) -> None:
+        """Go on as if draws that could not be stored had not happened."""
+        self._new_draws = []
+        self.sequence = DrawSequence.of(self.rows, self.order, self.state)
+        self.take_rows(self.rows)
 
     def free(self, place: int, reviewer: str) -> bool:
         """Return whether a person may have a row: fewer people have it or have judged it than are wanted."""
@@ -261,7 +252,7 @@ class Queues:
     def _places(self, queue: Queue) -> Integers:
         return np.fromiter(self._by_queue[queue], np.intp, len(self._by_queue[queue]))
 
-    def _started(self, reviewer: str, queue: Queue) -> Iterator[int]:
+    def started(self, reviewer: str, queue: Queue) -> Iterator[int]:
         """Yield rows of a queue that were drawn and still need this person's verdict, in the order of drawing."""
         if queue == "conflicts":
             places: Array = np.flatnonzero(self.state.conflict & ~self.state.by(reviewer))
@@ -279,54 +270,6 @@ class Queues:
         if queue in SEQUENCE:
             needed |= (state.coders > 0) & ~state.looked_at
         return np.asarray(needed & self._no_gold)
-
-    def _draw(self, reviewer: str, queue: Queue) -> int | None:
-        draws: list[Draw] = []
-        needed = self.needed(reviewer, queue)
-        found = None
-        # without a row that a person needs, all others would be drawn in vain
-        any_left = queue not in SEQUENCE or bool((needed & ~self.sequence.closed).any())
-        while any_left and (draw := self._next_draw(queue, self.state.last + len(draws) + 1)) is not None:
-            place = self.rows.places[draw.id]
-            draws.append(draw)
-            self._by_queue[queue][place] = draw
-            if needed[place] and self.free(place, reviewer):  # else it has a label already, which counts from now on
-                found = place
-                break
-        if draws:
-            try:
-                self.state.add(draws)
-            except TableError:  # then these draws did not happen
-                self.sequence = DrawSequence.of(self.rows, self.order, self.state)
-                self.take_rows(self.rows)
-                raise
-        return found
-
-    def _next_draw(self, queue: Queue, number: int) -> Draw | None:
-        """Return a new draw of a queue; None if it has no rows left."""
-        if queue in SEQUENCE:
-            drawn = self.sequence.draw(queue, self.teaching, self._rng)
-            return drawn and self._noted(drawn, queue, number, self.sequence.frame)
-        among = self.drawable(queue)
-        if not among.any():
-            return None
-        if queue == "audit":
-            return self._noted(draw_for_audit(self.order[::-1], among), queue, number, self._audit_frame)
-        first = int(self.doubtful[among[self.doubtful]][0])
-        return replace(self._noted(Drawn(first, 1.0, int(among.sum()), 0), queue, number, ""), probability=None)
-
-    def _noted(self, drawn: Drawn, queue: Queue, number: int, frame: str) -> Draw:
-        return Draw(
-            number=number,
-            id=self.rows.ids[drawn.row],
-            text_hash=self.rows.text_hash(drawn.row),
-            queue=queue,
-            at=now(),
-            probability=drawn.probability,
-            pool=drawn.pool,
-            reached=drawn.reached,
-            frame=frame,
-        )
 
 
 def _wanted(rows: Rows, double: float) -> Array:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.certificate_text import promised
+from pcs_annotator.runs.fit_process import FitProcess
 from pcs_annotator.runs.review.rows import DECISIONS, Judgement, Rows
 from pcs_annotator.runs.review.values import FitNews
 
-DONE = (0, 1)
-"""Exit codes of a fit that ended well; 1 if some rows have no label."""
-LOWER_PRIORITY = 10
 SECONDS_TO_STOP = 5.0
 
 
@@ -32,13 +27,11 @@ class Refits:
     def __init__(self, rows: Rows, every: int, since: Callable[[int], int]) -> None:
         self.every, self._since = every, since
         self.waiting = since(rows.judgement.learned_until)  # verdicts that the model in force has not learned from
-        self.command: Sequence[str] = (sys.executable, "-m", "pcs_annotator", "fit", str(rows.run.folder.path))
+        self.fit = FitProcess(rows.run.folder.path)
         self._rows = rows
-        self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._ended: Rows | str | None = None  # the rows with a new model, or why a fit failed
         self._tried = 0  # how many of those waiting the last fit learns from
-        self._closed = False
         self.turn: AbstractContextManager[object] = nullcontext()  # a lock, where several reviews learn in turn
         self._news = FitNews()
 
@@ -86,46 +79,23 @@ class Refits:
             self._thread.join(seconds)
 
     def close(self) -> None:
-        """Stop the fit under way; what it was writing is written whole or not at all."""
-        self._closed = True
-        if self._process is not None:
-            self._process.terminate()
-        if self._thread is not None:
-            self._thread.join(SECONDS_TO_STOP)
-            if self._process is not None and self._thread.is_alive():
-                self._process.kill()
+        """Stop the fit under way."""
+        self.fit.stop()
+        self.wait(SECONDS_TO_STOP)
 
     def _start_if_due(self) -> None:
-        if not self.every or self._closed or self.running or self.waiting - self._tried < self.every:
+        if not self.every or self.fit.stopped or self.running or self.waiting - self._tried < self.every:
             return
         self._tried = self.waiting
-        self._process = None
         self._thread = threading.Thread(target=self._fit, args=(self._rows,), name="fit", daemon=True)
         self._thread.start()
 
     def _fit(self, rows: Rows) -> None:
         try:
             with self.turn:
-                self._ended = "the page was closed" if self._closed else self._run() or rows.refitted()
+                self._ended = "the page was closed" if self.fit.stopped else self.fit.run() or rows.refitted()
         except Exception as error:  # else a thread would end in silence, and the page would wait for it
             self._ended = f"the fit in the background failed: {error}"
-
-    def _run(self) -> str:
-        """Run the fit, and return why it failed; empty if it did not."""
-        command = [*self.command, "--spare-looks", "--json"]
-        self._process = process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-        if self._closed:  # meanwhile
-            process.terminate()
-        if hasattr(os, "setpriority"):
-            with suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, process.pid, LOWER_PRIORITY)
-        _, said = process.communicate()
-        if process.returncode in DONE:
-            return ""
-        why = said.rpartition("error: ")[2].strip() or f"it ended with code {process.returncode}"
-        return f"the fit in the background failed: {why} (no verdict is lost)"
 
 
 def changes_between(before: Judgement, after: Judgement) -> Iterator[str]:

@@ -21,6 +21,7 @@ from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_n
 from pcs_annotator.core.task import Task, label_code
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.agreement import Scale, cohens_kappa, krippendorffs_alpha
+from pcs_annotator.runs.review.draws import Draws
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
 from pcs_annotator.runs.review.rows import DECISIONS, Rows, matching
@@ -52,7 +53,9 @@ class Review:
     def __init__(self, rows: Rows, state: ReviewState, options: ReviewOptions) -> None:
         self.rows, self.state, self._lock = rows, state, ExitStack()
         self.queues = Queues(rows, state, options)
+        self._draws = Draws([self.queues], seed=options.seed)
         self.refits = Refits(rows, options.refit_every, state.since)
+        self.reviews: Mapping[str, Review] = {"": self}  # as a codebook has one for each of its parts
         self._trails: dict[str, dict[str, Queue]] = {}
         self.labels: Sequence[str] = rows.labels
         self.columns: Sequence[str] = rows.own_columns  # the user's, besides ID and text
@@ -111,7 +114,7 @@ class Review:
         if queue not in QUEUES:
             raise ConfigError(f"no queue is called {queue!r}: there are {', '.join(QUEUES)}")
         self.take_new_model()
-        place = self.queues.next(reviewer, queue)
+        place = self._draws.next(reviewer, queue)
         return None if place is None else self._shown(place, reviewer, queue)
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:
@@ -159,14 +162,15 @@ class Review:
             queue=queue,
             lease=lease,
             held_by="" if free else holders[0],
-            version=self._version(place, reviewer),
+            version=self.version(place, reviewer),
             draw=self.queues.draw_of(place, queue),
         )
 
     def _visible(self, place: int, reviewer: str) -> Reviewed | None:
         return None if self.queues.comes_second(place, reviewer) else self.state.reviewed(place)
 
-    def _version(self, place: int, reviewer: str) -> int:
+    def version(self, place: int, reviewer: str) -> int:
+        """Return what changes when a row is judged; a verdict is refused if it has changed."""
         # whoever must not see what others said is not stopped by it either
         blind = self.queues.wanted[place] > 1
         return self.state.changes.get((place, reviewer) if blind else place, 0)
@@ -182,18 +186,18 @@ class Review:
             LeaseExpired: The row is in somebody else's hands.
             ChangedMeanwhile: The row was judged since it was shown.
         """
-        place, reviewer = self.rows.place(given.id), named(given.reviewer)
-        label = None if given.label is None else self.labels[label_code(given.label, self.labels, "verdict")]
-        self.check_lease(place, replace(given, reviewer=reviewer))
-        verdict = self._verdict(place, label, replace(given, reviewer=reviewer), self.state.last + 1)
-        self.state.add([verdict])
-        self.queues.leases.drop(place, reviewer)
-        self.refits.saw(1)
+        given = replace(given, reviewer=named(given.reviewer))
+        place = self.rows.place(given.id)
+        self.check(place, given, self.version(place, given.reviewer))
+        verdict = self.save(place, given)
+        self.queues.leases.drop(place, given.reviewer)
         return verdict
 
-    def check_lease(self, place: int, given: Given) -> None:
-        """Raise if a row was judged since it was shown to a person, or is not in their hands."""
-        if self._version(place, given.reviewer) != given.version:
+    def check(self, place: int, given: Given, version: int) -> None:
+        """Raise if a verdict has an unknown label, or its row was judged since it was shown, or is not in hand."""
+        if given.label is not None:
+            label_code(given.label, self.labels, "verdict")
+        if version != given.version:
             raise ChangedMeanwhile(
                 f"row {given.id!r} was judged since it was shown to you: look at it again, then decide"
             )
@@ -202,6 +206,14 @@ class Review:
             raise LeaseExpired(f"row {given.id!r} is in the hands of {holder} now: take the next one")
         if not self.queues.leases.has(place, given.reviewer, given.lease):
             raise LeaseExpired(f"row {given.id!r} was not in your hands when it was shown: open it again")
+
+    def save(self, place: int, given: Given) -> Verdict:
+        """Store a verdict that was checked."""
+        label = None if given.label is None else self.labels[label_code(given.label, self.labels, "verdict")]
+        verdict = self._verdict(place, label, given, self.state.last + 1)
+        self.state.add([verdict])
+        self.refits.saw(1)
+        return verdict
 
     def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
         proposed, confidence = self.rows.proposal(place)
@@ -243,6 +255,10 @@ class Review:
         return verdicts
 
     # ── lists ──
+
+    def review_of(self, query: Query) -> Review:
+        """Return the review that a query is about."""
+        return self
 
     def find(self, query: Query, reviewer: str = "") -> FoundRows:
         """Return the rows of a query, as the person may see them who asks."""

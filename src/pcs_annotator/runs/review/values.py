@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from pcs_annotator.core.outcome import Decision, Outcome
 from pcs_annotator.core.review import Draw, Queue, Reviewed, Verdict
 from pcs_annotator.core.variant import Variant
+from pcs_annotator.runs.settings import TaskSettings
 
 Sort = Literal["row", "doubtful", "certain", "recent"]
 """The order of found rows: as in the data, least certain first, most certain first, latest verdict first."""
@@ -39,8 +40,21 @@ class ShownVote(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownVariable:
+    """One variable of a codebook, for a person to decide about a row."""
+
+    name: str
+    task: TaskSettings
+    asked: bool  # whether a verdict on it is wanted
+    proposed: Sequence[str] | None  # the labels that the models give; None if there are none, or they are hidden
+    decision: Decision | None
+    probabilities: Mapping[str, float]  # as in `Shown`
+    said: Mapping[str, Sequence[str]]  # reviewer → the labels that they gave; those who skipped it are left out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One row for a person to decide."""
+    """One row for a person to decide; of a codebook, what is about labels is that of its first variable."""
 
     id: str
     text: str
@@ -60,6 +74,7 @@ class Shown:
     unread: str = ""  # why variants cannot be shown; empty if they can
     held_by: str = ""  # who is looking at it, if that is somebody else
     draw: Draw | None = None  # how it was drawn; None if the person chose it
+    variables: Sequence[ShownVariable] = ()  # those of a codebook
 
     @property
     def for_estimates(self) -> bool:
