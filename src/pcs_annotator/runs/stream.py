@@ -36,9 +36,11 @@ CREATE TABLE IF NOT EXISTS texts (
 CREATE TABLE IF NOT EXISTS axes (number INTEGER PRIMARY KEY, names TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-# A text that comes again is judged anew, unless it was drawn: then it stays as it was drawn.
+# An ID that another text has (two tables of one name) gets a part of the hash. A text that comes again is judged anew,
+# unless it was drawn: then it stays as it was drawn.
 ADD = """INSERT INTO texts (id, text_hash, at, text, axes, codes, grades, accepted, version, drawn, probability, part)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (text_hash) DO UPDATE SET axes = excluded.axes,
+VALUES (iif(EXISTS (SELECT 1 FROM texts WHERE id = ?1), ?1 || ':' || substr(?2, 1, 16), ?1),
+?2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (text_hash) DO UPDATE SET axes = excluded.axes,
 codes = excluded.codes, grades = excluded.grades, accepted = excluded.accepted, version = excluded.version,
 drawn = excluded.drawn, probability = excluded.probability WHERE NOT drawn"""
 COLUMNS = "id, at, text, axes, codes, grades, accepted, version, drawn, part"
