@@ -131,7 +131,7 @@ def fitting(folder: Path) -> Iterator[None]:
 
 
 def kill_again_and_again(folder: Path, kills: int, clients: int = 100, seconds: float = 4.0) -> list[Acknowledged]:
-    """Return what clients were told by services that were killed while they answered, each on what the last one left."""
+    """Return what clients were told by services that were killed under load, one after the other."""
     rng, told = random.Random(0), list[Acknowledged]()
     with fitting(folder):
         for turn in range(kills):
