@@ -19,9 +19,8 @@ from pathlib import Path
 
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.base import Context
-from pcs_annotator.relations.checks.reading import Rewrite
+from pcs_annotator.relations.checks.reading import Rewrite, length, numbers, unchanged
 from pcs_annotator.relations.checks.run import check_rewrite, run_checks
-from pcs_annotator.relations.checks.surface import length, numbers, unchanged
 from pcs_annotator.relations.choose import known_relations
 from pcs_annotator.relations.parse import Parser
 

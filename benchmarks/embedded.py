@@ -34,7 +34,7 @@ from pcs_annotator.judging.metrics.metrics import accuracy, auroc, bootstrap_est
 from pcs_annotator.models.local.llama import LlamaModel
 from pcs_annotator.models.local.models import EmbeddedModel
 from pcs_annotator.models.local.numpy_engine import NumpyEngine, label_prompt, label_sequences, parts_of, processors
-from pcs_annotator.models.pull import pull
+from pcs_annotator.models.local.weights import pull
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 TWEETS = DATA / "texts" / "tweets_sentiment.csv"

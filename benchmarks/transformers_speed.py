@@ -33,9 +33,9 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.core.chat import ChatModel, Request
 from pcs_annotator.models import sharing
-from pcs_annotator.models.local.hub_files import find_files
 from pcs_annotator.models.local.models import TransformersModel
 from pcs_annotator.models.local.torch_engine import pick_device, pick_dtype
+from pcs_annotator.models.local.weights import find_files
 
 # The shapes of SmolLM2-135M and SmolLM2-1.7B.
 SHAPES = {

@@ -13,6 +13,22 @@ from pcs_annotator.faces.cli.main import pcs
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
 WIDTH = 100
+CRON = """
+## From cron
+
+```sh
+cd /srv/news && pcs label new.csv --run runs/news --no-wait --budget-per-day 5 --log-format json \\
+  --metrics-file /var/lib/node_exporter/pcs.prom > pcs.out 2>> pcs.log
+case $? in
+  0 | 1) ;;   # done; 1: some texts have no label
+  3 | 130) ;; # the budget is spent, or it was stopped: the next time it goes on, and nothing is paid for twice
+  *) tail -n 3 pcs.log | mail -s "pcs label" me@example.org ;; # 2 says what to do; 4: drift; 70: a bug
+esac
+```
+
+Meanwhile and afterwards, `pcs status runs/news` shows how far it is. Its exit code is 0 if the command runs or has
+finished, 1 if it failed, died or was interrupted, and 2 if no command has worked in that folder.
+"""
 INTRODUCTION = """# Command line
 
 <!-- written by scripts/cli_docs.py; do not edit -->
@@ -26,7 +42,7 @@ def page() -> str:
     """Return the page: the exit codes, then the help of every command."""
     codes = "".join(f"| {code.value} | {code.meaning} |\n" for code in ExitCode)
     root = click.Context(pcs, info_name="pcs", terminal_width=WIDTH, **pcs.context_settings)
-    return "\n".join([INTRODUCTION + codes, *blocks(root)])
+    return "\n".join([INTRODUCTION + codes + CRON, *blocks(root)])
 
 
 def blocks(context: click.Context) -> Iterator[str]:

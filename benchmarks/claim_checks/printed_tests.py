@@ -111,7 +111,7 @@ def _against_one_call(sets: Mapping[str, Draw], rng: np.random.Generator) -> dic
     for name, sizes in (("rq1", (1, 1)), ("rq3", (2, MODELS))):
         drawn = {of: _spoilt(_drawn(one, ROWS, rng), SPOILT[name], rng) for of, one in sets.items()}
         panels = _panels(_benches(drawn), *sizes)
-        ours = [bench.pcs([], "lr", models) for bench, models in panels]
+        ours = [bench.pcs([], models, "lr") for bench, models in panels]
         found.update(_both(name.upper(), compared(ours, [bench.alone([], models) for bench, models in panels])))
     return found
 

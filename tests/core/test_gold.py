@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator import UserError, Votes
 from pcs_annotator.base.errors import GoldError, InputError, LabelError, UnknownNameError
+from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions, same_text, text_hash
 from tests.builders import votes_of
 
@@ -26,7 +27,7 @@ def test_labels_become_positions_in_the_label_set() -> None:
 
 
 def test_codes_have_the_type_of_votes() -> None:
-    assert gold_codes(three_items("fake", "real"), ["real", "fake", "real"]).dtype == np.int8
+    assert gold_codes(three_items("fake", "real"), ["real", "fake", "real"]).dtype == CODE
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.base.errors import LabelError, TableError, UnknownNameError
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import CODE, Codes
 from tests.builders import votes_of
 
 FOUR_AXES = hnp.array_shapes(min_dims=4, max_dims=4, max_side=4)
@@ -29,7 +29,7 @@ def test_names_become_tuples_and_a_missing_draw_axis_is_added() -> None:
 
     assert (votes.ids, votes.annotators, votes.relations) == (("i",), ("a", "b"), ("r",))
     assert votes.codes.shape == (1, 2, 1, 1)
-    assert votes.codes.dtype == np.int8
+    assert votes.codes.dtype == CODE
 
 
 def test_length_is_the_number_of_items_and_repr_shows_the_size() -> None:
@@ -75,13 +75,13 @@ def test_codes_that_do_not_fit_the_names_are_refused(shape: tuple[int, ...]) -> 
         Votes(codes=np.zeros(shape, dtype=np.int8), ids="ij", annotators="ab", relations="rs", labels=["x"])
 
 
-@pytest.mark.parametrize("code", [-3, 2, 300])
+@pytest.mark.parametrize("code", [-3, 2, 65_536])
 def test_code_outside_the_label_set_is_refused(code: int) -> None:
-    # 300 would become 44 if it were narrowed before the check
-    codes = np.full((1, 1, 1), code, dtype=np.int16)
+    # 65,536 would become 0 if it were narrowed before the check
+    codes = np.full((1, 1, 1), code, dtype=np.int32)
 
     with pytest.raises(LabelError, match="between -2 and 1"):
-        Votes(codes=codes, ids=["i"], annotators=["a"], relations=["r"], labels=["x", "y"])  # type: ignore[arg-type]  # wider on purpose
+        Votes(codes=codes, ids=["i"], annotators=["a"], relations=["r"], labels=["x", "y"])
 
 
 @pytest.mark.parametrize("code", [0.5, 1.0, np.nan])

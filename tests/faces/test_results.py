@@ -47,7 +47,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {
         "run": result,
         "run_codebook": CodebookResult(
-            folder=folder, variables={}, results={"mood": result}, labels=folder / "labels.csv"
+            folder=folder,
+            variables={},
+            results={"mood": result},
+            labels=folder / "labels.csv",
+            report=folder / "report.html",
         ),
         "load_run": loaded,
         "label": labelled,

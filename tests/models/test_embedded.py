@@ -21,7 +21,7 @@ from pcs_annotator.models import sharing
 from pcs_annotator.models.local import models as embedded
 from pcs_annotator.models.local.models import EmbeddedModel, open_embedded
 from pcs_annotator.models.local.numpy_engine import NumpyEngine
-from pcs_annotator.models.pull import WEIGHTS, is_intact, weights_path
+from pcs_annotator.models.local.weights import WEIGHTS, is_intact, weights_path
 from tests.models.embedded_engine.tiny import write_tiny
 from tests.models.stub import question, run
 

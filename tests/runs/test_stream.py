@@ -17,6 +17,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.forget import forget
+from pcs_annotator.runs.labelling import service as labelling
 from pcs_annotator.runs.labelling.labeller import LoadOptions
 from pcs_annotator.runs.labelling.service import Classified, Service
 from pcs_annotator.runs.review.session import Review
@@ -153,6 +154,55 @@ def test_a_running_service_heeds_verdicts_and_fits(folder: Path) -> None:
     assert version == "run@2"  # learned in the background, and taken over
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ZeroDivisionError("SECRET")])
+def test_verdicts_that_cannot_be_read_for_a_moment_are_read_later(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr(labelling, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(labelling, "RETRY_SECONDS", 0.0)
+    said: list[str] = []
+
+    def fail(*_: object) -> int:
+        raise error
+
+    async def served() -> None:
+        async with Service(folder, LoadOptions(saving=EVERYTHING, environment={}), said.append) as service:
+            await asyncio.gather(*(service.classify(text(row)) for row in range(1000, 1010)))
+            with monkeypatch.context() as patch:
+                patch.setattr(Service, "_read_verdicts", fail)
+                await asyncio.to_thread(judge_stream, folder, 10, truthfully)
+                while not said:
+                    service.look_for_changes()
+                    await asyncio.sleep(0.01)
+            async with asyncio.timeout(30):
+                while service.audit is None:  # nothing in the folder changes any more
+                    service.look_for_changes()
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(served())
+    assert said[0].startswith("verdicts cannot be read: ")
+    assert "SECRET" not in str(said)
+
+
+def test_a_fit_that_cannot_be_started_is_said_and_the_next_one_may_be(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    async def fail(*_: object, **__: object) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    async def served() -> None:
+        async with Service(folder, LoadOptions(environment={}), said.append) as service:
+            monkeypatch.setattr(asyncio, "create_subprocess_exec", fail)
+            service._fitting = asyncio.create_task(service._fit_again())
+            await service._fitting
+            assert service._fitting is None
+
+    asyncio.run(served())
+    assert any("Cannot allocate memory" in line for line in said)
+
+
 def test_a_text_that_is_forgotten_leaves_no_trace(folder: Path) -> None:
     secret = "My name is Zebedee Quux, and this looks good."
 
@@ -175,6 +225,8 @@ def test_a_text_that_is_forgotten_leaves_no_trace(folder: Path) -> None:
     assert fit_run(folder).learned.model.gold_rows == 180
     with pytest.raises(UnknownRow, match="keeps no text"):
         forget(folder, name)
+    classify(folder, range(4000, 4001), Saving(audit=0.0, ask="all"))
+    assert forget(folder, "serve:unknown", text(4000)) == 6
 
 
 def _has(path: Path, *words: str) -> bool:

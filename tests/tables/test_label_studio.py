@@ -132,7 +132,7 @@ def test_a_row_without_a_label_has_no_prediction() -> None:
     assert prediction(unlabelled.outcome, "v") is None
     assert task_of(unlabelled, "v")["predictions"] == []
     shown = {queue: bool(task_of(replace(row(), queue=queue), "v")["predictions"]) for queue in get_args(Queue)}
-    assert [queue for queue, predicted in shown.items() if not predicted] == ["random", "audit"]
+    assert [queue for queue, predicted in shown.items() if not predicted] == ["stream", "random", "audit"]
     assert "pcs_label" not in task_of(replace(row(), queue="audit"), "v")["data"]
 
 

@@ -12,9 +12,11 @@ import pytest
 from pcs_annotator import run, run_codebook
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel, Request
+from pcs_annotator.core.task import Item
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
+from tests.runs.reviewing import Reviewing
 from tests.simulated import read_csv
 from tests.stub.behaviour import pick
 
@@ -203,8 +205,71 @@ def test_codebooks_and_gold_that_cannot_be_used_are_refused(
 def test_commands_for_one_run_name_the_variables(capsys: pytest.CaptureFixture[str]) -> None:
     write("data.csv", range(40), gold=30)
     shown(["run", "data.csv", "-q"], capsys)
-    assert main(["report", "runs/data"]) == 2
+    assert main(["paper", "runs/data"]) == 2
     assert "runs/data has several variables: name one of them, runs/data/topic," in capsys.readouterr().err
+    assert main(["report", "runs/data/tone"]) == 2
+    assert "has several variables, but no runs/data/tone: name one of them, runs/data/topic," in capsys.readouterr().err
+    assert main(["fit", "runs/data", "--gold", "to_label.csv"]) == 2
+    assert "such as pcs fit runs/data/topic --gold to_label.csv" in capsys.readouterr().err
+
+
+def test_a_fit_writes_all_labels_anew_with_what_people_said(capsys: pytest.CaptureFixture[str]) -> None:
+    write("data.csv", range(120), gold=100)
+    shown(["run", "data.csv", "-q"], capsys)
+    before = read_csv(Path("runs/data/labels.csv"))
+    assert "pcs_topic_final" not in before[0]
+    items = [Item(id=row["id"], text=row["text"]) for row in before]
+    frame = [row["id"] for row in before if not row["topic"]]
+    other = {row["id"]: TOPICS[1 - TOPICS.index(row["pcs_topic"])] for row in before}
+    Reviewing(Path("runs/data/topic"), items, frame).judge("110", other["110"])
+    Reviewing(Path("runs/data/frames/morality"), items, frame).judge("110", "yes")
+    fitted = json.loads(shown(["fit", "runs/data", "--max-error", "0.2", "--json"], capsys))
+    assert json.loads(Path("runs/data/topic/model.json").read_text())["fit"] == {"max_error": 0.2}
+    assert fitted["variables"]["frames=morality"]["gold_rows"] == 101
+    after = {row["id"]: row for row in read_csv(Path("runs/data/labels.csv"))}
+    assert list(after["0"])[:5] == ["id", "text", "party", "topic", "frames"]
+    assert after["110"]["pcs_topic_final"] == other["110"]
+    assert "morality" in after["110"]["pcs_frames_final"]
+    assert after["5"]["pcs_topic_final"] == after["5"]["topic"]
+
+
+def test_one_page_leads_to_the_reports_and_methods_are_compared_per_variable(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = ["text,topic", *(f"Text {row},{truth(row)[0]}" for row in range(60))]
+    Path("data.csv").write_text("\n".join(lines) + "\n")
+    shown(["run", "data.csv", "-q"], capsys)
+    said = shown(["report", "runs/data", "-o", "all.html"], capsys)
+    assert re.search(r"frames=morality +many +unknown", said)
+    page = Path("all.html").read_text()
+    assert '<a href="runs/data/frames/human-interest/report.html">frames=human interest</a>' in page
+    assert '<a href="topic/report.html">' in Path("runs/data/report.html").read_text()
+    Path("mine.html").write_text("<p>mine</p>")
+    assert main(["report", "runs/data", "-o", "mine.html"]) == 2
+    found = json.loads(shown(["evaluate", "runs/data", "--methods", "lr,majority", "-o", "out", "--json"], capsys))
+    assert list(found["variables"]) == ["topic"]
+    assert found["without_gold"] == [f"frames={frame}" for frame in FRAMES]
+    assert Path("out/topic").is_dir()
+    capsys.readouterr()
+    said = shown(["evaluate", "runs/data", "--methods", "lr,majority"], capsys)
+    assert "too little gold" in said
+    Path("data.csv").write_text("text\nText 1\nText 2\n")
+    shown(["run", "data.csv", "-q", "-o", "runs/bare"], capsys)
+    assert main(["evaluate", "runs/bare"]) == 2
+    assert "no variable of runs/bare has enough gold to compare methods: pcs review" in capsys.readouterr().err
+
+
+def test_half_a_codebook_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    write("data.csv", range(40), gold=30)
+    shown(["run", "data.csv", "-q"], capsys)
+    Path("runs/data/frames/morality/votes.parquet").unlink()
+    for command in ("fit", "report", "evaluate"):
+        assert main([command, "runs/data"]) == 2
+        assert "half a codebook: runs/data/frames/morality has no answers; pcs run" in capsys.readouterr().err
+    shown(["run", "data.csv", "-q"], capsys)
+    Path("runs/data/items.parquet").unlink()
+    assert main(["fit", "runs/data"]) == 2
+    assert "runs/data has no items.parquet: pcs run, once more, writes it" in capsys.readouterr().err
 
 
 def test_a_sheet_has_the_variables_and_python_runs_them() -> None:

@@ -101,7 +101,8 @@ def test_replace_keeps_results_and_gold_together_under_a_dated_name_and_the_ledg
     found = made(data, config, replace=True, say=said.append, **options)
     (kept,) = folder.glob("earlier-20*")
     assert said == [f"the old results are kept in {kept}"]
-    assert files_of(kept) == {name: content for name, content in before.items() if not name.startswith("ledger")}
+    stays = ("ledger", "status")
+    assert files_of(kept) == {name: content for name, content in before.items() if not name.startswith(stays)}
     assert {"labels.csv", "gold.csv", "run.json", "drawn.csv"} <= set(files_of(kept))
     assert sum(label is not None for label in found.dataset.gold) == 8
     assert found.tally.from_ledger == (0 if kind == "other texts" else 8)

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from pcs_annotator.base.errors import InputError
 
 Array = NDArray[Any]
-Codes = NDArray[np.int8]
+CODE = np.int16
+"""What the position of a label is stored as."""
+Codes = NDArray[np.signedinteger[Any]]
 Floats = NDArray[np.float64]
 Grades = NDArray[np.float32]
 Integers = NDArray[np.intp]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.core.arrays import CODE, Codes, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.task import label_code
 
@@ -35,7 +35,7 @@ class Coders:
         """
         if not given:
             return None
-        codes = np.full((len(given), len(ids)), UNLABELLED, dtype=np.int8)
+        codes = np.full((len(given), len(ids)), UNLABELLED, dtype=CODE)
         for line, (name, column) in enumerate(given.items()):
             for row, label in enumerate(column):
                 if label:
@@ -45,7 +45,7 @@ class Coders:
     @property
     def majority(self) -> Codes:
         """The label that more of them gave than any other; `UNLABELLED` for a tie, and where nobody gave one."""
-        return most_common(self.codes).astype(np.int8)
+        return most_common(self.codes).astype(CODE)
 
 
 def most_common(codes: Integers | Codes) -> Integers:

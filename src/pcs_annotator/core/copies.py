@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Integers, Mask, frozen
+from pcs_annotator.core.arrays import CODE, Codes, Integers, Mask, frozen
 from pcs_annotator.core.gold import UNLABELLED, plain_text
 from pcs_annotator.core.votes import Votes
 
@@ -81,7 +81,7 @@ def _agreed(same: Integers, gold: Codes) -> Codes:
     labelled = np.flatnonzero(gold != UNLABELLED)
     for row in labelled.tolist():
         said.setdefault(int(same[row]), Counter())[int(gold[row])] += 1
-    agreed = np.full(len(gold), UNLABELLED, dtype=np.int8)
+    agreed = np.full(len(gold), UNLABELLED, dtype=CODE)
     for row in labelled.tolist():
         (label, most), *others = said[int(same[row])].most_common(2)
         if not others or others[0][1] < most:

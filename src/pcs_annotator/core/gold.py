@@ -13,7 +13,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.base.text import MOST_LISTED, listed
-from pcs_annotator.core.arrays import Codes, values_of
+from pcs_annotator.core.arrays import CODE, Codes, values_of
 from pcs_annotator.core.task import label_code
 from pcs_annotator.core.votes import Votes, check_known, check_votes
 
@@ -27,7 +27,7 @@ def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> C
     Gold is label names in the order of `votes.ids` (None, nan or an empty text where unknown), or item id → label name.
     """
     check_votes(votes)
-    codes = np.full(len(votes), UNLABELLED, dtype=np.int8)
+    codes = np.full(len(votes), UNLABELLED, dtype=CODE)
     for row, value in enumerate(_aligned(votes, gold)):
         if text := _as_text(value):
             codes[row] = label_code(text, votes.labels, f"gold, row {row + 1} (id {votes.ids[row]!r})")

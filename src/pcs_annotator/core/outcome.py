@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pcs_annotator.base.display import Columns, Frame, html_table
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.result_names import LEVEL
+from pcs_annotator.core.result_names import LEVEL, with_columns
 from pcs_annotator.core.task import is_empty
 
 Decision = Literal["accept", "review", "agree"]
@@ -85,7 +85,7 @@ class Outcomes(Frame, list[Outcome]):
         return " · ".join([counted(len(self), "outcome"), *found])
 
     def _columns(self) -> Columns:
-        labels = dict.fromkeys(label for one in self for label in one.scores)
+        labels = with_columns([*dict.fromkeys(label for one in self for label in one.scores)])
         scores = {f"score_{label}": [one.scores.get(label) for one in self] for label in labels}
         return {**{name: [getattr(one, name) for one in self] for name in SHOWN}, **scores}
 

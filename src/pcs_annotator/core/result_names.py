@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
+
+from pcs_annotator.core.task import MANY_LABELS
 
 LABEL, CONFIDENCE, DECISION, REASON = "pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason"
 LABEL_SET, ERROR = "pcs_set", "pcs_error"
@@ -20,11 +22,17 @@ def probability_name(label: str) -> str:
     return f"p_{label}"
 
 
-def result_names(labels: Iterable[str]) -> frozenset[str]:
+def with_columns(labels: Sequence[str]) -> Sequence[str]:
+    """Return the labels that have columns of their own: all, unless there are very many."""
+    return labels if len(labels) <= MANY_LABELS else ()
+
+
+def result_names(labels: Sequence[str]) -> frozenset[str]:
     """Return all names that columns of results can have."""
     fixed = (LABEL, CONFIDENCE, DECISION, REASON, LABEL_SET, ERROR, VERDICT, REVIEWER, FINAL_LABEL)
     shaped = (WITHIN_ONE, LOW, HIGH, LEVEL)
-    return frozenset(fixed + shaped).union(*((score_name(label), probability_name(label)) for label in labels))
+    own = with_columns(labels)
+    return frozenset(fixed + shaped).union(*((score_name(label), probability_name(label)) for label in own))
 
 
 def input_names(names: Collection[str], ours: Collection[str]) -> dict[str, str]:

@@ -14,7 +14,12 @@ from typing import NamedTuple
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.doubtful_labels import doubt_about
 
-MAX_LABELS = 127  # codes are int8
+MAX_LABELS = 5_000
+MANY_LABELS = 50
+"""From more labels than this, each text is asked about a few of them, and nothing is learned about single labels."""
+USUAL_CANDIDATES = 30
+MOST_SEEN = 127
+"""A column with more values than this is not one of labels, unless they are named."""
 _LINE_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 _NOTHING_VISIBLE = " \t\r\n\f\v\x00\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd"
@@ -82,6 +87,10 @@ class Task:
         examples: Texts with their labels, in every prompt.
         nearest: How many examples a prompt shows: those most like its text, never the text itself; 0 for all of them.
         together: What else is asked about a text in the same call, for models that can answer several questions.
+        candidates: How many labels each text is asked about, those most like it; 0 for all of up to 50 labels, and 30
+            of more.
+        known: Texts with their labels by which candidates are found, beside the examples.
+        among: All labels, if `labels` are the candidates for a text.
 
     Examples:
         >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
@@ -96,6 +105,9 @@ class Task:
     examples: Sequence[Example] = ()
     nearest: int = 0
     together: AskedTogether | None = None
+    candidates: int = 0
+    known: Sequence[Example] = ()
+    among: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
@@ -111,8 +123,24 @@ class Task:
         object.__setattr__(self, "wordings", _check_wordings(self.wordings))
         if self.nearest < 0:
             raise ConfigError(f"nearest is {self.nearest}, must be 0, for all examples, or the number to show")
-        checked = [_check_example(number, one, labels) for number, one in enumerate(self.examples, 1)]
-        object.__setattr__(self, "examples", tuple(checked))
+        for name in ("examples", "known"):
+            given = enumerate(getattr(self, name), 1)
+            checked = [_check_example(number, one, self.among or labels) for number, one in given]
+            object.__setattr__(self, name, tuple(checked))
+        candidate_count(self.candidates, len(labels))  # raises for fewer than two
+
+    @property
+    def asked(self) -> int:
+        """How many labels each text is asked about; 0 for all of them."""
+        return 0 if self.among else candidate_count(self.candidates, len(self.labels))
+
+
+def candidate_count(wanted: int, labels: int) -> int:
+    """Return how many labels each text is asked about; 0 for all."""
+    if wanted < 0 or wanted == 1:
+        raise ConfigError(f"candidates is {wanted}: at least two labels are needed to choose from, or 0 for the usual")
+    count = wanted or (USUAL_CANDIDATES if labels > MANY_LABELS else 0)
+    return count if count < labels else 0
 
 
 def _check_example(number: int, given: Example, labels: Sequence[str]) -> Example:
@@ -131,8 +159,10 @@ USUAL_QUESTION = "Which label fits the text best:"
 
 
 def usual_instruction(labels: Sequence[str]) -> str:
-    """Return the instruction for a task whose user gives none."""
-    return f"{USUAL_QUESTION} {enumerated(labels)}?"
+    """Return the instruction for a task whose user gives none; very many labels are not listed in it."""
+    return (
+        f"{USUAL_QUESTION} {enumerated(labels)}?" if len(labels) <= MANY_LABELS else "Which label fits the text best?"
+    )
 
 
 def enumerated(labels: Sequence[str]) -> str:
@@ -167,27 +197,27 @@ def _check_wordings(wordings: Iterable[str]) -> tuple[str, ...]:
     return checked
 
 
-def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """Return the labels as a tuple after checking that no two can be confused."""
+def check_labels(labels: Iterable[str], *, seen: bool = False) -> tuple[str, ...]:
+    """Return the labels as a tuple after checking that no two can be confused; fewer if they were seen, not named."""
     if isinstance(labels, str):
         raise LabelError(f"labels must be a list of names, not the single text {labels!r}")
     checked = tuple(labels)
     if not checked:
         raise LabelError("no labels given: name at least one")
+    if seen and len(checked) > MOST_SEEN:
+        raise LabelError(f"{len(checked)} labels seen, which is more than {MOST_SEEN}: name them if they are labels")
     if len(checked) > MAX_LABELS:
-        raise LabelError(
-            f"{len(checked)} labels given, at most {MAX_LABELS} are possible: merge some, or split the task"
-        )
-    seen: dict[str, str] = {}
+        raise LabelError(f"{len(checked)} labels given, at most {MAX_LABELS:,} are possible: merge some")
+    spelled: dict[str, str] = {}
     for label in checked:
         if not isinstance(label, str) or not label.strip():
             raise LabelError(f"label {label!r} is not a name: labels are non-empty texts")
-        twin = seen.get(label.casefold())
+        twin = spelled.get(label.casefold())
         if twin == label:
             raise LabelError(f"label {label!r} is given twice: keep one of them")
         if twin is not None:
             raise LabelError(f"labels {twin!r} and {label!r} differ only in case: keep one of them")
-        seen[label.casefold()] = label
+        spelled[label.casefold()] = label
     return checked
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import InputError, LabelError, TableError, UnknownNameError
 from pcs_annotator.base.text import listed
-from pcs_annotator.core.arrays import Array, Codes, Floats, Grades, Integers, Mask, frozen
+from pcs_annotator.core.arrays import CODE, Array, Codes, Floats, Grades, Integers, Mask, frozen
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.variant import ORIGINAL
@@ -34,7 +34,7 @@ class Votes:
     """Label codes with four named axes: item, annotator, relation, draw.
 
     Attributes:
-        codes: int8 array `[item, annotator, relation, draw]`; a position in `labels`, `ABSTAINED` or `NOT_ASKED`.
+        codes: int16 array `[item, annotator, relation, draw]`; a position in `labels`, `ABSTAINED` or `NOT_ASKED`.
         ids: Name of every item.
         annotators: Name of every annotator.
         relations: Name of every relation; the unchanged text is called `original`.
@@ -102,10 +102,10 @@ class Votes:
         if codes.ndim != 4 or codes.shape[:3] != expected:
             raise ValueError(f"codes have shape {codes.shape}, but the names need {expected} and draws")
         if codes.size and codes.dtype.kind not in "iu":  # nan would become a vote for the first label
-            raise ValueError(f"codes must be whole numbers (int8), not {codes.dtype}")
+            raise ValueError(f"codes must be whole numbers (int16), not {codes.dtype}")
         if codes.size and (codes.min() < NOT_ASKED or codes.max() >= len(self.labels)):
             raise LabelError(f"codes must be between {NOT_ASKED} and {len(self.labels) - 1}, one for each label")
-        return frozen(codes, np.int8)
+        return frozen(codes, CODE)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -154,7 +154,7 @@ class Votes:
         if self.grades is not None:
             return _graded_shares(codes, self.grades[rows])
         if codes.shape[3] == 1:
-            return (codes == np.arange(len(self.labels), dtype=np.int8)).astype(np.float64)
+            return (codes == np.arange(len(self.labels), dtype=CODE)).astype(np.float64)
         hits = np.stack([(codes == code).sum(axis=3) for code in range(len(self.labels))], axis=-1)
         return np.asarray(hits / np.maximum(hits.sum(axis=-1, keepdims=True), 1))
 
@@ -210,7 +210,7 @@ class Votes:
 
         def kept(values: Array) -> Array:
             if values.ndim == asked.ndim + 1:
-                return np.where(asked, values, NOT_ASKED).astype(np.int8)
+                return np.where(asked, values, NOT_ASKED).astype(CODE)
             return np.where(asked[..., np.newaxis], values, values.dtype.type(np.nan))
 
         return self._each(kept)
@@ -260,7 +260,7 @@ class Votes:
 
 
 def _graded_shares(codes: Codes, grades: Grades) -> Floats:
-    hits = codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=np.int8)
+    hits = codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=CODE)
     given = np.where(np.isnan(grades), hits, grades).astype(np.float64)
     if codes.shape[3] == 1:
         return given[:, :, :, 0]

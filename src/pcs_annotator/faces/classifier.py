@@ -333,7 +333,7 @@ def classes_of(task: Task | str, gold: Sequence[Value | None]) -> Classes:
         rows = [f"y, row {row}" for row in range(1, len(gold) + 1)]
         named = [value if isinstance(value, str) else None for value in gold]
         refuse_doubtful(named, rows, "give Task(instruction, labels=[…]) as task")
-        labels = check_labels(dict.fromkeys(map(str, present)))
+        labels = check_labels(dict.fromkeys(map(str, present)), seen=True)
     numbers = [value for value in gold if not isinstance(value, str)]
     if present and len(numbers) == len(gold):
         return _numbered(labels, numbers)

@@ -16,21 +16,12 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.ledger_address import absolute_address
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.faces.loaded_run import LoadedRun
+from pcs_annotator.runs import settings as kinds
 from pcs_annotator.runs.labelling.labeller import LoadOptions
 from pcs_annotator.runs.own_objects import OwnObjects, names_in
 from pcs_annotator.runs.resolve_config import read_settings, settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.settings import (
-    LabelSettings,
-    RunSettings,
-    Saving,
-    SavingSettings,
-    SplittingSettings,
-    all_settings,
-    take,
-    take_settings,
-)
 from pcs_annotator.showing.pictures import picture
 from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
@@ -63,7 +54,7 @@ def _documented(settings: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Return a decorator that adds what each setting means to a docstring."""
 
     def documented(function: Callable[P, T]) -> Callable[P, T]:
-        known = all_settings()
+        known = kinds.all_settings()
         lines = (f"    `{name}`: {known[name][1].help}" for name in get_type_hints(settings))
         function.__doc__ = "\n".join([cleandoc(function.__doc__ or ""), "", "Settings:", *lines])
         return function
@@ -71,7 +62,7 @@ def _documented(settings: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return documented
 
 
-@_documented(RunSettings)
+@_documented(kinds.RunSettings)
 def run(
     data: object,
     out: PathLike | None = None,
@@ -79,7 +70,7 @@ def run(
     config: PathLike | None = None,
     progress: bool | None = None,
     environment: Mapping[str, str] | None = None,
-    **settings: Unpack[RunSettings],
+    **settings: Unpack[kinds.RunSettings],
 ) -> RunResult:
     """Rewrite, ask, learn and label texts; the run folder gets labels, model and report.
 
@@ -105,12 +96,12 @@ def _request(  # what `run` and `run_codebook` are given, one argument each
     out: PathLike | None,
     progress: bool | None,
     environment: Mapping[str, str] | None,
-    settings: RunSettings,
+    settings: kinds.RunSettings,
 ) -> RunRequest:
     own, given = _named(settings)
     place = place_or_table(data)
     folder = default_folder(place) if out is None else Path(out)
-    learn, named = running.learn_defaults(folder), take_settings(given)
+    learn, named = running.learn_defaults(folder), kinds.take_settings(given)
     return RunRequest(
         data=place,
         folder=folder,
@@ -132,7 +123,7 @@ def run_codebook(
     *,
     progress: bool | None = None,
     environment: Mapping[str, str] | None = None,
-    **settings: Unpack[RunSettings],
+    **settings: Unpack[kinds.RunSettings],
 ) -> CodebookResult:
     """Label texts with the variables of a codebook, which `config` has in tables `[variables.NAME]`.
 
@@ -145,7 +136,7 @@ def run_codebook(
     return running_codebooks.run_codebook(request)
 
 
-@_documented(LabelSettings)
+@_documented(kinds.LabelSettings)
 def label(
     data: object,
     folder: PathLike,
@@ -153,7 +144,7 @@ def label(
     *,
     progress: bool | None = None,
     environment: Mapping[str, str] | None = None,
-    **settings: Unpack[LabelSettings],
+    **settings: Unpack[kinds.LabelSettings],
 ) -> labelling.Labelled:
     """Label texts with the models, rewrites and weights of a fitted run.
 
@@ -167,12 +158,12 @@ def label(
             that the run was given as such, if any, because its folder knows only their names.
     """
     place = place_or_table(data)
-    given = _checked(settings, LabelSettings)
-    own, saving = OwnObjects.of(given.pop("models", ()), given.pop("relations", ())), take(Saving, given)
+    given = _checked(settings, kinds.LabelSettings)
+    own, saving = OwnObjects.of(given.pop("models", ()), given.pop("relations", ())), kinds.take(kinds.Saving, given)
     request = RunRequest(
         data=place,
         folder=Path(folder),
-        config=settings_of(take_settings(given)),
+        config=settings_of(kinds.take_settings(given)),
         progress=in_notebook() if progress is None else progress,
         environment=environment,
         own=own,
@@ -187,13 +178,13 @@ def label(
 alabel = _async_twin(label)
 
 
-@_documented(SavingSettings)
+@_documented(kinds.SavingSettings)
 def load_run(
     folder: PathLike | RunResult,
     *,
     concurrency: int | None = None,
     environment: Mapping[str, str] | None = None,
-    **settings: Unpack[SavingSettings],
+    **settings: Unpack[kinds.SavingSettings],
 ) -> LoadedRun:
     """Load a fitted run: its results, and what labels further texts in this process or in those of a data engine.
 
@@ -203,8 +194,8 @@ def load_run(
         environment: Keys and base URLs; by default those of each process and of `.env` in its working folder.
         settings: As for `label`; limits hold for each process.
     """
-    given = _checked(settings, SavingSettings)
-    own, saving = OwnObjects.of(given.pop("models", ()), given.pop("relations", ())), take(Saving, given)
+    given = _checked(settings, kinds.SavingSettings)
+    own, saving = OwnObjects.of(given.pop("models", ()), given.pop("relations", ())), kinds.take(kinds.Saving, given)
     if isinstance(folder, RunResult):
         own = folder.own.with_others(own)
         folder = folder.folder.path
@@ -228,7 +219,7 @@ def evaluate(
     methods: Sequence[str] = (),
     *,
     rewritten: Sequence[str] = (),
-    **splitting: Unpack[SplittingSettings],
+    **splitting: Unpack[kinds.SplittingSettings],
 ) -> evaluating.Evaluated:
     """Return figures of every method on the same votes and splits, with intervals and paired tests.
 
@@ -253,7 +244,7 @@ def relation_values(
     *,
     optimiser: str = "",
     rewritten: Sequence[str] = (),
-    **splitting: Unpack[SplittingSettings],
+    **splitting: Unpack[kinds.SplittingSettings],
 ) -> evaluating.RelationValues:
     """Return what each relation adds beside the original question, with intervals, and what to keep.
 
@@ -268,7 +259,7 @@ def relation_values(
     return evaluating.value_of_votes(recorded, _splitting(splitting), optimiser)
 
 
-def compare(first: PathLike, second: PathLike, **splitting: Unpack[SplittingSettings]) -> Comparison:
+def compare(first: PathLike, second: PathLike, **splitting: Unpack[kinds.SplittingSettings]) -> Comparison:
     """Compare two runs, or parts of runs, on the rows that they have in common; no model is called.
 
     Args:
@@ -291,13 +282,13 @@ def estimate(folder: PathLike, **question: Any) -> Estimated:
     return estimate_run(Path(folder), EstimateQuestion(**_checked(question, EstimateQuestion)))
 
 
-def _splitting(given: SplittingSettings) -> evaluating.Splitting:
-    return evaluating.Splitting(**_checked(given, SplittingSettings))
+def _splitting(given: kinds.SplittingSettings) -> evaluating.Splitting:
+    return evaluating.Splitting(**_checked(given, kinds.SplittingSettings))
 
 
-def _named(settings: RunSettings) -> tuple[OwnObjects, dict[str, Any]]:
+def _named(settings: kinds.RunSettings) -> tuple[OwnObjects, dict[str, Any]]:
     """Return the settings with names instead of functions and objects, and these by name."""
-    given = _checked(settings, RunSettings)
+    given = _checked(settings, kinds.RunSettings)
     for name in ("labels", "models", "relations"):
         if isinstance(given.get(name), str):
             raise ConfigError(f"{name} is the single text {given[name]!r}: give a list")

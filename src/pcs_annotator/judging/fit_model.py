@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import exact_interval
@@ -20,13 +21,7 @@ from pcs_annotator.judging.promising.certificate import Certificate, Level, cert
 from pcs_annotator.judging.promising.drift import profile
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets, fit_prediction_sets
 from pcs_annotator.judging.texts.text_model import TextModel, fit_text_model
-from pcs_annotator.judging.weighing.calibration import (
-    ROWS_TO_CALL_CALIBRATED,
-    fit_calibrator,
-    method_for,
-    settled_from,
-    tempered,
-)
+from pcs_annotator.judging.weighing import calibration
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, AskPolicy, Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
 from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
@@ -88,7 +83,7 @@ class Trial(NamedTuple):
     @property
     def margin(self) -> float | None:
         """Half the width of the exact 95 % interval of accuracy; None from 50 rows on, as confidence is calibrated."""
-        if len(self.gold) >= ROWS_TO_CALL_CALIBRATED:
+        if len(self.gold) >= calibration.ROWS_TO_CALL_CALIBRATED:
             return None
         right = self._replace(near=False).judged.right
         low, high = exact_interval(int(right.sum()), len(self.gold))
@@ -142,8 +137,8 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     trial = run_trial(chosen, rows, truth, splits, shape=how.shape)
     calibrator = None
     if trial is not None and splits.calibration != "none":  # raw scores must not be shown as probabilities
-        method = method_for(weights, splits.calibration)
-        calibrator = fit_calibrator(trial.scores, trial.gold, trial.labels, method, read=rows.read)
+        method = calibration.method_for(weights, splits.calibration)
+        calibrator = calibration.fit_calibrator(trial.scores, trial.gold, trial.labels, method, read=rows.read)
     if calibrator is not None and calibrator.reading:
         said = votes if text is None else replace(votes, read=text.read(votes.texts or (), votes.labels))
         votes = how.shape.placed(said)
@@ -151,12 +146,14 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     if ask_policy is not None:
         if how.doubtful and calibrator is not None and votes.read is not None:
             together = calibrator.apply(score(votes, weights), votes.labels, votes.read)
-            ask_policy = ask_policy._replace(settled=settled_from(together, votes.read))
+            ask_policy = ask_policy._replace(settled=calibration.settled_from(together, votes.read))
             calibrator = calibrator.settling(ask_policy.settled, rows.read, truth)
         shown = ask_policy.collected(votes, weights, calibrator)
         whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy, how.shape)
         if whole is not None and trial is not None and calibrator is not None:
-            calibrator = tempered(calibrator, whole.scores, trial.scores, trial.gold, trial.labels, rows.read)
+            calibrator = calibration.tempered(
+                calibrator, whole.scores, trial.scores, trial.gold, trial.labels, rows.read
+            )
     certificate = None
     if how.promise is not None:
         trial = trial and trial._replace(near=how.promise.near)
@@ -180,7 +177,8 @@ def _read(votes: Votes, gold: Codes, how: Learning) -> tuple[Votes, TextModel | 
     """Return the votes with what the calibrator reads beside them, as far as that is wanted and known."""
     if how.splits.calibration == "none":
         return votes, None, how
-    read, text = read_texts(votes, gold, how.splits.seed) if how.text else (votes, None)
+    few = len(votes.labels) <= MANY_LABELS  # most of very many labels have no text to learn from
+    read, text = read_texts(votes, gold, how.splits.seed) if how.text and few else (votes, None)
     how = replace(how, shape=how.shape.mixing(read, gold))
     return how.shape.placed(read), text, how
 
@@ -241,9 +239,9 @@ def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial
 
     Gold rows have it from the trial, which was run on the distinct ones; others from the model. Copies have none.
     """
-    found = np.where(distinct & ~votes.silent, model.judged(votes).best, UNLABELLED).astype(np.int8)
+    found = np.where(distinct & ~votes.silent, model.judged(votes).best, UNLABELLED).astype(CODE)
     rows, _ = labelled_rows(votes.take(distinct), gold[distinct])
-    codes = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=np.int8)
+    codes = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=CODE)
     held_out = np.where(rows.silent, UNLABELLED, codes[trial.judged.best])
     found[positions_of(rows.ids, votes.ids, "item")] = held_out
     return found

@@ -13,6 +13,7 @@ from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.outcome import UNLIKE_GOLD, Decision, Outcome
 from pcs_annotator.core.result_names import HIGH, LEVEL, LOW, WITHIN_ONE
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Weights
 from pcs_annotator.judging.promising.certificate import Certificate
@@ -78,14 +79,14 @@ class Model:
             yield Outcome(
                 id=name,
                 label=None if silent else given[row],
-                scores=dict(zip(votes.labels, judged.scores[row].tolist(), strict=True)),
+                scores=_by_label(votes.labels, judged.scores[row], judged.best[row]),
                 confidence=None if silent or confidence is None else float(confidence[row]),
                 decision="review" if silent else decided[row],
                 reason=why[row],
                 label_set=() if plausible is None else tuple(np.array(votes.labels)[plausible[row]].tolist()),
                 probabilities={}
                 if silent or sure is None
-                else dict(zip(votes.labels, sure[row].tolist(), strict=True)),
+                else _by_label(votes.labels, sure[row], judged.best[row], judged.scores[row]),
                 details={} if silent else {name: values[row] for name, values in more.items()},
             )
 
@@ -254,6 +255,16 @@ class Model:
             shape=LabelShape.from_dict(values.get("shape")),
             **parts,
         )
+
+
+def _by_label(labels: Sequence[str], values: Floats, best: int, scores: Floats | None = None) -> dict[str, float]:
+    """Return label → value; out of very many labels, only the best and those that have a score."""
+    if len(labels) <= MANY_LABELS:
+        return dict(zip(labels, values.tolist(), strict=True))
+    given = (values if scores is None else scores) > 0
+    given[best] = True
+    places = np.flatnonzero(given)[:MANY_LABELS] if given.sum() < len(labels) else [best]
+    return {labels[place]: float(values[place]) for place in places}
 
 
 class Verdicts(NamedTuple):

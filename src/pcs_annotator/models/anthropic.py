@@ -72,12 +72,6 @@ class AnthropicModel(HttpModel):
         """Return the reply in an answer; raises if there is none."""
         if answer.status != 200:
             raise failure(self._place, answer.status, read_complaint(answer.body), answer.headers)
-        reply = self._reply(answer)
-        if reply is None:
-            raise unreadable(self._place, answer.body)
-        return reply
-
-    def _reply(self, answer: HttpReply) -> Reply | None:
         try:
             data = json.loads(answer.body)
             self._client.check_model(data.get("model"))
@@ -89,7 +83,7 @@ class AnthropicModel(HttpModel):
                 rate_hint=rate_hint(answer.headers),
             )
         except UNREADABLE:
-            return None
+            raise unreadable(self._place, answer.body) from None
 
 
 def _usage(given: object) -> Usage:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 from pcs_annotator.core.chat import Usage
 
@@ -41,21 +41,18 @@ LOCAL = frozenset({"ollama", "llama", "embedded", "transformers", "scripted", "f
 """Providers whose models run on the user's own machine."""
 
 
-class _Row(NamedTuple):
-    """A model in `prices.csv`: tokens of context, and its price; None where unknown."""
-
-    context: int | None
-    price: Price | None
+_Known = tuple[int | None, Price | None]
+"""What `prices.csv` has of a model: tokens of context, and its price; None where unknown."""
 
 
 @cache
-def _models() -> Mapping[str, _Row]:
+def _models() -> Mapping[str, _Known]:
     """Return the table, by `provider:model`."""
     lines = files(__package__).joinpath("prices.csv").read_text(encoding="utf-8").splitlines()[1:]
-    found = {}
+    found: dict[str, _Known] = {}
     for provider, model, context, given, answered, as_of in (line.split(",") for line in lines):
         price = Price(float(given), float(answered), date.fromisoformat(as_of)) if given and answered else None
-        found[f"{provider}:{model}"] = _Row(int(context) if context else None, price)
+        found[f"{provider}:{model}"] = int(context) if context else None, price
     return found
 
 
@@ -92,8 +89,7 @@ def known_models() -> list[str]:
 
 def context_of(name: str) -> int | None:
     """Return the number of tokens that fit into a request and its answer; None if unknown."""
-    row = _find(name)
-    return row.context if row else None
+    return _find(name)[0]
 
 
 def price_of(name: str, own_prices: Mapping[str, Any] | None = None) -> Price | None:
@@ -113,17 +109,17 @@ def price_of(name: str, own_prices: Mapping[str, Any] | None = None) -> Price | 
     if provider in LOCAL:
         # Ollama also sells models that run on its own machines.
         return None if model.endswith("-cloud") else FREE
-    row = _find(name)
-    return row.price if row else None
+    return _find(name)[1]
 
 
-def _find(name: str) -> _Row | None:
+def _find(name: str) -> _Known:
     provider, _, model = name.partition(":")
     if provider == "langchain":  # langchain:ChatOpenAI:gpt-4o costs what gpt-4o costs
         model = model.partition(":")[2]
         provider = provider_of(model) or provider
     provider = "openai" if provider == "azure" else provider
-    return _models().get(f"{provider}:{model}") or _models().get(f"{provider}:{_SNAPSHOT.sub('', model)}")
+    known = _models()
+    return known.get(f"{provider}:{model}") or known.get(f"{provider}:{_SNAPSHOT.sub('', model)}", (None, None))
 
 
 def same_model(asked: str, named: str) -> bool:

@@ -60,14 +60,7 @@ class HttpModel:
 
 
 class WireModel(HttpModel):
-    """A model behind a server that speaks the OpenAI chat protocol.
-
-    Attributes:
-        thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
-        can_constrain: Whether the server can restrict this model's answers to a constraint.
-        can_grade: Whether log-probabilities are requested; False once the server has refused them.
-        may_not_grade: Whether only an answer tells if they come: another server may stand at the provider's address.
-    """
+    """A model behind a server that speaks the OpenAI chat protocol."""
 
     def __init__(self, host: Host, place: CallSite, url: str) -> None:
         key = f"Bearer {place.secret}" if host.auth == "Authorization" else place.secret
@@ -77,14 +70,16 @@ class WireModel(HttpModel):
         self.can_constrain = self._structure != "none"
         self._reasons = re.match(host.reasoning_models, place.model) is not None
         self._top_logprobs = 0 if self._reasons else host.top_logprobs
+        # whether only an answer tells if log-probabilities come: another server may stand at the provider's address
         self.may_not_grade = host.logprobs_vary or place.url != host.base_url
+        # added to the limit of every request; 0 until a reply shows thinking
         self.thinking_tokens = THINKING_TOKENS if self._reasons else usual_room(place.model)
         self._left_out: set[str] = {"temperature", "top_p"} if self._reasons else set()
         self._limit_field = "max_completion_tokens" if self._reasons else "max_tokens"
 
     @property
     def can_grade(self) -> bool:
-        """Return whether log-probabilities are requested."""
+        """Return whether log-probabilities are requested; False once the server has refused them."""
         return self._top_logprobs > 0
 
     async def ask(self, request: Request) -> Reply:
@@ -153,17 +148,13 @@ class WireModel(HttpModel):
     def _read(self, request: Request, payload: Mapping[str, Any], answer: HttpReply) -> Reply | None:
         """Return the reply, or None if the request should be sent again without what the server refused."""
         if answer.status == 200:
-            reply = self._reply(answer, request)
-            if reply is None:
-                raise self._misread(answer.body)
-            return reply
+            return self._reply(answer, request)
         complaint = read_complaint(answer.body)
         if not self._refuses_logprobs(answer.status, complaint, payload):
             raise self._failure(answer.status, complaint, answer.headers, payload)
         return None
 
-    def _reply(self, answer: HttpReply, request: Request) -> Reply | None:
-        """Return the reply in an answer; None if it cannot be read."""
+    def _reply(self, answer: HttpReply, request: Request) -> Reply:
         try:
             data = _loads(answer.body)
             if self._host.name != "azure":  # a deployment has a name of its own
@@ -172,7 +163,7 @@ class WireModel(HttpModel):
             text = self._unwrap(reply.text, request)
             return replace(reply, text=text, latency=answer.latency, rate_hint=rate_hint(answer.headers))
         except UNREADABLE:
-            return None
+            raise self._misread(answer.body) from None
 
     def _unwrap(self, text: str, request: Request) -> str:
         """Return the bare choice if it was sent as JSON."""

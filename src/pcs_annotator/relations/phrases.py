@@ -47,7 +47,7 @@ def phrases_around(instruction: str, labels: Sequence[str]) -> Phrases:
     >>> phrases_around("¿Cuál es el sentimiento del texto?", ["good", "bad"]).labels
     'Categorías:'
     """
-    return _phrases_around(instruction, tuple(labels))
+    return _phrases_around(instruction, tuple(label for label in labels if label in instruction))
 
 
 @lru_cache(maxsize=256)

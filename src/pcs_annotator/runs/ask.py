@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -38,6 +38,8 @@ from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relation
 LOOKED_UP = 1_000
 """Texts that are looked up in a ledger at a time."""
 
+Follow = Callable[[Tally, BudgetTracker], None]
+"""Is told which counters are those of what is asked next."""
 OwnPrices = Mapping[str, tuple[float, float]]
 """Model → US dollars per million tokens in and out."""
 
@@ -70,6 +72,7 @@ class CollectSettings:
         answers: Whether to ask for log-probabilities; an annotator that says so itself takes precedence.
         on_variant: Called with every variant, in no particular order.
         progress: Whether to show progress.
+        follow: Called with the counters of what is asked next.
         tally: Counts calls, answers and failures.
         batches: Where batches are kept track of, if models are to be asked in batches; None to ask live.
         max_per_second: Maximum number of calls per second, to all models together; None for no limit.
@@ -90,6 +93,7 @@ class CollectSettings:
     answers: Answers = "auto"
     on_variant: OnVariant | None = None
     progress: bool = False
+    follow: Follow | None = None
     tally: Tally = field(default_factory=Tally)
     batches: BatchSettings | None = None
     max_per_second: float | None = None
@@ -105,6 +109,8 @@ def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls
     prices, budget = pricing(settings.prices), settings.budget
     others_pay = budget.in_dollars or (ledger.run and budget != Budget())
     tracker = BudgetTracker(budget, LedgerSpending(ledger, prices).now) if others_pay else BudgetTracker(budget)
+    if settings.follow is not None:
+        settings.follow(settings.tally, tracker)
     # what calls are expected to take matters only if it is limited
     lengths = AnswerLengths(ledger.mean_answers() if budget.in_dollars or budget.tokens is not None else {})
     how = (settings.patience, settings.in_flight, lengths, shared or SharedCalls())

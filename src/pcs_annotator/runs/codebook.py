@@ -9,26 +9,31 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pcs_annotator.asking.annotators.together import NO, YES
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import label_code, usual_instruction
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.runs.labelling.run_table import is_large
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, TaskSettings
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import text_column
 
+if TYPE_CHECKING:  # it loads what learns, which a plan does not need
+    from pcs_annotator.runs.run_result import RunResult
+
+__all__ = ["YES", "CodebookFolder", "CodebookPart", "OpenedCodebook"]
 TRUE = ("1", "1.0", "true", "yes", "y", "x", "wahr", "ja", "vrai", "oui")
 FALSE = ("0", "0.0", "false", "no", "n", "-", "falsch", "nein", "faux", "non")
 _BETWEEN = re.compile(r"\s*[;|]\s*")
+T = TypeVar("T")
 
 
 class CodebookPart(NamedTuple):
@@ -37,6 +42,37 @@ class CodebookPart(NamedTuple):
     name: str  # the variable; of one with any number of labels, also the label, as in `frames=economy`
     place: str  # its folder within that of the codebook
     config: Config  # its settings
+
+
+class CodebookFolder(NamedTuple):
+    """The folder of a codebook that was run."""
+
+    path: Path
+    parts: Mapping[str, Path]  # name of a part → its run folder
+    variables: Mapping[str, TaskSettings]
+
+    @classmethod
+    def find(cls, path: Path) -> CodebookFolder | None:
+        """Return the codebook in a folder; None if it has none. One whose run was stopped is an error."""
+        folder = RunFolder(path)
+        if not (places := variables_in(folder)):
+            return None
+        for place in places.values():
+            if not RunFolder(place).votes.exists():
+                raise ConfigError(
+                    f"{path} is half a codebook: {place} has no answers; pcs run, once more, asks for what is missing"
+                )
+        from pcs_annotator.runs.run import Run  # loads what learns, which a plan does not need
+
+        return cls(path, places, Run.open(next(iter(places.values()))).config.variables)
+
+    def each(self, do: Callable[[Path], T]) -> dict[str, T]:
+        """Do something in the folder of every part; an error says which one it is about."""
+        return {name: do(place) for name, place in self.parts.items()}
+
+    def parts_of(self, variable: str) -> list[str]:
+        """Return the parts of a variable: itself, or one for each of its labels."""
+        return _parts(variable, self.variables[variable])
 
 
 class OpenedCodebook(NamedTuple):
@@ -186,11 +222,23 @@ def _truth(cell: str | None, where: str) -> str | None:
     return YES if folded in TRUE else NO
 
 
-def labels_of(variables: Mapping[str, TaskSettings], found: Mapping[str, Sequence[Outcome]]) -> dict[str, pa.Array]:
+def final_labels(result: RunResult) -> list[str | None]:
+    """Return the label of every row of a part: what people said in a review, else gold, else what the models found."""
+    people, gold = result.verdicts.by_row, result.dataset.gold or [None] * len(result.outcomes)
+    said = [people[row].label if row in people else None for row in range(len(result.outcomes))]
+    return [a or b or one.label for a, b, one in zip(said, gold, result.outcomes, strict=True)]
+
+
+def labels_of(
+    variables: Mapping[str, TaskSettings],
+    found: Mapping[str, Sequence[Outcome]],
+    final: Mapping[str, Sequence[str | None]] | None = None,
+) -> dict[str, pa.Array]:
     """Return the columns of results for all variables; `found` has the outcomes of every part.
 
     Of a variable with any number of labels there are those that apply, how probable it is that all of them are right
-    (as if labels were independent), `accept` where every one is accepted, and the probability of each label.
+    (as if labels were independent), `accept` where every one is accepted, and the probability of each label. `final`
+    has the labels of every part after a review.
     """
     columns: dict[str, list[object]] = {}
     for name, task in variables.items():
@@ -201,20 +249,25 @@ def labels_of(variables: Mapping[str, TaskSettings], found: Mapping[str, Sequenc
             columns[f"pcs_{name}_decision"] = [one.decision for one in outcomes]
             for more in dict.fromkeys(more for one in outcomes for more in one.details):
                 columns[f"pcs_{name}_{more.removeprefix('pcs_')}"] = [one.details.get(more) for one in outcomes]
+            if final is not None:
+                columns[f"pcs_{name}_final"] = [*final[name]]
             continue
         rows = list(zip(*(found[f"{name}={label}"] for label in task.labels), strict=True))
-        columns[f"pcs_{name}"] = [_set_of(row, task.labels) for row in rows]
+        columns[f"pcs_{name}"] = [_set_of([one.label for one in row], task.labels) for row in rows]
         columns[f"pcs_{name}_confidence"] = [_all_right(row) for row in rows]
         columns[f"pcs_{name}_decision"] = [_decided(row) for row in rows]
         for place, label in enumerate(task.labels):
             columns[f"pcs_{name}={label}"] = [row[place].probabilities.get(YES) for row in rows]
+        if final is not None:
+            judged = zip(*(final[f"{name}={label}"] for label in task.labels), strict=True)
+            columns[f"pcs_{name}_final"] = [_set_of(row, task.labels) for row in judged]
     return {name: pa.array(values) for name, values in columns.items()}
 
 
-def _set_of(row: Sequence[Outcome], labels: Sequence[str]) -> str | None:
-    if any(one.label is None for one in row):
+def _set_of(row: Sequence[str | None], labels: Sequence[str]) -> str | None:
+    if None in row:
         return None
-    return ";".join(label for label, one in zip(labels, row, strict=True) if one.label == YES) or "none"
+    return ";".join(label for label, one in zip(labels, row, strict=True) if one == YES) or "none"
 
 
 def _all_right(row: Sequence[Outcome]) -> float | None:

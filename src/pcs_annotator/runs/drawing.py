@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import TableError, warn_user
-from pcs_annotator.core.arrays import Integers, Mask
+from pcs_annotator.core.arrays import CODE, Integers, Mask
 from pcs_annotator.core.copies import same_texts
 from pcs_annotator.core.gold import UNLABELLED, cell_key, gold_codes, text_hash
 from pcs_annotator.core.task import Item, label_lookup
@@ -144,7 +144,7 @@ def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, go
     if len(checked) < max(before, 1):
         return model
     lookup = label_lookup(votes.labels)
-    said = np.array([lookup[label.casefold()] for label in checked.values()], dtype=np.int8)
+    said = np.array([lookup[label.casefold()] for label in checked.values()], dtype=CODE)
     right = model.right(votes.labels, unaudited, list(checked), said)
     found = audit(certificate.promise, certificate.accepted_share, len(checked), int((~right).sum()))
     audited = replace(model, certificate=replace(certificate, audit=found))

@@ -1,4 +1,4 @@
-"""Examples from the gold rows: the bank is taken when a run starts, and its folder keeps it.
+"""Examples from the gold rows, also those that candidate labels are found by: taken when a run starts, and kept by it.
 
 Each prompt shows those most like its text, and never the text itself. So what a model says about a gold row does not
 depend on that row's label, and gold rows are asked about as new ones are.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pcs_annotator.base.errors import GoldError
@@ -16,9 +16,9 @@ from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.task import is_empty
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import gold_of
-from pcs_annotator.runs.resolve_config import nearest_of_gold
+from pcs_annotator.runs.resolve_config import asked_alone, nearest_of_gold
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
-from pcs_annotator.runs.settings import Config
+from pcs_annotator.runs.settings import Config, TaskSettings
 from pcs_annotator.tables.tables import Dataset
 
 MOST_ROWS = 1_000
@@ -42,6 +42,27 @@ def about_examples(config: Config) -> str:
     return f"Examples {where}: {nearest if task.nearest else len(task.examples)}."
 
 
+def with_known_texts(request: RunRequest, config: Config, dataset: Dataset) -> Config:
+    """Return settings with the gold rows by which candidates are found; those of the run in the folder stay."""
+    task = config.task
+    if task.known or not asked_alone(task):
+        return config
+    before = _earlier_task(request, config, dataset)
+    known = _gold_rows(request, dataset) if before is None else before.known
+    return replace(config, task=replace(task, known=tuple(known)))
+
+
+def _earlier_task(request: RunRequest, config: Config, dataset: Dataset) -> TaskSettings | None:
+    """Return the task of the run in the folder; None if it has other labels, or data that are to be replaced."""
+    before = None if request.fresh else earlier_run(RunFolder(request.folder))
+    if before is None or before.config.task.labels != config.task.labels:
+        return None
+    own = len(config.task.examples)
+    texts = {item.text for item in dataset.items}
+    rows = (*before.config.task.examples[own:], *before.config.task.known)
+    return before.config.task if all(row["text"] in texts for row in rows) else None
+
+
 def with_gold_examples(request: RunRequest, config: Config, dataset: Dataset) -> Config:
     """Return settings with gold rows as examples, if they want them; those of the run in the folder stay.
 
@@ -53,32 +74,32 @@ def with_gold_examples(request: RunRequest, config: Config, dataset: Dataset) ->
     if not wanted:
         return config
     nearest, own = nearest_of_gold(wanted) or task.nearest or USUAL, task.examples
-    before = None if request.fresh else earlier_run(RunFolder(request.folder))
-    rows = () if before is None else before.config.task.examples
-    texts = {item.text for item in dataset.items}
-    if (
-        before is None
-        or (before.config.task.examples_from, before.config.task.labels) != (wanted, task.labels)
-        or rows[: len(own)] != own
-        or any(row["text"] not in texts for row in rows[len(own) :])  # of data that are to be replaced
-    ):
-        rows = (*own, *_gold_rows(request, dataset, "relation 'examples'" if by_relation else f"--examples {wanted}"))
+    before = _earlier_task(request, config, dataset)
+    rows = () if before is None else before.examples
+    if before is None or before.examples_from != wanted or rows[: len(own)] != own:
+        found = _gold_rows(request, dataset)
+        _refuse_few(found, dataset.name, "relation 'examples'" if by_relation else f"--examples {wanted}")
+        rows = (*own, *found)
     return replace(config, task=replace(task, examples=rows, nearest=nearest, examples_from=wanted))
 
 
-def _gold_rows(request: RunRequest, dataset: Dataset, wanted: str) -> list[dict[str, str]]:
-    """Return the gold rows as examples, each text once."""
+def _gold_rows(request: RunRequest, dataset: Dataset) -> list[dict[str, str]]:
+    """Return the gold rows as examples, each text once; of very many a sample."""
     folder = RunFolder(request.folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # learning reads gold again, and warns then
         gold = gold_of(folder if folder.settings.exists() else None, dataset).labels
     rows = [(item.text, label) for item, label in zip(dataset.items, gold, strict=True) if label]
     found = {text_key(text): {"text": text, "label": label} for text, label in rows if not is_empty(text)}
+    return [found[key] for key in sorted(found)[:MOST_ROWS]]  # by hash, so as good as random
+
+
+def _refuse_few(found: Sequence[Mapping[str, str]], name: str, wanted: str) -> None:
+    """Raise if there are no gold rows to show, or they have a single label."""
     if not found:
         remedy = "label some in a column gold, or give a table of texts and labels with --examples FILE"
-        raise GoldError(f"{wanted}: {dataset.name} has no gold rows: {remedy}")
-    first, *others = {row["label"].casefold(): row["label"] for row in found.values()}.values()
+        raise GoldError(f"{wanted}: {name} has no gold rows: {remedy}")
+    first, *others = {row["label"].casefold(): row["label"] for row in found}.values()
     if not others:
         remedy = "label rows with other labels too, or leave it out"
         raise GoldError(f"{wanted}: all {len(found)} gold rows are {first!r}, which models would repeat: {remedy}")
-    return [found[key] for key in sorted(found)[:MOST_ROWS]]  # by hash, so as good as random

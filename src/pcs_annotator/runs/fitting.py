@@ -12,9 +12,9 @@ from pcs_annotator.base.errors import MismatchError, TableError, warn_user
 from pcs_annotator.runs.gold import ROWS_TO_LABEL, FromPeople
 from pcs_annotator.runs.labelling.rows import relabel_whole
 from pcs_annotator.runs.learn import learned_from
-from pcs_annotator.runs.run import REFIT, Run, settings_of_fits
+from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.versions import take_version
+from pcs_annotator.runs.versions import settings_of_fits, take_version
 from pcs_annotator.tables.files import clear_leftovers, expecting
 
 

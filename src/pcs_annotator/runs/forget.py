@@ -25,8 +25,10 @@ from pcs_annotator.runs.versions import numbers
 from pcs_annotator.tables.files import atomic_path, read_json, write_json
 
 
-def forget(path: Path, id: str, options: LoadOptions | None = None) -> int:
+def forget(path: Path, id: str, text: str = "", options: LoadOptions | None = None) -> int:
     """Delete a text of a run's stream from every file of the run; return how many answers of models went with it.
+
+    A text that was accepted may not be kept, so it must be given.
 
     Raises:
         UnknownRow: The stream has no such text.
@@ -35,7 +37,7 @@ def forget(path: Path, id: str, options: LoadOptions | None = None) -> int:
     run = Run.open(path)
     folder = run.folder
     with lock_review(path):
-        text = _text_in_stream(folder, id)
+        text = text or _text_in_stream(folder, id)
         deleted = (
             run_sync(lambda: _forget_answers(run, Item(id=id, text=text), options or LoadOptions())) if text else 0
         )
@@ -58,7 +60,10 @@ def _text_in_stream(folder: RunFolder, id: str) -> str:
         with Stream(folder.stream) as stream:
             found = stream.text_of(id)
     if found is None:
-        raise UnknownRow(f"{folder.path} keeps no text {id!r}: pcs review and the service's replies show the IDs")
+        raise UnknownRow(
+            f"{folder.path} keeps no text {id!r}: pcs review and the service's replies show the IDs; if it was "
+            "accepted, only answers about it are kept, and --text finds them"
+        )
     return found
 
 

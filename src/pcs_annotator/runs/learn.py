@@ -11,10 +11,11 @@ import numpy as np
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric, warn_user
 from pcs_annotator.base.text import listed
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.evaluation.agreement import (
@@ -121,7 +122,7 @@ def learn_if_possible(
     if any(gold):
         return learn(votes, gold, settings, known)
     learning_of(settings, shape=known.shape)  # a setting that cannot be used is an error even without gold
-    nothing = np.full(len(votes), UNLABELLED, dtype=np.int8)
+    nothing = np.full(len(votes), UNLABELLED, dtype=CODE)
     weights = fit_coded(votes, nothing, "uniform", seed=settings.seed)
     promised = settings.max_error is not None
     model = Model(weights=weights, calibrator=None, by_agreement=promised, shape=known.shape)
@@ -158,7 +159,7 @@ def learn(
             curves=_curves(trial, settings),
             drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
-            **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(np.int8), unseen, known, settings),
+            **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
         )
 
 
@@ -168,11 +169,19 @@ def _agreement(
     """Return labels that the row's own gold had no part in against gold, and how far people and model agree."""
     if not settings.resamples:  # then there are no intervals
         return {}
-    scale = Scale.of(votes.labels, ordered=known.shape.ordered)
+    labels, ordered = votes.labels, known.shape.ordered
+    scale = Scale.of(labels, ordered=ordered)
     how, rows, coders = Resampling(settings.resamples, settings.seed), gold != UNLABELLED, known.coders
+    people = None if coders is None else among_coders(coders, unseen, labels, scale, how)
+    if unseen is not None:
+        gold, unseen = gold[rows], unseen[rows]
+    if unseen is not None and len(labels) > MANY_LABELS and not ordered:  # of very many, those of gold rows
+        present, both = np.unique(np.concatenate([gold, unseen, [UNLABELLED]]), return_inverse=True)
+        labels = tuple(labels[place] for place in present[1:].tolist())
+        gold, unseen, scale = both[: len(gold)] - 1, both[len(gold) : -1] - 1, Scale.of(labels, ordered=False)
     return {
-        "against_gold": None if unseen is None else against_gold(unseen[rows], gold[rows], votes.labels, scale, how),
-        "among_coders": None if coders is None else among_coders(coders, unseen, votes.labels, scale, how),
+        "against_gold": None if unseen is None else against_gold(unseen, gold, labels, scale, how),
+        "among_coders": people,
     }
 
 
@@ -277,7 +286,7 @@ def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) 
     """
     if model.profile is None:
         return None
-    nothing = np.full(len(votes), UNLABELLED, dtype=np.int8)
+    nothing = np.full(len(votes), UNLABELLED, dtype=CODE)
     votes = votes.take(counted_once(votes, nothing, texts).distinct)
     judged = model.judged(votes)
     return drift(model.profile, profile(votes, judged.scores, judged.best))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.engine.progress import Tally, bills_of
 from pcs_annotator.asking.ledger.admin import LedgerEntry
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger
@@ -15,6 +16,8 @@ from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.base.errors import ConfigError, LedgerError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
+from pcs_annotator.runs.ask import pricing
+from pcs_annotator.runs.files.config import config_from_dict
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import files
@@ -143,3 +146,39 @@ def existing_ledger(address: LedgerAddress) -> AnyLedger:
     if not ledger_exists(address):
         raise LedgerError(f"there is no ledger {address}: name the file, such as ledger.db in a run folder")
     return open_ledger(address)
+
+
+def bills_in(folder: RunFolder, config: Config, tally: Tally) -> Sequence[Bill]:
+    """Return what was paid for in a run folder, the calls of a command that is not noted yet among them."""
+    if config.ask.ledger:
+        noted = sum(payments_in(folder).values(), Counter(tally.paid))
+        return bills_of(noted, pricing(config.ask.prices))
+    if not folder.ledger.exists():
+        warn_user(f"the cost is not shown: {folder.ledger} is gone; put it back, or ask again with pcs run")
+        return ()
+    return paid_bills(folder.ledger)
+
+
+def used_bills(
+    folder: RunFolder, config: Config, counted: Mapping[str, Any], tally: Tally
+) -> tuple[Sequence[Bill], Sequence[Bill]]:
+    """Return what all answers behind the votes of a run cost, and that part which others paid for."""
+    used, prices = Counter(counted.get("paid", {})) + Counter(counted.get("reused", {})), pricing(config.ask.prices)
+    here = payments_in(folder).get("run", Counter()) + tally.paid if config.ask.ledger else used
+    return tuple(bills_of(used, prices)), tuple(bills_of(used - here, prices))
+
+
+def refuse_lost_ledger(folder: RunFolder, config: Config) -> None:
+    """Raise if the ledger that a finished run shares is gone: with a new one, everything would be paid for again."""
+    ledger = config.ask.ledger
+    if (
+        not ledger
+        or not folder.votes.exists()
+        or config_from_dict(files.read_json(folder.settings)["config"]).ask.ledger != ledger
+    ):
+        return
+    if not ledger_exists(ledger):
+        raise LedgerError(
+            f"{ledger}, where {folder.path} has its answers, is gone: put it back, or say with --ledger where it is "
+            "now; with --ledger and the name of a new file, everything is asked and paid for again"
+        )

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
@@ -41,9 +41,6 @@ from pcs_annotator.relations.base import Relation
 from pcs_annotator.runs import ask
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.version import __version__
-
-if TYPE_CHECKING:
-    from pcs_annotator.asking.ledger.on_server import PostgresLedger
 
 ROWS_PER_BATCH = 1_000
 FEWEST_ROWS_PER_BATCH = 16
@@ -75,6 +72,8 @@ async def ask_on_cluster(
         size = min(size, max(FEWEST_ROWS_PER_BATCH, ceil(rows / (4 * workers))))
     # everything is counted again when the answers are read from the ledger
     tally, tracker = Tally(rows_expected=rows), BudgetTracker(settings.budget)
+    if settings.follow is not None:
+        settings.follow(tally, tracker)
     filling: asyncio.Task[None] | None = None
     try:
         # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
@@ -124,7 +123,8 @@ class Work:
     def of(cls, job: Job, settings: ask.CollectSettings, strategy: Strategy | None, ledger: str, run: str) -> Work:
         """Return the work of a job that is open here; what counts and shows stays here."""
         noted = _NotedEnvironment(settings.environment or read_environment(Path.cwd()))
-        settings = replace(settings, environment=noted, tally=Tally(), progress=False, on_variant=None)
+        settings = replace(settings, environment=noted, tally=Tally())
+        settings = replace(settings, progress=False, follow=None, on_variant=None)
         annotators = [annotator for annotator, _ in job.annotators]
         work = cls(job.task, annotators, job.relations, settings, strategy, ledger, run)
         work.open()
@@ -194,11 +194,11 @@ class Worker:
         name = str(ray.get_runtime_context().get_actor_id())
         ledger = open_server_ledger(self._work.ledger, worker=name, run=self._work.run).__enter__()
         asker = ask.open_asker(ledger, self._work.settings)
-        self._watching = asyncio.create_task(self._until_stopped(ledger, asker))
+        self._watching = asyncio.create_task(self._until_stopped(ledger.run_is_led, asker))
         return asker, await prepare_job(job, asker)
 
-    async def _until_stopped(self, ledger: PostgresLedger, asker: Asker) -> None:
-        while await asyncio.to_thread(ledger.run_is_led):
+    async def _until_stopped(self, is_led: Callable[[], bool], asker: Asker) -> None:
+        while await asyncio.to_thread(is_led):
             await asyncio.sleep(LOOK_SECONDS)
         asker.stop(Interrupted("the command was stopped; every answer that was paid for is in the ledger"))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pcs_annotator.base.errors import ConfigError, UnknownNameError, warn_user
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
@@ -72,7 +72,7 @@ def _gold_once(votes: Votes, gold: Sequence[str | None], texts: Sequence[str] | 
     once = counted_once(votes, codes, texts)
     for flag in about_copies(once, votes):
         warn_user(flag.detail)
-    return np.where(once.distinct, codes, UNLABELLED).astype(np.int8)
+    return np.where(once.distinct, codes, UNLABELLED).astype(CODE)
 
 
 def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozenset[str]:

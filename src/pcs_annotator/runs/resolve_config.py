@@ -13,21 +13,25 @@ from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.base.errors import ConfigError, LabelError
+from pcs_annotator.core.candidates import recall_of
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
+from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.task import (
     AskedTogether,
     Example,
     Part,
     Task,
+    candidate_count,
     check_labels,
     label_code,
     refuse_line_breaks,
     usual_instruction,
 )
 from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.weighing.label_shape import check_kind
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions
@@ -56,6 +60,8 @@ WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
 GOLD = "gold"
+ENOUGH = 0.9
+"""Candidates that have the right label less often are a reason to do something."""
 
 
 def read_settings(
@@ -212,6 +218,7 @@ def resolve(config: Config, dataset: Dataset) -> Config:
     refuse_line_breaks(labels)
     _refuse_other_gold(dataset, labels)
     found = dataset.columns
+    config = _with_candidates(config, labels)
     return replace(
         config,
         task=_with_tables(replace(config, task=replace(config.task, labels=labels))).task,
@@ -219,6 +226,25 @@ def resolve(config: Config, dataset: Dataset) -> Config:
             config.data, text_column=found.text or "", id_column=found.id_setting, gold_column=found.gold or ""
         ),
     )
+
+
+def _with_candidates(config: Config, labels: Sequence[str]) -> Config:
+    """Return settings with the number of labels that each text is asked about, if not about all; answers are hard then.
+
+    Raises:
+        ConfigError: The labels of a scale are asked about together, and grades of very many labels are not kept.
+    """
+    task = config.task
+    if task.kind == "scale":
+        if task.candidates:
+            raise ConfigError("candidates cannot be chosen on a scale, where all steps are compared: leave it out")
+        return config
+    count = candidate_count(task.candidates, len(labels))
+    if not count:
+        return config
+    if config.ask.answers == "graded":
+        raise ConfigError(f"graded answers are not kept where {count} of {len(labels):,} labels are asked: use hard")
+    return replace(config, task=replace(task, candidates=count), ask=replace(config.ask, answers="hard"))
 
 
 def _from_low_to_high(labels: Sequence[str], *, given: bool) -> tuple[str, ...]:
@@ -239,13 +265,41 @@ def task_of(config: Config) -> Task:
     instruction = task.instruction or usual_instruction(task.labels)
     examples = [Example.of(number, one) for number, one in enumerate(task.examples, 1)]
     how = task.meanings, task.wordings, task.written_wording, examples, task.nearest, _together(config)
-    return Task(instruction, task.labels, *how)
+    known = [Example.of(number, one) for number, one in enumerate(task.known, 1)]
+    return Task(instruction, task.labels, *how, candidates=_candidates(task), known=known)
+
+
+def _candidates(task: TaskSettings) -> int:
+    return len(task.labels) if task.kind in ("scale", "many") else task.candidates
+
+
+def asked_alone(task: TaskSettings) -> bool:
+    """Return whether a variable of a codebook is asked in a call of its own, because its labels depend on the text."""
+    return candidate_count(_candidates(task), len(task.labels)) > 0
+
+
+def about_candidates(config: Config, texts: Sequence[str], gold: Sequence[str | None]) -> str:
+    """Return how many labels each text is asked about, and how often that is known to be enough; empty for all."""
+    task, labels = config.task, {label.casefold(): label for label in config.task.labels}
+    if not asked_alone(task):
+        return ""
+    rows = {text_key(text): (text, labels[label.casefold()]) for text, label in zip(texts, gold, strict=False) if label}
+    asked = f"Each text is asked about {task.candidates} of {len(labels):,} labels"
+    if not rows:
+        return f"{asked}; gold rows would tell how often the right one is among them."
+    share = recall_of(task_of(config), *zip(*rows.values(), strict=True))
+    low, high = exact_interval(round(share * len(rows)), len(rows)).rounded(2)
+    among = f"the right one is among them for {share:.0%} of {len(rows):,} gold rows [{low:.0%}, {high:.0%}]"
+    remedy = "" if low >= ENOUGH else "; say what labels mean, label more rows before the run, or set more candidates"
+    return f"{asked}: {among}, and no more labels can be right{remedy}."
 
 
 def _together(config: Config) -> AskedTogether | None:
     """Return what is asked in the same call as this variable of a codebook; None if that is its question alone."""
     name, _, label = config.part.partition("=")
-    asked = config.variables if config.ask.together else {name: config.variables[name]} if name else {}
+    asked = {one: task for one, task in config.variables.items() if one == name or not asked_alone(task)}
+    if name and (not config.ask.together or asked_alone(config.variables[name])):
+        asked = {name: config.variables[name]}
     if not name or (len(asked) == 1 and not label):
         return None
     parts = (

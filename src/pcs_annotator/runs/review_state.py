@@ -20,7 +20,7 @@ import orjson
 
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import listed
-from pcs_annotator.core.arrays import Array, Codes, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Array, Codes, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, text_hash
 from pcs_annotator.core.review import (
     SEQUENCE,
@@ -81,7 +81,7 @@ class ReviewState:
         self.changes: dict[int | tuple[int, str], int] = {}
         self.judged_by: dict[str, Mask] = {}  # reviewer → where they gave a verdict, skipped rows included
         self.notes: list[str] = []  # what was left out of the log, in sentences
-        self.decided: Codes = np.full(len(items), UNLABELLED, dtype=np.int8)  # position of the label that people gave
+        self.decided: Codes = np.full(len(items), UNLABELLED, dtype=CODE)  # position of the label that people gave
         self.conflict: Mask = np.zeros(len(items), dtype=np.bool_)  # where people differ
         self.coders: Array = np.zeros(len(items), dtype=np.int16)  # how many people gave a label
         self.looked_at: Mask = np.zeros(len(items), dtype=np.bool_)  # where somebody gave one to this row alone
@@ -196,7 +196,7 @@ class ReviewState:
 
         Verdicts that settle a conflict are left out: whoever gives one has seen the others.
         """
-        found = {name: np.full(len(places), UNLABELLED, dtype=np.int8) for name in self.given_by}
+        found = {name: np.full(len(places), UNLABELLED, dtype=CODE) for name in self.given_by}
         for position, place in enumerate(places.tolist()):
             for one in self.verdicts[place]:
                 if one.queue != "conflicts" and one.label is not None:

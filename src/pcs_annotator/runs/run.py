@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -15,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from pcs_annotator.asking.engine.progress import Tally, bills_of
-from pcs_annotator.asking.ledger.admin import PriceOf
-from pcs_annotator.base.errors import ConfigError, LedgerError, MismatchError, TableError, warn_user
-from pcs_annotator.core.bill import Bill
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.base.errors import ConfigError, MismatchError, TableError, warn_user
+from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome, Outcomes
@@ -27,7 +25,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Audit, Certificate, fingerprint, in_force
 from pcs_annotator.judging.weighing.label_shape import LabelShape
-from pcs_annotator.runs import ask, drawing, folder_votes, ledgers, resolve_config
+from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_whole, variables_in
@@ -69,8 +67,11 @@ class Run:
         """
         folder = RunFolder(path, version)
         if not folder.settings.exists():
-            if variables := variables_in(folder):
-                raise ConfigError(f"{path} has several variables: name one of them, {', '.join(map(str, variables))}")
+            within = next((one for one in (path, *path.parents) if RunFolder(one).codebook.exists()), path)
+            if variables := variables_in(RunFolder(within)):
+                places = ", ".join(map(str, variables.values()))
+                other = "" if within == path else f", but no {path}"
+                raise ConfigError(f"{within} has several variables{other}: name one of them, {places}")
             raise ConfigError(f"{path} is not a run folder (it has no {folder.settings.name}): pcs run creates one")
         if version:
             version_of(folder, version)  # raises if there is none
@@ -306,7 +307,7 @@ class Run:
         if with_gold:
             now = fingerprint(votes, gold_codes(votes, self.as_fitted().gold.labels), __version__)
         elif folder.votes.stat().st_mtime_ns > folder.model.stat().st_mtime_ns:
-            no_gold = np.full(len(votes), UNLABELLED, dtype=np.int8)
+            no_gold = np.full(len(votes), UNLABELLED, dtype=CODE)
             now = fingerprint(votes, no_gold, __version__)._replace(gold=then.gold)
         else:
             now = then._replace(version=__version__)
@@ -349,7 +350,7 @@ class Run:
         whole = read_whole(self.folder) if self.sampled else None
         counted = vote_files.read_note(self.folder.votes).get("tally", {}) if whole is None else whole.tally
         tally = more.get("tally", Tally())
-        used, elsewhere = self._used(counted, tally)
+        used, elsewhere = ledgers.used_bills(self.folder, self.config, counted, tally)
         return RunResult(
             folder=self.folder,
             config=self.config,
@@ -357,7 +358,7 @@ class Run:
             votes=self.votes,
             learned=learned,
             outcomes=Outcomes(outcomes),
-            bills=self._bills(tally),
+            bills=ledgers.bills_in(self.folder, self.config, tally),
             used=used,
             paid_elsewhere=elsewhere,
             rewrites=tuple(vote_files.count_variants(self.folder.variants)),
@@ -370,47 +371,6 @@ class Run:
             assumed=self.gold.assumed,
             whole=whole,
             **{"tally": Tally(), **more},
-        )
-
-    def _bills(self, tally: Tally) -> Sequence[Bill]:
-        """Return what was paid for in this folder, the calls of a command that is not noted yet among them."""
-        if self.config.ask.ledger:
-            noted = sum(ledgers.payments_in(self.folder).values(), Counter(tally.paid))
-            return bills_of(noted, self._prices)
-        if not self.folder.ledger.exists():
-            warn_user(f"the cost is not shown: {self.folder.ledger} is gone; put it back, or ask again with pcs run")
-            return ()
-        return ledgers.paid_bills(self.folder.ledger)
-
-    def _used(self, counted: Mapping[str, Any], tally: Tally) -> tuple[Sequence[Bill], Sequence[Bill]]:
-        """Return what all answers behind the votes cost, and that part which others paid for."""
-        used = Counter(counted.get("paid", {})) + Counter(counted.get("reused", {}))
-        here = ledgers.payments_in(self.folder).get("run", Counter()) + tally.paid if self.config.ask.ledger else used
-        return tuple(bills_of(used, self._prices)), tuple(bills_of(used - here, self._prices))
-
-    @property
-    def _prices(self) -> PriceOf:
-        return ask.pricing(self.config.ask.prices)
-
-
-def settings_of_fits(folder: RunFolder) -> dict[str, Any]:
-    """Return the settings that were given to `pcs fit` in a folder; the next `pcs run` there keeps them."""
-    try:
-        with expecting(folder.model, REFIT):
-            return known_learn_settings(read_json(folder.model).get("fit", {}))
-    except TableError:  # missing, or damaged
-        return {}
-
-
-def refuse_lost_ledger(folder: RunFolder, config: Config) -> None:
-    """Raise if the ledger that a finished run shares is gone: with a new one, everything would be paid for again."""
-    ledger = config.ask.ledger
-    if not ledger or not folder.votes.exists() or Run.open(folder.path).config.ask.ledger != ledger:
-        return
-    if not ledgers.ledger_exists(ledger):
-        raise LedgerError(
-            f"{ledger}, where {folder.path} has its answers, is gone: put it back, or say with --ledger where it is "
-            "now; with --ledger and the name of a new file, everything is asked and paid for again"
         )
 
 

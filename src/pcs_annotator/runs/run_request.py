@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import PcsError, warn_user
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs import ledgers, resolve_config
+from pcs_annotator.runs.ask import Follow
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
@@ -44,6 +45,8 @@ class RunRequest(CommandSettings):
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)
     # called with the questions that were chosen, before they are asked
     announce: Callable[[DefaultPanel], None] | None = None
+    # called with the counters of what is asked next, by which others can tell how far it is
+    follow: Follow | None = field(default=None, repr=False)
     say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept
 
     def batches(self, executor: str) -> BatchSettings | None:
@@ -75,11 +78,12 @@ class RunRequest(CommandSettings):
 
     def support(self, config: Config, items: Sequence[Item]) -> Support:
         """Return what tells which questions the models can answer about some texts."""
+        settings = resolve_config.collect_settings_of(config, self.environment, self.own)
         return Support(
             task=resolve_config.task_of(config),
             annotators=config.ask.models,
             ledger=ledgers.ledger_of(RunFolder(self.folder), config),
-            settings=resolve_config.collect_settings_of(config, self.environment, self.own),
+            settings=replace(settings, follow=self.follow),
             texts=[item.text for item in items],
         )
 

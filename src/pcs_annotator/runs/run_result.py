@@ -13,7 +13,7 @@ import numpy as np
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.display import Columns, Frame, Page, brief, html_table
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.arrays import Codes, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
@@ -29,6 +29,7 @@ from pcs_annotator.runs.drawing import HandedOut
 from pcs_annotator.runs.files.runs import RunFolder, WholeTable
 from pcs_annotator.runs.learn import Learned, counted_once
 from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.resolve_config import about_candidates
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import tables
@@ -48,6 +49,7 @@ class Facts:
     cut: Mapping[str, int] = field(default_factory=dict)  # annotator → texts that did not fit into its model's context
     texts: Sequence[str] | None = None  # the text of every item; None if unknown
     random_sample: Mask | None = None  # which gold rows were drawn at random or may be assumed to be; None for all
+    candidates: str = ""  # how many labels each text was asked about; empty if it was all of them
 
     __repr__ = brief
 
@@ -72,13 +74,13 @@ class Facts:
 
     def _gold_codes(self, among: Mask | None) -> Codes:
         codes = gold_codes(self.votes, self.gold or [None] * len(self.votes))
-        codes = codes if among is None else np.where(among, codes, UNLABELLED).astype(np.int8)
+        codes = codes if among is None else np.where(among, codes, UNLABELLED).astype(CODE)
         return codes[(codes != UNLABELLED) & counted_once(self.votes, codes, self.texts).distinct]
 
     @property
     def label_counts(self) -> Counter[str]:
         """How often each label was given, every text counted once."""
-        nothing = np.full(len(self.votes), UNLABELLED, dtype=np.int8)
+        nothing = np.full(len(self.votes), UNLABELLED, dtype=CODE)
         counted = counted_once(self.votes, nothing, self.texts).distinct.tolist()
         pairs = zip(self.outcomes, counted, strict=True)
         return Counter(one.leaf for one, counts in pairs if counts and one.leaf is not None)
@@ -219,6 +221,7 @@ class RunResult(Frame):
     @property
     def facts(self) -> Facts:
         """What findings about the run are made from."""
+        texts = [item.text for item in self.dataset.items]
         return Facts(
             votes=self.votes,
             outcomes=self.outcomes,
@@ -226,8 +229,9 @@ class RunResult(Frame):
             learned=self.learned,
             rewrites=self.rewrites,
             cut=self.cut,
-            texts=[item.text for item in self.dataset.items],
+            texts=texts,
             random_sample=self.random_sample,
+            candidates=about_candidates(self.config, texts, self.dataset.gold),
         )
 
     @property

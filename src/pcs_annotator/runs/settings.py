@@ -42,6 +42,10 @@ class TaskSettings(SettingsSection):
             the 8 gold rows most like it, never the text itself (gold:4 for 4). In pcs.toml, a relative path starts from
             its folder.
         nearest: Show only so many of your examples with each text, those most like it; 0 shows all of them.
+        candidates: Ask about so many labels per text, those most like it by their names, meanings and known texts; 0 is
+            30 of more than 50 labels, and all of fewer.
+        known: Texts with their labels by which candidates are found, as in `[[task.examples]]`; default: the gold rows
+            when the run starts.
         codebook: A table with a row per label: label, definition, and perhaps example, example 2, … and instruction.
         kind: What a text gets: one of the labels (one); any number of them (many), which needs `[variables.NAME]`; the
             median of labels listed from the lowest to the highest (scale); or one of the paths such as economy/taxes,
@@ -56,6 +60,8 @@ class TaskSettings(SettingsSection):
     examples: tuple[Mapping[str, str], ...] = ()
     examples_from: str = setting("", "--examples FILE|gold", name="examples")
     nearest: int = setting(0, least=0)
+    candidates: int = setting(0, least=0)
+    known: tuple[Mapping[str, str], ...] = ()
     codebook: str = setting("", "--codebook FILE")
     kind: Literal["one", "many", "scale", "tree"] = setting("one", "--kind")
 
@@ -234,6 +240,7 @@ class CommandSettings:
         replace: Keep what is in the way under a dated name, and start anew.
         fresh: Ask everything again, and pay again; the old ledger is kept.
         wait: While another process uses the ledger, wait for it (default), or else stop.
+        metrics_file: Write what is counted there every second, in the format of Prometheus (node_exporter's textfile).
     """
 
     limit: int | None = setting(None, "--limit N", least=1)
@@ -243,6 +250,7 @@ class CommandSettings:
     replace: bool = setting(False, "--replace")
     fresh: bool = setting(False, "--fresh")
     wait: bool = setting(True, "--no-wait")
+    metrics_file: str = setting("", "--metrics-file PATH")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.base.text import listed
+from pcs_annotator.runs.files.config import known_learn_settings
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.tables.files import expecting, read_json, write_json
 
@@ -110,3 +111,12 @@ def take_version(folder: RunFolder, number: int) -> None:
     model, evaluation = read_json(kept.model, REMEDY), read_json(kept.evaluation, REMEDY)
     write_json(folder.model, model)
     write_json(folder.evaluation, evaluation)
+
+
+def settings_of_fits(folder: RunFolder) -> dict[str, Any]:
+    """Return the settings that were given to `pcs fit` in a folder; the next `pcs run` there keeps them."""
+    try:
+        with expecting(folder.model, REMEDY):
+            return known_learn_settings(read_json(folder.model).get("fit", {}))
+    except TableError:  # missing, or damaged
+        return {}

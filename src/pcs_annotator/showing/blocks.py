@@ -28,6 +28,7 @@ class Styled(NamedTuple):
     text: str
     style: Style
     own: bool = False
+    link: str = ""  # where it leads to, on a page
 
 
 Words = str | Styled | tuple[str | Styled, ...]

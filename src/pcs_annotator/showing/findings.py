@@ -321,6 +321,11 @@ def _never_given(facts: Facts) -> Iterator[Flag]:
             yield Flag("label never given", f"none of {rows:,} rows is labelled {label!r}, {detail}")
 
 
+def _candidates(facts: Facts) -> Iterator[Flag]:
+    if facts.candidates:
+        yield Flag("labels chosen per text", facts.candidates.rstrip("."))
+
+
 def _without_label(facts: Facts) -> Iterator[Flag]:
     empty = np.array([outcome.label is None for outcome in facts.outcomes], dtype=np.bool_)
     unasked = empty & (facts.votes.codes == NOT_ASKED).all(axis=(1, 2, 3))
@@ -342,7 +347,7 @@ _FINDINGS: Sequence[Callable[[Facts], Iterator[Flag]]] = (
     *(_flips, _disagreeing, _not_for_this_language, _few_votes, _unreadable),
     lambda facts: texts_cut(facts.cut, len(facts.votes)),
     *(_revoked, _without_gold, _chosen_gold, _chance, _told_by_the_text, _one_label, _accepted, _unlike_gold),
-    *(_never_given, _without_label),
+    *(_candidates, _never_given, _without_label),
 )
 
 

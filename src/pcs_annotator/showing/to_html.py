@@ -99,7 +99,8 @@ def inline(words: Words) -> Markup:
         return markup.escaped(words)
     if isinstance(words, Styled):
         element, kind = ELEMENTS[words.style]
-        return tag(element, words.text, class_=kind, dir="auto" if words.own else None)
+        content = tag("a", words.text, href=words.link) if words.link else words.text
+        return tag(element, content, class_=kind, dir="auto" if words.own else None)
     return joined(*map(inline, words))
 
 

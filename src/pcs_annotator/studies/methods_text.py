@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pcs_annotator.base.errors import LedgerError, warn_user
 from pcs_annotator.base.text import capital, counted, series
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.task import MANY_LABELS, Task
 from pcs_annotator.judging.evaluation.tables import shown
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.examples import about_examples
@@ -33,13 +34,15 @@ def _sentences(result: RunResult) -> Iterator[str]:
     config, task, version = result.config, task_of(result.config), read_origin(result.folder).version
     models = config.ask.models
     yield (
-        f"{counted(result.counts.rows, 'text')} ({result.dataset.name}) were labelled as {series(task.labels)} by "
+        f"{counted(result.counts.rows, 'text')} ({result.dataset.name}) were labelled as {_named(task)} by "
         f"{counted(len(models), 'language model')} ({series(models)}) with perceived-confidence {version}, which "
         "computes the Perceived Confidence Score (Salimian et al., IEEE Transactions on Software Engineering)."
     )
     yield f"The models were asked {_when(result)}."
     yield f"The instruction was: “{' '.join(task.instruction.split())}”"
-    if task.meanings:
+    if candidates := result.facts.candidates:
+        yield candidates
+    elif task.meanings:
         yield f"Labels were explained: {'; '.join(f'{label}: {text}' for label, text in task.meanings.items())}."
     if examples := about_examples(config):
         yield examples
@@ -52,6 +55,10 @@ def _sentences(result: RunResult) -> Iterator[str]:
     yield from _about_promise(result)
     yield _about_cost(result)
     yield f"To cite: {CITATION.format(version=version)}"
+
+
+def _named(task: Task) -> str:
+    return series(task.labels) if len(task.labels) <= MANY_LABELS else f"one of {len(task.labels):,} labels"
 
 
 def _when(result: RunResult) -> str:

@@ -67,8 +67,9 @@ def signature(place: Path | str, base: Path) -> dict[str, str]:
     For a file at an address, it is the address → what its server reports about it.
     """
     if isinstance(place, str):
-        version = remote_version(place)
-        return {} if version is None else {place: version}
+        system, path = file_system(place)
+        with explained(place):
+            return {place: _version(system, path)} if system.exists(path) else {}
     if not place.exists():
         return {}
     with place.open("rb") as file:
@@ -98,12 +99,13 @@ def clear_leftovers(folder: Path) -> None:
     """Delete the temporary files of processes that were killed while they wrote to a folder."""
     for path in folder.glob(".*"):
         found = _TEMPORARY.fullmatch(path.name)
-        if found and not _is_running(found["process"]):
+        if found and not is_running(found["process"]):
             with suppress(OSError):
                 path.unlink()
 
 
-def _is_running(process: str) -> bool:
+def is_running(process: str) -> bool:
+    """Return whether a process of this machine lives; on Windows never."""
     # On Windows, os.kill would end the process; but there, a file in use cannot be deleted.
     if os.name != "posix":
         return False
@@ -120,7 +122,11 @@ def keep_earlier(place: Path | str) -> Path | str:
     """Rename a file, here or at an address, so that its name has today's date and time; return where it is now."""
     if isinstance(place, Path):
         return set_aside(place)
-    return rename_remote(place, next(_dated(PurePath(place))))
+    system, path = file_system(place)
+    name = next(_dated(PurePath(place)))
+    with explained(place):
+        system.mv(path, f"{path.rpartition('/')[0]}/{name}")
+    return f"{place.rpartition('/')[0]}/{name}"
 
 
 def _dated(path: PurePath) -> Iterator[str]:
@@ -223,21 +229,6 @@ def _remote_file(system: Any, about: Mapping[str, Any], shown: str) -> RemoteFil
 
 def _version(system: Any, path: str) -> str:
     return hashlib.sha256(str(sorted(system.info(path).items(), key=str)).encode()).hexdigest()
-
-
-def remote_version(address: str) -> str | None:
-    """Return what changes whenever the file at an address does; None if there is no file."""
-    system, path = file_system(address)
-    with explained(address):
-        return _version(system, path) if system.exists(path) else None
-
-
-def rename_remote(address: str, name: str) -> str:
-    """Give a file another name in the same place, and return its new address."""
-    system, path = file_system(address)
-    with explained(address):
-        system.mv(path, f"{path.rpartition('/')[0]}/{name}")
-    return f"{address.rpartition('/')[0]}/{name}"
 
 
 def shown_address(address: str) -> str:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.coders import PREFIX, coder_columns, coder_of, majority_labels
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.tables import Columns, write_table
@@ -174,8 +175,6 @@ def numbered_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[str, dict
 
 
 def _write(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
-    import pyarrow as pa
-
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     arrays = [pa.array(column, pa.string()) for column in columns]
     write_table(path, pa.table(arrays, names=list(names)), TableStyle(spreadsheet_safe=True))

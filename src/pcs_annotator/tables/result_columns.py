@@ -47,9 +47,10 @@ class Results:
         if self.sets is not None:
             found[result_names.LABEL_SET] = self.sets
         found |= self.details
-        found |= {result_names.score_name(one): _numbers(self.scores[:, at]) for at, one in enumerate(self.labels)}
+        labels = result_names.with_columns(self.labels)
+        found |= {result_names.score_name(one): _numbers(self.scores[:, at]) for at, one in enumerate(labels)}
         if (sure := self.probabilities) is not None:
-            found |= {result_names.probability_name(one): _numbers(sure[:, at]) for at, one in enumerate(self.labels)}
+            found |= {result_names.probability_name(one): _numbers(sure[:, at]) for at, one in enumerate(labels)}
         return found
 
 
@@ -115,6 +116,7 @@ def with_outcomes(
 
 
 def _by_label(rows: Sequence[Mapping[str, float]], labels: Sequence[str]) -> Floats:
+    labels = result_names.with_columns(labels)
     return np.array([[row.get(label, np.nan) for label in labels] for row in rows]).reshape(len(rows), len(labels))
 
 

@@ -91,7 +91,7 @@ def _opened(place: Path | str) -> Iterator[BinaryIO]:
 def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     ending = ending_of(name if split_name(PurePath(name))[1] else f"{name}.{style.kind}")
     if ending.kind in PARQUET:
-        return _ParquetWriter(file)
+        return ParquetTableWriter(file)
     if ending.kind == WORKBOOK:
         return _WorkbookWriter(Book(file, name), style.about)
     packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
@@ -202,27 +202,30 @@ class _JsonLinesWriter(TableWriter):
         self._file.close()
 
 
-class _ParquetWriter(TableWriter):
+class ParquetTableWriter(TableWriter):
     """Parquet, in groups of rows that are large enough to be read quickly."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO | Path) -> None:
         self._file = file
         self._writer: Any = None
         self._waiting: list[pa.Table] = []
 
     def write(self, table: pa.Table) -> None:
+        """Add rows."""
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._file, table.schema)
         self._waiting.append(table)
         if sum(map(len, self._waiting)) >= GROUP_ROWS or sum(one.nbytes for one in self._waiting) >= GROUP_BYTES:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
-        group, self._waiting = pa.concat_tables(self._waiting), []
-        self._writer.write_table(group)
+    def flush(self) -> None:
+        """Write the rows so far, if there are any, as a group."""
+        if self._waiting:
+            group, self._waiting = pa.concat_tables(self._waiting), []
+            self._writer.write_table(group, row_group_size=max(len(group), 1))
 
     def close(self) -> None:
-        if self._waiting:
-            self._flush()
+        """Write what is left to be written."""
+        self.flush()
         if self._writer is not None:
             self._writer.close()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.core.arrays import Codes, Floats, Grades, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Grades, Integers, Mask
 from pcs_annotator.core.task import label_lookup, unknown_label
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import GRADE_TOLERANCE, Unknown
@@ -177,7 +177,7 @@ def label_codes(column: TextColumn, labels: Sequence[str], unknown: Unknown, ids
     A label outside of `labels` is an error, which names the id of the row, or an abstention, depending on `unknown`.
     """
     lookup = label_lookup(labels)
-    table = np.array([lookup.get(text.casefold(), NOT_ASKED) for text in column.distinct] + [ABSTAINED], dtype=np.int8)
+    table = np.array([lookup.get(text.casefold(), NOT_ASKED) for text in column.distinct] + [ABSTAINED], dtype=CODE)
     codes = table[column.positions]
     outside = np.flatnonzero(codes == NOT_ASKED)
     if len(outside) and unknown == "error":

@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import PcsError, PcsWarning, TableError
+from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.tables.arrow import pa, parquet, pc
 from pcs_annotator.tables.files import atomic_path
+from pcs_annotator.tables.table_writer import ParquetTableWriter
 from pcs_annotator.tables.tables import write_table
 from pcs_annotator.tables.tabular import as_arrow, columns_of
 from pcs_annotator.tables.vote_columns import VoteColumns
@@ -54,7 +56,7 @@ class VoteAxes(NamedTuple):
             positions_of(votes.relations, self.relations, "relation"),
             range(votes.codes.shape[3]),
         )
-        codes = np.full(shape, NOT_ASKED, dtype=np.int8)
+        codes = np.full(shape, NOT_ASKED, dtype=CODE)
         codes[place] = votes.codes
         return Votes(
             codes=codes,
@@ -200,23 +202,13 @@ def vote_table(votes: Votes, *, graded: bool) -> pa.Table:
     return votes.to_table("long")
 
 
-class VoteWriter:
+class VoteWriter(ParquetTableWriter):
     """Writes votes part by part; `read_parts` yields the same parts."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: Any = None
 
     def write(self, table: pa.Table) -> None:
         """Add the votes of `vote_table` as a group of rows of their own."""
-        if self._file is None:
-            self._file = parquet.ParquetWriter(self._path, table.schema)
-        self._file.write_table(table, row_group_size=max(len(table), 1))
-
-    def close(self) -> None:
-        """Write what is left to be written."""
-        if self._file is not None:
-            self._file.close()
+        super().write(table)
+        self.flush()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.core.arrays import Array, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Array, Integers, Mask
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.task import check_labels, label_lookup
 from pcs_annotator.core.vote import NOT_ASKED
@@ -62,11 +62,11 @@ def _read_wide(columns: VoteColumns, labels: Iterable[str] | None, unknown: Unkn
     gold = columns.texts("gold") if "gold" in columns.columns else None
     # only the long form has columns of probabilities
     seen = _seen(list(texts.values()), gold, VoteColumns({}, columns.table)) if labels is None else labels
-    known = check_labels(seen)
+    known = check_labels(seen, seen=labels is None)
     annotators = list(dict.fromkeys(cell.annotator for cell in cells.values()))
     relations = list(dict.fromkeys(cell.relation for cell in cells.values()))
     draws = 1 + max(cell.draw for cell in cells.values())
-    codes = np.full((len(ids), len(annotators), len(relations), draws), NOT_ASKED, dtype=np.int8)
+    codes = np.full((len(ids), len(annotators), len(relations), draws), NOT_ASKED, dtype=CODE)
     for name, cell in cells.items():
         place = (slice(None), annotators.index(cell.annotator), relations.index(cell.relation), cell.draw)
         codes[place] = vote_columns.label_codes(texts[name], known, unknown, ids)
@@ -80,7 +80,7 @@ def read_long(columns: VoteColumns, labels: Iterable[str] | None, unknown: Unkno
     votes = columns.texts("label") if "label" in columns.columns else nothing
     _, ids, item = row_ids
     gold = _gold_by_item(columns.texts("gold"), ids, item, columns.table) if "gold" in columns.columns else None
-    known = check_labels(_seen([votes], gold, columns) if labels is None else labels)
+    known = check_labels(_seen([votes], gold, columns) if labels is None else labels, seen=labels is None)
     _, annotators, annotator = columns.texts("annotator")
     _, relations, relation = columns.texts("relation")
     values = vote_columns.label_codes(votes, known, unknown, row_ids)
@@ -96,7 +96,7 @@ def read_long(columns: VoteColumns, labels: Iterable[str] | None, unknown: Unkno
     draw = np.where(asked, _draws(columns), 0)
     shape = (len(ids), len(annotators), len(relations), 1 + int(draw.max()))
     place = (item[asked], annotator[asked], relation[asked], draw[asked])
-    codes = np.full(shape, NOT_ASKED, dtype=np.int8)
+    codes = np.full(shape, NOT_ASKED, dtype=CODE)
     codes[place] = values[asked]
     if np.count_nonzero(codes != NOT_ASKED) < len(place[0]):
         raise _repeated(np.ravel_multi_index(place, shape), np.flatnonzero(asked), row_ids, columns.table)

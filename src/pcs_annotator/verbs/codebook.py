@@ -1,24 +1,28 @@
-"""`pcs run` and `pcs label` for a codebook: one run after the other, and one table of all labels."""
+"""Commands for a codebook: one variable after the other, one table of all labels, one page for all reports."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.result_names import input_names
-from pcs_annotator.runs.codebook import labels_of, open_codebook
-from pcs_annotator.runs.files.runs import REMEDY, RunFolder
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.codebook import CodebookFolder, final_labels, labels_of, open_codebook
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Saving, TaskSettings
+from pcs_annotator.showing.report.index import write_index
+from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.files import expecting, read_json, write_json
+from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.table_writer import TableStyle
+from pcs_annotator.tables.tabular import as_arrow
+from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.label import Labelled, label
 from pcs_annotator.verbs.run import run
 
@@ -31,6 +35,7 @@ class CodebookResult:
     variables: Mapping[str, TaskSettings]
     results: Mapping[str, RunResult]  # part → its run; of a variable with any number of labels, `variable=label`
     labels: Path  # the table with all labels
+    report: Path  # the page that leads to the report of every variable
 
     __repr__ = brief
 
@@ -47,21 +52,56 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
     for name, part in book.requests.items():
         announce(name)
         results[name] = run(part)
-    found = {name: result.outcomes for name, result in results.items()}
-    written = _joined(book.table, labels_of(config.variables, found))
-    tables.write_table(folder.labels, written, TableStyle(spreadsheet_safe=request.spreadsheet_safe))
-    return CodebookResult(folder=folder.path, variables=config.variables, results=results, labels=folder.labels)
+    tables.write_table(folder.items, book.table)
+    return _written(folder, config.variables, results, spreadsheet_safe=request.spreadsheet_safe)
 
 
-def label_codebook(request: RunRequest, out: Path | str | None, saving: Saving | None = None) -> dict[str, Labelled]:
+def fit_codebook(
+    book: CodebookFolder, changes: Mapping[str, Any], *, spreadsheet_safe: bool = False, **how: Any
+) -> CodebookResult:
+    """Learn again from the votes on every variable, and write their labels and reports anew; no model is called."""
+    folder = RunFolder(book.path)
+    if not folder.items.exists():
+        raise TableError(f"{folder.path} has no {folder.items.name}: pcs run, once more, writes it")
+    results = book.each(lambda place: fit_run(place, changes, spreadsheet_safe=spreadsheet_safe, **how))
+    return _written(folder, book.variables, results, spreadsheet_safe=spreadsheet_safe)
+
+
+def report_codebook(book: CodebookFolder, out: Path | None = None, *, replace: bool = False) -> CodebookResult:
+    """Write the report of every variable, and the page that leads to them."""
+    folder, results = RunFolder(book.path), book.each(open_run)
+    for one in results.values():
+        write_report(one)
+    index = write_index(results, book.variables, out or folder.report, own=out is None, replace=replace)
+    return CodebookResult(
+        folder=folder.path, variables=book.variables, results=results, labels=folder.labels, report=index
+    )
+
+
+def _written(
+    folder: RunFolder,
+    variables: Mapping[str, TaskSettings],
+    results: Mapping[str, RunResult],
+    *,
+    spreadsheet_safe: bool,
+) -> CodebookResult:
+    """Write the labels of all variables, and the page that leads to their reports."""
+    outcomes = {name: one.outcomes for name, one in results.items()}
+    reviewed = any(one.verdicts.by_row for one in results.values())
+    final = {name: final_labels(one) for name, one in results.items()} if reviewed else None
+    table = _joined(as_arrow(folder.items), labels_of(variables, outcomes, final))
+    tables.write_table(folder.labels, table, TableStyle(spreadsheet_safe=spreadsheet_safe))
+    index = write_index(results, variables, folder.report)
+    return CodebookResult(folder=folder.path, variables=variables, results=results, labels=folder.labels, report=index)
+
+
+def label_codebook(
+    book: CodebookFolder, request: RunRequest, out: Path | str | None, saving: Saving | None = None
+) -> dict[str, Labelled]:
     """Label new texts with every variable of a codebook; return part → its labels."""
-    folder = RunFolder(request.folder)
-    with expecting(folder.codebook, REMEDY):
-        places = dict(read_json(folder.codebook, REMEDY)["folders"])
-    found = {name: label(replace(request, folder=folder.path / place), None, saving) for name, place in places.items()}
+    found = book.each(lambda place: label(replace(request, folder=place), None, saving))
     first = next(iter(found.values()))
-    variables = Run.open(folder.path / next(iter(places.values()))).config.variables
-    columns = labels_of(variables, {name: one.outcomes for name, one in found.items()})
+    columns = labels_of(book.variables, {name: one.outcomes for name, one in found.items()})
     if out is not None:
         tables.write_table(out, _joined(first.dataset.table, columns))
     return found

@@ -11,6 +11,7 @@ import numpy as np
 from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import GoldError, TableError
 from pcs_annotator.base.text import counted
+from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
@@ -148,7 +149,7 @@ def may_replace(path: Path, epsilon: float) -> tuple[Sequence[str], AlternativeA
     known = expected_labels(votes, gold_codes(votes, recorded.gold.labels), recorded.settings, recorded.texts)
     if known is None:
         raise GoldError(f"{path} has too little gold to learn from: label more rows")
-    given = np.where(votes.silent, UNLABELLED, known.held_out.argmax(axis=1)).astype(np.int8)
+    given = np.where(votes.silent, UNLABELLED, known.held_out.argmax(axis=1)).astype(CODE)
     return coders.names, alternative_annotator(given, coders.codes, epsilon)
 
 

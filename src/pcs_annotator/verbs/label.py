@@ -26,10 +26,12 @@ from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.labelling.labeller import FittedRun, LoadOptions, open_fitted
 from pcs_annotator.runs.labelling.new_texts import NewTexts, without_gold
 from pcs_annotator.runs.labelling.run_table import survey
-from pcs_annotator.runs.run import Run, refuse_lost_ledger
+from pcs_annotator.runs.ledgers import refuse_lost_ledger
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import rows_of
 from pcs_annotator.runs.settings import Saving
+from pcs_annotator.runs.watch import Watch
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import check_ending
 from pcs_annotator.tables.table_files import STDIO
@@ -92,10 +94,12 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
     texts = NewTexts(request, out)
     ledgers.check_ledger(config)
     refuse_lost_ledger(folder, config)
-    with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say):
+    tally = Tally()
+    watch = Watch(folder, f"label {request.data_name}", tally, request.metrics_file)
+    with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say), watch:
         recorded = Run.open(folder.path, request.config.ask.ledger)
-        tally = Tally(rows_expected=texts.check())
-        opened = _opened(request, recorded, saving, tally)
+        tally.rows_expected = texts.check()
+        opened = _opened(replace(request, follow=watch.begin()), recorded, saving, tally)
         with ledgers.noting_payments(folder, config, tally, "label"):
             dataset, votes = texts.ask(opened)
         checked = check_settled(opened.model, votes)
@@ -125,7 +129,8 @@ def _opened(request: RunRequest, recorded: Run, saving: Saving, tally: Tally) ->
     """Open a fitted run that shows its progress, and asks in batches if wanted."""
     opened = open_fitted(recorded, LoadOptions(saving=saving, environment=request.environment, own=request.own))
     batches = request.batches(saving.executor or recorded.config.ask.executor)
-    return replace(opened, settings=replace(opened.settings, progress=request.progress, tally=tally, batches=batches))
+    settings = replace(opened.settings, progress=request.progress, follow=request.follow, tally=tally, batches=batches)
+    return replace(opened, settings=settings)
 
 
 class LabelPlan(NamedTuple):

@@ -19,7 +19,7 @@ from pcs_annotator.relations.languages import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
 from pcs_annotator.runs.codebook import open_codebook
 from pcs_annotator.runs.default_panel import GRADED, DefaultPanel
-from pcs_annotator.runs.examples import about_examples, with_gold_examples
+from pcs_annotator.runs.examples import about_examples, with_gold_examples, with_known_texts
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.run_table import open_table
 from pcs_annotator.runs.run_request import RunRequest
@@ -40,6 +40,7 @@ class RunPlan(NamedTuple):
     # the plan if models of which only an answer can tell give no log-probabilities; None if there are none of these
     without_logprobs: Plan | None = None
     examples: str = ""  # which examples prompts show; empty if they show none
+    candidates: str = ""  # how many labels each text is asked about; empty if it is all of them
 
 
 def plan(request: RunRequest) -> RunPlan:
@@ -50,9 +51,11 @@ def plan(request: RunRequest) -> RunPlan:
     table = open_table(request.open_data(), RunFolder(request.folder), request.config)
     dataset, rows = table.sample, table.rows
     config = with_gold_examples(request, resolve_config.resolve(request.config, dataset), dataset)
+    config = with_known_texts(request, config, dataset)
+    candidates = resolve_config.about_candidates(config, [item.text for item in dataset.items], dataset.gold)
 
     def planned(config: Config) -> RunPlan:
-        return _planned(request, config, dataset.items, rows)
+        return _planned(request, config, dataset.items, rows)._replace(candidates=candidates)
 
     if config.relations.use:
         return planned(config)
@@ -88,16 +91,19 @@ def _codebook_plan(request: RunRequest) -> RunPlan:
         first.setdefault(name.partition("=")[0], part)
 
     def planned(together: bool) -> list[RunPlan]:
-        asked = list(first.values())[: 1 if together else None]
+        shared = [name for name in first if together and not resolve_config.asked_alone(request.config.variables[name])]
+        asked = [one for name, one in first.items() if name not in shared[1:]]
         configs = [replace(one.config, ask=replace(one.config.ask, together=together)) for one in asked]
         return [plan(replace(one, config=config)) for one, config in zip(asked, configs, strict=True)]
 
-    (joint,), each = planned(True), planned(False)
-    bills = tuple(bill for one in each for bill in one.plan.models)
-    alone = replace(joint.plan, models=bills, known={})
+    def added(plans: Sequence[RunPlan]) -> Plan:
+        return replace(plans[0].plan, models=tuple(bill for one in plans for bill in one.plan.models), known={})
+
+    joint, each = planned(True), planned(False)
+    whole = joint[0].plan if len(joint) == 1 else added(joint)
     if request.config.ask.together:
-        return joint._replace(alternatives={"--separately": alone})
-    return each[0]._replace(plan=alone, ways=(), alternatives={"without --separately": joint.plan})
+        return joint[0]._replace(plan=whole, alternatives={"--separately": added(each)})
+    return each[0]._replace(plan=added(each), ways=(), alternatives={"without --separately": whole})
 
 
 def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> RunPlan:

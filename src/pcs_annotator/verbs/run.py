@@ -20,17 +20,20 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.relations.languages import languages_of
 from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
-from pcs_annotator.runs.examples import with_gold_examples
+from pcs_annotator.runs.examples import with_gold_examples, with_known_texts
 from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
 from pcs_annotator.runs.gold import check_gold, gold_of, without_examples
 from pcs_annotator.runs.labelling.rows import label_whole
 from pcs_annotator.runs.labelling.run_table import RunTable, open_table, refuse_other_work
-from pcs_annotator.runs.run import Run, refuse_lost_ledger, settings_of_fits
+from pcs_annotator.runs.ledgers import refuse_lost_ledger
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, LearnSettings
+from pcs_annotator.runs.versions import settings_of_fits
+from pcs_annotator.runs.watch import Watch
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import clear_leftovers, write_json
@@ -53,6 +56,7 @@ def run(request: RunRequest) -> RunResult:
     config = resolve_config.resolve(request.config, table.sample)
     reading = {**asdict(request.reading()), "id_column": table.stream.columns.id_setting}
     config = with_gold_examples(request, replace(config, data=replace(config.data, **reading)), table.sample)
+    config = with_known_texts(request, config, table.sample)
     # Settings and gold are checked before the first call, not after the last.
     # raises for settings that cannot be used
     learn.learning_of(config.learn, shape=LabelShape.of(config.task.kind, config.task.labels))
@@ -61,14 +65,16 @@ def run(request: RunRequest) -> RunResult:
         check_gold(None, table.sample)
     refuse_lost_ledger(folder, config)
     tally = Tally(rows_expected=len(table.sample.items))
+    watch = Watch(folder, f"run {request.data_name}", tally, request.metrics_file)
     with (
         ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say),
         ledgers.noting_payments(folder, config, tally, "run"),
+        watch,
     ):
-        return _run(request, config, table, tally, started)
+        return _run(request, config, table, tally, watch, started)
 
 
-def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, started: float) -> RunResult:
+def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, watch: Watch, started: float) -> RunResult:
     folder, dataset = RunFolder(request.folder), table.sample
     fits = _kept_from_fits(folder, config)
     replacing = refuse_other_work(request, config, table)
@@ -78,7 +84,7 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, sta
     gold = without_examples(gold_of(kept, dataset), [item.text for item in dataset.items], config.task)
     if request.fresh and folder.ledger.exists():
         request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
-    asking = time.perf_counter()
+    request, asking = replace(request, follow=watch.begin()), time.perf_counter()
     config = _with_panel(request, config, dataset.items, tally)
     votes, config = _asked(request, config, table, tally, replacing=replacing)
     recorded = Run(folder=folder, config=config, dataset=dataset, answers=votes, gold=gold, sampled=table.sampled)
@@ -149,7 +155,8 @@ def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectS
     """Return how to ask, with what is left of the budget."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     budget, batches = settings.budget.after(tally.calls), request.batches(config.ask.executor)
-    return replace(settings, progress=request.progress, tally=tally, budget=budget, batches=batches)
+    settings = replace(settings, progress=request.progress, follow=request.follow)
+    return replace(settings, tally=tally, budget=budget, batches=batches)
 
 
 def _asked(

@@ -90,6 +90,17 @@ def test_earlier_calls_count_in_the_folder_and_those_of_today_for_the_day(monkey
         tracker.check(Cost(1.0, 1))
 
 
+def test_what_is_left_of_every_limit_is_known_and_a_day_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert BudgetTracker(Budget()).left() == {}
+    tracker = BudgetTracker(Budget(usd=3, usd_per_day=1, tokens=30, calls=2), lambda: Elsewhere(usd=1.5))
+    tracker.pay(Cost(0.75, 40))
+    assert tracker.left() == {"budget": 0.75, "budget_per_day": 0.25, "max_tokens": 0, "max_calls": 1}
+    monkeypatch.setattr(budgets, "today", lambda: 10**6)
+    assert tracker.left()["budget_per_day"] == 1
+    tracker.pay(Cost(0.5, 1))
+    assert tracker.left()["budget_per_day"] == 0.5
+
+
 def test_what_others_pay_beside_a_command_counts_at_once(new_ledger: Callable[[], LedgerAddress]) -> None:
     def entry(key: bytes, usd: float | None) -> LedgerEntry:
         return entry_of(key * 16, "m", "label", Reply(text="x", usage=Usage(input_tokens=1, output_tokens=1)), usd)

@@ -25,7 +25,7 @@ from tests.stub.questions import read_question
 MOOD = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 DEGREES = Task("How does the writer feel?", ["rather positive", "rather negative", "neither"])
 NESTED = Task("What kind of news is it?", ["good", "good news", "bad"])
-MANY = Task("Which topic?", [f"topic{number}" for number in range(60)])
+MANY = Task("Which topic?", [f"topic{number}" for number in range(60)], candidates=60)
 ROWS = 12
 
 

@@ -71,7 +71,7 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_help_of_run_says_which_tasks_are_not_supported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--help"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Every text gets one label out of 2 to 127; with [variables.NAME] in pcs.toml" in shown
+    assert "Every text gets one of 2 to 5,000 labels; with [variables.NAME] in pcs.toml" in shown
     assert "Not supported: numbers (except as labels) and pairs of texts" in shown
     assert "docs/limits.md" in shown
 

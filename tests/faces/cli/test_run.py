@@ -372,7 +372,7 @@ def test_other_kinds_of_csv_are_read(content: bytes, rows: int, capsys: pytest.C
     [
         (["--labels", "good", "--model", "scripted:hash"], "'bad'"),
         (["--labels", "good,Good", "--model", "scripted:hash"], "'Good'"),
-        (["--labels", ",".join(map(str, range(300))), "--model", "scripted:hash"], "127"),
+        (["--labels", ",".join(map(str, range(5_001))), "--model", "scripted:hash"], "5,000"),
         (["--labels", "good,bad"], "--model"),
         (["--labels", "good,bad", "--model", "nobody:knows"], "nobody:knows"),
         (["--labels", "good,bad", "--model", "groq:llama-3.1-8b-instant"], "GROQ_API_KEY"),

@@ -35,7 +35,7 @@ def stub(shared_stub: StubProcess) -> Iterator[StubProcess]:
     """A stub that behaves well, at first and afterwards."""
     shared_stub.reset()
     yield shared_stub
-    shared_stub.change(latency_s=0.0, models=[], max_chars=None)
+    shared_stub.change(latency_s=0.0, models=[], max_chars=None, share_429=0.0, faults_only_first=False)
 
 
 @pytest.fixture

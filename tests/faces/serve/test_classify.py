@@ -163,6 +163,22 @@ def test_answers_that_come_too_late_are_kept(stub_folder: Path, stub: StubProces
     asyncio.run(served())
 
 
+def test_a_stop_waits_for_what_is_paid_though_its_client_has_left(stub_folder: Path, stub: StubProcess) -> None:
+    def calls() -> int:
+        with Ledger(RunFolder(stub_folder).ledger) as ledger:
+            return sum(bill.calls for bill in ledger.bills())
+
+    before = calls()
+    stub.change(latency_s=0.5)
+
+    async def served() -> None:
+        async with running(stub_folder, seconds=0.1) as one:
+            assert (await one.classify("A last slow text."))[0] == 503
+
+    asyncio.run(served())
+    assert calls() == before + 1
+
+
 def test_one_text_too_many_characters_does_not_spoil_the_others(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(max_chars=2000)
 
@@ -308,6 +324,23 @@ def test_metrics_are_in_the_format_of_prometheus(run: Path) -> None:
     assert sum(int(line.split()[-1]) for line in lines if line.startswith("pcs_texts_total")) == 3
 
 
+def test_metrics_tell_what_is_left_of_the_budget_and_why_attempts_were_repeated(
+    stub_folder: Path, stub: StubProcess
+) -> None:
+    stub.change(share_429=1.0, faults_only_first=True, retry_after="none")
+
+    async def served() -> list[str]:
+        async with running(stub_folder, saving=Saving(max_calls=5)) as one:
+            assert (await one.classify(["Text a.", "Text b."]))[0] == 200
+            return str((await one.ask("GET", "/metrics"))[1]).splitlines()
+
+    lines = asyncio.run(served())
+    assert 'pcs_budget_left{limit="max_calls"} 3' in lines
+    assert 'pcs_retries_total{cause="rate limit"} 2' in lines
+    assert "pcs_calls_total 2" in lines
+    assert "pcs_rows_done 2" in lines
+
+
 def test_texts_unlike_those_of_the_run_are_noticed(run: Path) -> None:
     async def served(truths: list[str]) -> tuple[Any, str]:
         async with running(run) as one:
@@ -352,6 +385,38 @@ def test_a_new_fit_is_taken_over_without_a_restart(run: Path, monkeypatch: pytes
             assert any("the run has changed" in line for line in one.lines)
 
     asyncio.run(served())
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ZeroDivisionError("SECRET")])
+def test_a_new_fit_that_cannot_be_loaded_is_said_and_tried_again(
+    run: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    monkeypatch.setattr(pipeline_serve, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(pipeline_serve, "RETRY_SECONDS", 0.0)
+
+    def fail(*_: object) -> None:
+        raise error
+
+    async def served() -> None:
+        async with running(run) as one:
+            before = one.service.version
+            with monkeypatch.context() as patch:
+                patch.setattr(pipeline_serve, "open_fitted", fail)
+                await asyncio.to_thread(fit_run, run, {"max_error": 0.2})
+                while not (ready := (await one.ask("GET", "/ready"))[1])["outdated"]:
+                    await asyncio.sleep(0.02)
+                for _ in range(3):
+                    await one.ask("GET", "/ready")
+                    await asyncio.sleep(0.02)
+            assert (ready["model"], str(run) in str(ready)) == (before, False)
+            assert len([line for line in one.lines if "cannot be loaded" in line]) == 1
+            while (ready := (await one.ask("GET", "/ready"))[1])["outdated"]:  # nothing in the folder changes
+                await asyncio.sleep(0.02)
+            assert ready["model"] != before
+            assert "SECRET" not in str(one.lines)
+
+    asyncio.run(served())
+    assert caplog.text == ""  # no traceback
 
 
 def test_a_replaced_ledger_is_an_error_and_no_loss(run: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.watch import read_status
 from tests.faces.serve.killing import check, kill_again_and_again, promising_stub_run
 from tests.faces.serve.processes import ServiceProcess, service_process
 from tests.stub import StubProcess
@@ -44,6 +45,8 @@ def test_a_signal_lets_requests_finish(stub_folder: Path, stub: StubProcess) -> 
         assert service.process.wait(timeout=30) == 0
         assert service.process.stderr is not None
         log = service.process.stderr.read()
+    (found,) = read_status(RunFolder(stub_folder))
+    assert (found["command"], found["state"], found["rows"], found["calls"]) == ("serve", "finished", 1, 1)
     assert log.endswith("stopped; all answers are kept\n")
     assert "POST /v1/classify 200" in log
     assert "last text" not in log

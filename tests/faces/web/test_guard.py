@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from pcs_annotator.base.errors import LedgerError, TableError
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, host_name
+from pcs_annotator.faces.web.server import listen
 from tests.faces.web.serving import serving
 
 TOKEN = "a-token-of-some-length"
@@ -98,15 +99,22 @@ def test_only_requests_that_name_this_server_are_answered(host: str, status: int
         ({"Sec-Fetch-Site": "same-origin", "Origin": "null"}, 200),
         ({"Sec-Fetch-Site": "same-site"}, 403),
         ({"Sec-Fetch-Site": "cross-site"}, 403),
-        ({"Origin": "http://localhost:1"}, 200),
+        ({"Origin": "http://localhost:1"}, 403),  # somebody else on this machine
+        ({"Origin": "http://Labels.lan:8080", "Host": "labels.lan:8080"}, 200),
+        ({"Origin": "http://labels.lan:3000", "Host": "labels.lan:8080"}, 403),
+        ({"Origin": "http://labels.lan"}, 200),  # a proxy, which may name us otherwise
+        ({"Origin": "http://labels.lan:3000"}, 403),
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "null"}, 403),
         ({"Origin": "http://[oops"}, 403),
     ],
 )
 def test_pages_of_other_sites_may_change_nothing(headers: dict[str, str], status: int) -> None:
-    assert ask("POST", "/echo", data=b"1", headers=headers)[0] == status
-    assert ask("GET", "/echo", headers=headers)[0] == 200  # reading is guarded by the browser
+    door = listen("127.0.0.1", 0, names=["Labels.lan"])
+    door.socket.close()
+    rules = {"names": door.rules.names, "origins": door.rules.origins}
+    assert ask("POST", "/echo", rules, data=b"1", headers=headers)[0] == status
+    assert ask("GET", "/echo", rules, headers=headers)[0] == 200  # reading is guarded by the browser
 
 
 @pytest.mark.parametrize(
@@ -164,6 +172,39 @@ def test_a_body_that_is_too_large_is_refused_with_or_without_its_length() -> Non
     for body in (b"x" * 5001, _chunks(6), BytesIO(b"x" * 3_000_000), _chunks(3000)):
         status, answer, _ = ask("POST", "/echo", rules, data=body)
         assert (status, answer["error"]["type"]) == (413, "too_large")
+
+
+def test_the_bodies_of_all_requests_in_progress_have_a_limit_together() -> None:
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"x" * 4000
+        entered.set()
+        await leave.wait()
+        yield b"x"
+
+    async def upload() -> None:
+        async with (
+            serving(APP, max_body=5000, max_bodies=9000) as door,
+            aiohttp.ClientSession(door.url) as client,
+        ):
+            first = asyncio.create_task(client.post("/echo", data=slow()))
+            await entered.wait()
+            answers = await asyncio.gather(*(client.post("/echo", data=_held(leave)) for _ in range(4)))
+            refused = [answer for answer in answers if answer.status == 429]
+            assert len(refused) == 3  # there is room for one more
+            assert all(answer.headers["Retry-After"] for answer in refused)
+            assert (await client.get("/echo")).status == 200
+            assert (await first).status == 200
+            again = await asyncio.gather(*(client.post("/echo", data=b"x" * 4000) for _ in range(2)))
+            assert [answer.status for answer in again] == [200, 200]  # what has left does not count
+
+    async def _held(until: asyncio.Event) -> AsyncIterator[bytes]:
+        yield b"x" * 4000
+        asyncio.get_running_loop().call_later(0.3, until.set)
+        await until.wait()
+
+    asyncio.run(upload())
 
 
 def test_errors_are_json_and_say_no_more_than_they_should() -> None:

@@ -11,7 +11,6 @@ from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import (
     Certificate,
     Fingerprint,
-    RowsNeeded,
     audit,
     certify,
     draw_rows,
@@ -19,6 +18,7 @@ from pcs_annotator.judging.promising.certificate import (
     in_force,
     no_promise,
 )
+from pcs_annotator.judging.promising.rows_needed import RowsNeeded
 from tests.judging.promising.test_acceptance import LABELS, drawn, judged
 
 PROMISE = Promise(max_error=0.1)

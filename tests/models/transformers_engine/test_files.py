@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
-from pcs_annotator.models.local import hub_files as files_module
 from pcs_annotator.models.local import models as transformers_local
-from pcs_annotator.models.local.hub_files import ModelFiles, download, find_files
+from pcs_annotator.models.local import weights as files_module
+from pcs_annotator.models.local.weights import ModelFiles, download, find_files
 from pcs_annotator.models.resolve import resolve_model
 
 

@@ -20,9 +20,9 @@ from pcs_annotator.base.errors import BadRequest, ConfigError, Unanswerable  # n
 from pcs_annotator.core.chat import ChatModel, Constraint, Message, Reply, Request, Sampling  # noqa: E402
 from pcs_annotator.core.vote import Vote  # noqa: E402
 from pcs_annotator.models import sharing  # noqa: E402
-from pcs_annotator.models.local.hub_files import find_files  # noqa: E402
 from pcs_annotator.models.local.models import TransformersModel  # noqa: E402
 from pcs_annotator.models.local.torch_engine import load_engine  # noqa: E402
+from pcs_annotator.models.local.weights import find_files  # noqa: E402
 from pcs_annotator.models.resolve import resolve_model  # noqa: E402
 from pcs_annotator.verbs.models import check_models, missing_weights  # noqa: E402
 from tests.models.stub import question, run  # noqa: E402

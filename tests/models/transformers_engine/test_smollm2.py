@@ -13,7 +13,7 @@ from pcs_annotator.models.local import numpy_engine as prompts
 from pcs_annotator.models.local.gguf import read_gguf
 from pcs_annotator.models.local.label_tree import LabelQuestion, LabelTree
 from pcs_annotator.models.local.numpy_engine import NumpyEngine
-from pcs_annotator.models.pull import WEIGHTS, is_intact, weights_path
+from pcs_annotator.models.local.weights import WEIGHTS, is_intact, weights_path
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

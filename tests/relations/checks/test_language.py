@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.relations.checks.reading import Rewrite
-from pcs_annotator.relations.checks.surface import certainty, language
+from pcs_annotator.relations.checks.reading import Rewrite, certainty, language
 
 SENTENCES = {
     "en": "The dog is in the garden and it was not for you",

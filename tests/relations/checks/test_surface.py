@@ -7,8 +7,7 @@ import time
 import pytest
 
 from pcs_annotator import Expectation
-from pcs_annotator.relations.checks.reading import Rewrite
-from pcs_annotator.relations.checks.surface import length, numbers, read_numbers, unchanged
+from pcs_annotator.relations.checks.reading import Rewrite, length, numbers, read_numbers, unchanged
 
 SENTENCE = "The mayor of Norwick said on Monday that the council would spend 40 million crowns on the old bridge."
 

@@ -45,17 +45,17 @@ class Clock:
 
 
 def set_clock(review: Review) -> Clock:
-    review._queues.leases.clock = clock = Clock()
+    review.queues.leases.clock = clock = Clock()
     return clock
 
 
 def frame_of(review: Review) -> list[str]:
-    rows = review._rows
+    rows = review.rows
     return [rows.ids[place] for place in np.flatnonzero(rows.data_gold == UNLABELLED).tolist()]
 
 
 def draws_in(review: Review) -> list[Draw]:
-    return [event for event in read_review(review._rows.run.folder.review) if isinstance(event, Draw)]
+    return [event for event in read_review(review.rows.run.folder.review) if isinstance(event, Draw)]
 
 
 def take(review: Review, queue: Queue, reviewer: str = "ann") -> Shown:
@@ -82,7 +82,7 @@ def test_a_row_is_stored_before_anybody_has_judged_it(review: Review) -> None:
 
 def test_learning_draws_prefer_doubtful_rows_with_known_probabilities(review: Review) -> None:
     shown = [judge(review, "learn", "good") for _ in range(15)]
-    rows = review._rows
+    rows = review.rows
     doubt = rows.judgement.certainty[[rows.places[one.id] for one in shown]]
     rest = rows.judgement.certainty[rows.data_gold == UNLABELLED]
     assert doubt.mean() < rest.mean()
@@ -131,10 +131,10 @@ def test_rows_accepted_in_bulk_are_still_drawn_to_be_looked_at(review: Review) -
     review.accept_all(Query(text="case"), "ann", 40)
     assert review.next_row("ann", "doubtful") is None
     assert review.progress("ann").queues["random"] == (0, 40)
-    run = review._rows.run
+    run = review.rows.run
     shown = take(review, "random")
     assert shown.outcome is None  # what they accepted is not shown either
-    place = review._rows.places[shown.id]
+    place = review.rows.places[shown.id]
     assert not gold_of(run.folder, run.dataset).random_sample[place]
     review.submit(verdict(shown, "good"))
     assert gold_of(run.folder, run.dataset).random_sample[place]
@@ -145,7 +145,7 @@ def test_rows_that_a_person_labelled_in_a_file_are_drawn_but_not_shown(review: R
     first, second = fixed_order(frame_of(review))[:2]
     file = run / "mine.csv"
     file.write_text(f"id,gold\n{first},good\n")
-    recorded = review._rows.run
+    recorded = review.rows.run
     take_gold(FromPeople(gold=file), recorded.folder, recorded.dataset, review.labels)
     review.close()
     with Review.open(run, ReviewOptions(refit_every=0, seed=1)) as again:
@@ -153,7 +153,7 @@ def test_rows_that_a_person_labelled_in_a_file_are_drawn_but_not_shown(review: R
         assert take(again, "random").id == second
         assert [draw.id for draw in draws_in(again)] == [first, second]
         sample = gold_of(recorded.folder, recorded.dataset).random_sample
-        assert [sample[again._rows.places[name]] for name in (first, second)] == [True, False]
+        assert [sample[again.rows.places[name]] for name in (first, second)] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_an_empty_queue_says_who_has_the_rows(doubly: Review) -> None:
 
 
 def test_doubtful_rows_come_least_certain_first_and_are_unfit_for_estimates(review: Review) -> None:
-    rows = review._rows
+    rows = review.rows
     shown = [judge(review, "doubtful", "good") for _ in range(5)]
     expected = np.flatnonzero(rows.gold == UNLABELLED)
     expected = expected[np.argsort(rows.judgement.certainty[expected], kind="stable")]
@@ -199,16 +199,16 @@ def test_doubtful_rows_come_least_certain_first_and_are_unfit_for_estimates(revi
 def test_audits_are_of_accepted_rows_without_gold(review: Review) -> None:
     assert review.next_row("ann", "audit") is None  # nothing is accepted yet
     decision = np.where(np.arange(60) < 30, DECISIONS.index("accept"), DECISIONS.index("review")).astype(np.int8)
-    rows = review._rows = replace(review._rows, judgement=replace(review._rows.judgement, decision=decision))
-    review._queues.take_rows(rows)
+    rows = review.rows = replace(review.rows, judgement=replace(review.rows.judgement, decision=decision))
+    review.queues.take_rows(rows)
     by_hand = audit_order([f"t{row}" for row in range(20, 30)])  # the first 20 rows have gold
     review.submit(verdict(review.show(by_hand[0], "ann"), "good"))  # it has gold now, so it proves nothing
     shown = [judge(review, "audit", "good") for _ in range(3)]
     assert [one.id for one in shown] == by_hand[1:4]
     assert [draw.probability for draw in draws_in(review)] == pytest.approx([1 / 9, 1 / 8, 1 / 7])
-    assert [one.queue for one in review._state.given_by["ann"].values()] == ["chosen", "audit", "audit", "audit"]
+    assert [one.queue for one in review.state.given_by["ann"].values()] == ["chosen", "audit", "audit", "audit"]
     assert review.progress("ann").queues["audit"] == (3, 6)
-    review._queues.take_rows(rows)  # as after a fit: what was audited stays so
+    review.queues.take_rows(rows)  # as after a fit: what was audited stays so
     assert [judge(review, "audit", "good").id for _ in range(6)] == by_hand[4:]
     assert review.next_row("ann", "audit") is None
 
@@ -217,7 +217,7 @@ def test_a_queue_counts_only_if_it_showed_the_row(review: Review) -> None:
     shown = take(review, "random")
     for queue in ("audit", "conflicts", "doubtful"):
         review.submit(verdict(review.show(shown.id, "ann", queue), "good"))
-    assert [one.queue for one in review._state.given_by["ann"].values()] == ["chosen"] * 3
+    assert [one.queue for one in review.state.given_by["ann"].values()] == ["chosen"] * 3
 
 
 def test_a_reload_shows_the_same_row_again(review: Review) -> None:
@@ -287,7 +287,7 @@ def test_two_tabs_of_one_person_cannot_overwrite_each_other(review: Review) -> N
     with pytest.raises(ChangedMeanwhile):
         review.submit(verdict(second, "bad"))
     review.submit(verdict(review.show(first.id, "ann"), "bad"))  # having seen it
-    assert len(review._state.given_by["ann"]) == 2
+    assert len(review.state.given_by["ann"]) == 2
 
 
 def test_a_skipped_row_goes_to_somebody_else(review: Review) -> None:
@@ -346,10 +346,10 @@ def test_conflicts_are_settled_by_whoever_looks_at_both(doubly: Review) -> None:
 
 def test_a_share_of_rows_is_judged_twice(run: Path) -> None:
     with Review.open(run, ReviewOptions(refit_every=0, double=0.4)) as review:
-        twice = review._queues.wanted == 2
+        twice = review.queues.wanted == 2
         assert 0.2 < twice.mean() < 0.6
     with Review.open(run, ReviewOptions(refit_every=0, double=0.6)) as review:
-        assert (review._queues.wanted[twice] == 2).all()  # a larger share has the same rows, and more
+        assert (review.queues.wanted[twice] == 2).all()  # a larger share has the same rows, and more
 
 
 def test_draws_that_cannot_be_stored_did_not_happen(review: Review, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,7 +363,7 @@ def test_draws_that_cannot_be_stored_did_not_happen(review: Review, monkeypatch:
             review.next_row("ann", "random")
     shown = judge(review, "random", "good")
     assert shown.id == fixed_order(frame_of(review))[1]
-    numbers = [event.number for event in read_review(review._rows.run.folder.review)]
+    numbers = [event.number for event in read_review(review.rows.run.folder.review)]
     assert numbers == [1, 2, 4, 5]  # a number that may be in the file is not used again
-    kinds = [type(event) for event in read_review(review._rows.run.folder.review)]
+    kinds = [type(event) for event in read_review(review.rows.run.folder.review)]
     assert kinds == [Draw, Verdict, Draw, Verdict]

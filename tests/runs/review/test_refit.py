@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.certificate import Certificate, RowsNeeded, no_promise
+from pcs_annotator.judging.promising.certificate import Certificate, no_promise
+from pcs_annotator.judging.promising.rows_needed import RowsNeeded
 from pcs_annotator.runs.review.refit import Refits, changes_between, rows_to_go
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
@@ -42,7 +43,7 @@ def test_verdicts_are_learned_from_while_people_go_on(run: Path) -> None:
         judge_rows(review, 1)
         assert review.progress("ann").fit.running
         judge_rows(review, 3)  # these come while it runs
-        review._refits.wait(ENOUGH)
+        review.refits.wait(ENOUGH)
         news = review.progress("ann").fit
         assert (news.running, news.fits, news.failed) == (False, 1, "")
         assert news.waiting == 8 - (gold_rows(run) - 20)  # the fit may have read the log after the three came
@@ -56,11 +57,11 @@ def test_taking_verdicts_back_starts_no_fit(run: Path) -> None:
         judge_rows(review, 2)
         review.undo("ann")
         review.undo("ann")
-        assert not review._refits.running
+        assert not review.refits.running
         assert review.progress("ann").fit.waiting == 4
-        review._refits.command = (sys.executable, "-c", "")
+        review.refits.command = (sys.executable, "-c", "")
         judge_rows(review, 1)
-        assert review._refits.running
+        assert review.refits.running
 
 
 @pytest.mark.slow
@@ -69,36 +70,36 @@ def test_a_failed_fit_is_a_sentence_and_loses_nothing(run: Path) -> None:
         (run / "votes.parquet").write_bytes(b"broken")
         (run / "ledger.db").unlink()
         judge_rows(review, 2)
-        review._refits.wait(ENOUGH)
+        review.refits.wait(ENOUGH)
         news = review.progress("ann").fit
         assert news.failed.startswith("the fit in the background failed: ")
         assert "has no answers yet" in news.failed
         assert "(no verdict is lost)" in news.failed
         assert (news.waiting, news.running) == (2, False)
         judge_rows(review, 1)
-        assert not review._refits.running  # it would fail likewise; it is tried again after two more
+        assert not review.refits.running  # it would fail likewise; it is tried again after two more
         judge_rows(review, 1)
-        assert review._refits.running
+        assert review.refits.running
 
 
 def test_a_model_that_cannot_be_read_is_a_sentence_too(run: Path) -> None:
     with Review.open(run, ReviewOptions(refit_every=1)) as review:
         spoil = f"open({str(run / 'model.json')!r}, 'w').write('[]')"
-        review._refits.command = (sys.executable, "-c", spoil)
+        review.refits.command = (sys.executable, "-c", spoil)
         judge_rows(review, 1)
-        review._refits.wait(ENOUGH)
+        review.refits.wait(ENOUGH)
         assert "model.json is damaged" in review.progress("ann").fit.failed
         assert review.next_row("ann", "random") is not None  # with the model from before
 
 
 def test_a_fit_is_stopped_when_the_review_ends(run: Path) -> None:
     review = Review.open(run, ReviewOptions(refit_every=1))
-    review._refits.command = (sys.executable, "-c", "import time; time.sleep(600)")
+    review.refits.command = (sys.executable, "-c", "import time; time.sleep(600)")
     judge_rows(review, 1)
-    while review._refits._process is None:
+    while review.refits._process is None:
         time.sleep(0.01)
     review.close()
-    assert review._refits._process.poll() is not None
+    assert review.refits._process.poll() is not None
     judged = Review.open(run, ReviewOptions(refit_every=0))
     assert judged.progress("ann").verdicts == 1
     assert judged.progress("ann").fit.waiting == 1
@@ -112,7 +113,7 @@ def test_verdicts_of_an_earlier_session_wait_for_a_fit(run: Path) -> None:
     with Review.open(run, ReviewOptions(refit_every=4)) as review:
         assert review.progress("ann").fit.waiting == 3
         judge_rows(review, 1)
-        review._refits.wait(ENOUGH)
+        review.refits.wait(ENOUGH)
         assert review.progress("ann").fit.waiting == 0
     with Review.open(run, ReviewOptions(refit_every=4)) as review:
         assert review.progress("ann").fit.waiting == 0
@@ -131,7 +132,7 @@ def certificate(*, holds: bool, needed: RowsNeeded | None = None) -> Certificate
 
 
 def test_what_a_fit_changed_is_said_in_words(review: Review) -> None:
-    before = review._rows.judgement
+    before = review.rows.judgement
     decision = before.decision.copy()
     decision[:12] = 1
     model = replace(before.model, certificate=certificate(holds=True))
@@ -157,7 +158,7 @@ def test_rows_to_go_are_unknown_with_a_promise_or_without_a_forecast() -> None:
 
 
 def test_no_fits_if_none_are_wanted(review: Review) -> None:
-    refits = Refits(review._rows, every=0, since=lambda _: 50)
+    refits = Refits(review.rows, every=0, since=lambda _: 50)
     refits.saw(10)
     assert not refits.running
     refits.close()

@@ -93,7 +93,7 @@ def test_verdicts_are_stored_with_all_that_is_known(review: Review, run: Path) -
     assert isinstance(stored, Verdict)
     assert (stored.label, stored.reviewer, stored.queue, stored.note) == ("bad", "Ann Lee", "learn", "sarcasm")
     assert (stored.proposed, stored.confidence) == (shown.outcome.label, shown.outcome.confidence)
-    assert stored.text_hash == review._rows.text_hash(review._rows.places[shown.id])
+    assert stored.text_hash == review.rows.text_hash(review.rows.places[shown.id])
     assert stored.seconds == 3.5
 
 

@@ -178,7 +178,7 @@ class Annotator:
         return replace(question, request=request)
 
     def _logprobs(self, task: Task, model: ChatModel) -> int:
-        graded = self.elicitation in (None, P_TRUE) and self.answers != "hard" and model.can_grade
+        graded = self.elicitation in (None, P_TRUE) and self.answers != "hard" and model.can_grade and not task.among
         return _alternatives(len(task.labels)) if graded else 0
 
     def _messages(self, task: Task, text: str, answer: AnswerFormat) -> Messages:
@@ -229,7 +229,8 @@ def _vote(reply: Reply, question: Question) -> Vote:
     if reply.finish == "filter":
         return Vote(label=None, reason="filtered by the provider", cut=cut)
     seen = question.text, question.request.messages
-    said = read_part(reply.text, task.together, *seen) if task.together else read_label(reply.text, task.labels, *seen)
+    labels = task.among or task.labels  # a label that is not a candidate is an answer too
+    said = read_part(reply.text, task.together, *seen) if task.together else read_label(reply.text, labels, *seen)
     if said.label is None:
         return Vote(label=None, reason="answer cut off" if reply.finish == "length" else said.reason, cut=cut)
     if not question.request.logprobs:

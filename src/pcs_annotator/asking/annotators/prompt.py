@@ -88,7 +88,7 @@ def build_messages(
     if style == "plain":
         start = "\n\n".join([fixed, *(message.content for message in shown), start])
     asked = f"{start}{marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"
-    shared = len(start) if not task.nearest else len(fixed) if style == "plain" else 0
+    shared = 0 if task.among else len(start) if not task.nearest else len(fixed) if style == "plain" else 0
     last = Message("user", asked, shared=shared)
     return (last,) if style == "plain" else (_system_message(fixed), *shown, last)
 

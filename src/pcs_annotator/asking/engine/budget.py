@@ -246,7 +246,12 @@ class BudgetTracker(Expenses):
         """Count a call that was answered."""
         super().pay(paid)
         if self.limited and paid.usd is not None:
-            self._usd_today = self._paid_today() + paid.usd
+            self._day, self._usd_today = today(), self._paid_today() + paid.usd
+
+    def left(self) -> dict[str, float]:
+        """Return setting → what is left of its limit; any thread may ask, because nothing is changed or looked up."""
+        limits = self._limits(Cost(None, 0))
+        return {one.option.strip("-").replace("-", "_"): max(0.0, one.most - one.spent) for one in limits}
 
     def calls_left(self) -> float:
         """Return about how many more calls the budget allows, at their average cost so far; infinity when unknown."""
@@ -259,10 +264,7 @@ class BudgetTracker(Expenses):
         return min([*lefts, *unused], default=float("inf"))
 
     def _paid_today(self) -> float:
-        day = today()
-        if day != self._day:
-            self._day, self._usd_today = day, 0.0
-        return self._usd_today
+        return self._usd_today if today() == self._day else 0.0
 
     def _limits(self, expected: Cost) -> list[_Limit]:
         """Return every limit, and what a call is expected to cost of it."""

@@ -26,7 +26,7 @@ from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.base.errors import Interrupted, PcsError
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 from pcs_annotator.core.votes import Votes
@@ -54,7 +54,7 @@ def adaptive_work(item_asker: ItemAsker, strategy: Strategy, items: AsyncIterabl
 async def _adaptive_items(
     item_asker: ItemAsker, strategy: Strategy, items: AsyncIterable[Item]
 ) -> AsyncIterator[AdaptiveItem]:
-    untouched = np.full(item_asker.job.shape, NOT_ASKED, dtype=np.int8)
+    untouched = np.full(item_asker.job.shape, NOT_ASKED, dtype=CODE)
     asked = [set(item_asker.job.asked_under(relation)) for relation in range(untouched.shape[1])]
     for cell in strategy.order:
         if cell.annotator in asked[cell.relation]:

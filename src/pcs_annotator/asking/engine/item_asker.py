@@ -16,7 +16,7 @@ from pcs_annotator.asking.ledger.admin import LedgerAdmin
 from pcs_annotator.asking.ledger.ledger import CallKey, call_key
 from pcs_annotator.base import errors
 from pcs_annotator.base.concurrency import gather_all
-from pcs_annotator.core.arrays import Codes, Floats, Grades
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Grades
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.task import Item, label_lookup
@@ -45,7 +45,7 @@ class VoteBuffer:
         self._ids: dict[str, int] = {}
         self.texts: list[str] = []  # of items, as they came
         self._shape = (len(annotators), len(relations), draws)
-        self._codes = np.full((FIRST_ROWS, *self._shape), NOT_ASKED, dtype=np.int8)
+        self._codes = np.full((FIRST_ROWS, *self._shape), NOT_ASKED, dtype=CODE)
         self._stated: Floats | None = None
         self._grades: Grades | None = None  # made when the first graded vote arrives
         if any(map(kind_of, annotators)):

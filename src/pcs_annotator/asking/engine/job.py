@@ -18,6 +18,7 @@ from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.asking.ledger.ledger import call_key
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
+from pcs_annotator.core.candidates import CandidateLabels, candidates_of
 from pcs_annotator.core.chat import ChatModel, gets_no_examples, identity_of
 from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.examples import NearestExamples, nearest_among
@@ -65,6 +66,10 @@ class Job:
         self._check_questions()
         self._refuse_same_questions()
         self._refuse_examples()
+        stated = next((one.name for one, _ in self.annotators if kind_of(one.name)), None)
+        if self.task.asked and stated:
+            labels = f"{len(self.task.labels):,} labels"
+            raise ConfigError(f"{stated} would state a probability for each of {labels}: ask it for a label only")
 
     def _lacks_wording(self, relation: Relation) -> bool:
         return "wording" in relation.needs and not self.task.written_wording
@@ -165,6 +170,8 @@ class QuestionForm(NamedTuple):
     order: tuple[int, ...]
     bank: NearestExamples | None = None  # what finds the examples for a text; None if they are the same for all
     skipped: int = 0  # how many examples are nearer to a text than those that are shown
+    finder: CandidateLabels | None = None  # what finds the labels for a text; None if all of them are asked about
+    arranged: tuple[int, ...] = ()  # the order in which these are listed
 
     @classmethod
     def of(cls, question: Phrasing, annotators: Sequence[Annotator], relation: Relation) -> QuestionForm:
@@ -176,13 +183,23 @@ class QuestionForm(NamedTuple):
         task = put.task if put.examples else replace(put.task, examples=(), nearest=0)
         bank = nearest_among(tuple(task.examples)) if task.nearest and task.examples else None
         skipped = task.nearest * (put.examples - 1) if bank else 0
-        return cls(task, annotators, () if order == tuple(range(len(order))) else order, bank, skipped)
+        order = () if order == tuple(range(len(order))) else order
+        finder = candidates_of(question.task)
+        arranged = _arranged(question, relation) if finder else ()
+        return cls(replace(task, known=()), annotators, order, bank, skipped, finder, arranged)
 
     def about(self, text: str) -> Task:
-        """Return the task with the examples for a text as the user gave it, so that its rewrites get the same ones."""
-        if self.bank is None:
-            return self.task
-        return replace(self.task, examples=self.bank.of(text, self.task.nearest, self.skipped))
+        """Return the task with the labels and examples for a text as the user gave it, which its rewrites get too."""
+        task = self.task
+        given: dict[str, Any] = {}
+        if self.bank is not None:
+            given["examples"] = self.bank.of(text, task.nearest, self.skipped)
+        if self.finder is not None:
+            found = self.finder.of(text, task.asked)
+            labels = [found[place] for place in self.arranged]
+            meanings = {label: task.meanings[label] for label in labels if label in task.meanings}
+            given |= {"labels": labels, "meanings": meanings, "among": task.labels}
+        return replace(task, **given) if given else task
 
     def in_task_order(self, vote: Vote) -> Vote:
         """Return the vote with its probabilities in the order of the job's labels."""
@@ -190,6 +207,15 @@ class QuestionForm(NamedTuple):
             return vote
         stated, grades = (given and tuple(given[at] for at in self.order) for given in (vote.stated, vote.grades))
         return replace(vote, stated=stated, grades=grades)
+
+
+def _arranged(question: Phrasing, relation: Relation) -> tuple[int, ...]:
+    """Return the order in which a relation lists candidates, whichever they are."""
+    task = question.task
+    some = task.labels[: task.asked]
+    examples = [one._replace(label=some[0]) for one in task.examples]
+    few = replace(task, labels=some, meanings={}, examples=examples, known=(), together=None)
+    return tuple(positions_of(rephrased(relation, replace(question, task=few)).task.labels, some, "label"))
 
 
 def job_digest(job: Job, items: Iterable[Item]) -> str:
@@ -202,6 +228,8 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
     text = "The same text for all questions."
     asked: list[object] = [code_stamp(), Parser().version, job.draws, job.task.nearest and job.task.examples]
     asked += [job.rewriter and identity_of(job.rewriter), {name: [*own] for name, own in sorted(job.questions.items())}]
+    if job.task.asked:
+        asked += [job.task.asked, job.task.labels, job.task.meanings, job.task.examples, job.task.known]
     for relation in job.relations:
         parts = list(_parts(relation))
         if any(callable(part) and not str(getattr(part, "__module__", "")).startswith(_OUR_CODE) for part in parts):

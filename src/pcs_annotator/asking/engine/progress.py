@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.base.display import in_notebook
+from pcs_annotator.base.json_lines import JsonLines
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.chat import Usage
@@ -75,8 +76,13 @@ class Tally:
 
     def retries_by_cause(self) -> str:
         """Return how many attempts had to be repeated, and why; "" if none."""
-        causes = [counted(number, _CAUSES.get(kind, kind)) for kind, number in self.retries.most_common()]
-        return f"{counted(self.retries.total(), 'retry', 'retries')}: {', '.join(causes)}" if causes else ""
+        listed = ", ".join(counted(number, cause) for cause, number in self.causes.items())
+        return f"{counted(self.retries.total(), 'retry', 'retries')}: {listed}" if listed else ""
+
+    @property
+    def causes(self) -> dict[str, int]:
+        """How many attempts had to be repeated, by cause, most first; a copy."""
+        return {_CAUSES.get(kind, kind): number for kind, number in Counter(self.retries).most_common()}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -86,9 +92,8 @@ class Tally:
     def add(self, part: Tally) -> None:
         """Count what was counted for a part of the rows."""
         for entry in fields(self):
-            if entry.name != "rows_expected":
-                counted = getattr(self, entry.name) + getattr(part, entry.name)
-                setattr(self, entry.name, counted)
+            if entry.name != "rows_expected" and (more := getattr(part, entry.name)):
+                setattr(self, entry.name, getattr(self, entry.name) + more)
 
     def take_over(self, earlier: Mapping[str, Any]) -> None:
         """Count what an earlier run counted, its calls as answers from the ledger; `earlier` is its `to_dict`."""
@@ -127,7 +132,7 @@ async def showing(tally: Tally, tracker: BudgetTracker, stream: TextIO | None = 
     started = time.monotonic()
     if bar is None and stream.isatty():
         bar = _bar(stream)
-    show, end = bar or (lambda _, *said: print(*said, sep=" · ", file=stream, flush=True), lambda: None)
+    show, end = bar or (_lines(stream, tracker), lambda: None)
     every = SAMPLE_SECONDS if bar else PIPED_SECONDS
 
     async def keep_showing() -> None:
@@ -173,7 +178,7 @@ def how_far(tally: Tally, left: float | None = None) -> str:
     """Return how many rows are finished and have a label, and how many seconds are left if that is known."""
     rows = f"{tally.rows - tally.unlabelled:,}" + (f" of {tally.rows_expected:,}" if tally.rows_expected else "")
     rows += " rows labelled" if tally.unlabelled else " rows"
-    return rows if left is None else f"{rows} · {_clock(left)} left"
+    return rows if left is None else f"{rows} · {clock(left)} left"
 
 
 def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
@@ -204,13 +209,27 @@ def _money(tracker: BudgetTracker) -> str:
     return f"{spent} and calls of unknown price" if tracker.usd else "price unknown"
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Return a time as hours, minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 Show = Callable[[Tally, str, str], None]
+
+
+def _lines(stream: TextIO, tracker: BudgetTracker) -> Show:
+    """Return what prints a line, for programs with its figures."""
+
+    def show(tally: Tally, far: str, details: str) -> None:
+        if isinstance(stream, JsonLines):
+            rows = {"rows": tally.rows, "rows_expected": tally.rows_expected}
+            stream.note(f"{far} · {details}", **rows, calls=tally.calls, usd=tracker.usd, retries=tally.causes)
+        else:
+            print(far, details, sep=" · ", file=stream, flush=True)
+
+    return show
 
 
 def _bar(stream: TextIO) -> tuple[Show, Callable[[], None]]:

@@ -208,23 +208,21 @@ def is_transient(error: psycopg.Error) -> bool:
 
 def explained(error: psycopg.Error, address: str) -> LedgerError:
     """Return the error for the user, with the remedy."""
-    shown, text = without_password(address), " ".join(str(error).split())
-    return LedgerError(f"{shown}: {_remedy(error, text)}")
-
-
-def _remedy(error: psycopg.Error, text: str) -> str:
+    text = " ".join(str(error).split())
     if isinstance(error, errors.DiskFull | errors.OutOfMemory):
-        return f"the server's disk is full ({text}): free some space and run again; nothing in the ledger is lost"
-    if isinstance(error, errors.InsufficientPrivilege):
+        why = f"the server's disk is full ({text}): free some space and run again; nothing in the ledger is lost"
+    elif isinstance(error, errors.InsufficientPrivilege):
         rights = "GRANT USAGE ON SCHEMA pcs, and SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pcs"
-        return f"this user may not use the ledger ({text}): its owner must {rights}"
-    if "password" in text or "authentication" in text:
-        return f"the server does not let this user in ({text}): set PGPASSWORD, or use a .pgpass file"
-    if isinstance(error, errors.InvalidCatalogName) or "does not exist" in text:
-        return f"there is no such database ({text}): create it with createdb, or check the address"
-    if is_transient(error):
-        return f"the server cannot be reached ({text}): check the address, or run again when it is back"
-    return f"PostgreSQL error: {text}"
+        why = f"this user may not use the ledger ({text}): its owner must {rights}"
+    elif "password" in text or "authentication" in text:
+        why = f"the server does not let this user in ({text}): set PGPASSWORD, or use a .pgpass file"
+    elif isinstance(error, errors.InvalidCatalogName) or "does not exist" in text:
+        why = f"there is no such database ({text}): create it with createdb, or check the address"
+    elif is_transient(error):
+        why = f"the server cannot be reached ({text}): check the address, or run again when it is back"
+    else:
+        why = f"PostgreSQL error: {text}"
+    return LedgerError(f"{without_password(address)}: {why}")
 
 
 class LedgerRequests(NamedTuple):

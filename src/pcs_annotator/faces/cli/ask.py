@@ -41,13 +41,14 @@ def init_command(data: Path | str, out: Path | None, force: bool, **columns: str
 @click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
 @options.options_for("limit", "to_label", "spreadsheet_safe", "gold_wins", "replace", "fresh", "wait")
 @options.printing
+@options.watching
 def run_command(*, data: Path | str, config: Path | None, out: Path | None, **given: Any) -> int:
     """Rewrite, ask, learn and label the texts of DATA (CSV, Excel, JSONL, Parquet or the like).
 
     DATA is a file, a folder, a pattern in quotes such as 'parts/*.parquet', an address such as s3://bucket/news.csv,
     or - for standard input.
 
-    Every text gets one label out of 2 to 127; with [variables.NAME] in pcs.toml, one for each of several variables, or
+    Every text gets one of 2 to 5,000 labels; with [variables.NAME] in pcs.toml, one for each of several variables, or
     any number of labels. Not supported: numbers (except as labels) and pairs of texts. The page docs/limits.md says
     what to do instead.
 

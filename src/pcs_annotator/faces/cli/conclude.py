@@ -1,8 +1,9 @@
-"""`pcs gold`, `pcs estimate` and `pcs robust`: from labels to conclusions."""
+"""`pcs gold`, `pcs finish`, `pcs estimate` and `pcs robust`: from labels to conclusions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -13,12 +14,15 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
-from pcs_annotator.showing.formats import label_name
+from pcs_annotator.showing.formats import label_name, percent
+from pcs_annotator.studies import finish as finishing
 from pcs_annotator.studies.estimating import gold, page, robust
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
+from pcs_annotator.studies.estimating.codebook import estimate_codebook, files_for
 from pcs_annotator.studies.estimating.estimate import PERIODS, data_name, estimate_run
 from pcs_annotator.studies.estimating.page import write_estimates
 
@@ -65,6 +69,36 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: 
     ]
     following = drawn if found.outlook else ["pcs", "review", str(folder)]
     options.show(found.to_dict, lambda: [*gold_plan_shown(found), b.Answer([*_end(None, following)])])
+
+
+@click.command("finish")
+@click.argument("folder", type=options.PATH)
+@click.option("--max-error", type=SHARE, required=True, metavar="X", help="Share of all labels that may be wrong.")
+@click.option("--certainty", type=SHARE, default=0.9, show_default=True, metavar="X", help="How sure that must be.")
+@click.option("--again", is_flag=True, help="Share the rows anew, with the gold rows that have come since.")
+@click.option("-o", "--out", type=options.PATH, help="The finished table; default: finished.csv in FOLDER.")
+@options.JSON
+def finish_command(*, folder: Path, max_error: float, certainty: float, again: bool, out: Path | None) -> None:
+    """Say which rows of the run in FOLDER people must label so that its whole table has few errors.
+
+    The machine labels the others. It may be asked again at any time; once people have labelled their rows, in pcs
+    review or in to_label.csv, the finished table is written. No model is called.
+    """
+    found = finishing.finish(folder, max_error, certainty, again=again, out=out)
+    share, sure = percent(max_error, 1), percent(certainty, 1)
+    promise = f"at most {share} of the {found.rows:,} final labels are wrong, with {sure} certainty"
+    people = f"{found.by_people:,} rows ({percent(found.by_people, found.rows)})"
+    lines: list[tuple[str, b.Words]] = [
+        ("promise", promise),
+        ("people", f"{people}, {found.left:,} of them still to do"),
+    ]
+    if found.out is None:
+        lines.append(("time", f"about {found.hours:.1f} hours, at {finishing.SECONDS_PER_ROW} seconds a row"))
+        lines.append(("rows", f"{found.to_label}, the least certain first, or pcs review, queue Doubtful first"))
+        lines.append(("next", b.strong(join(["pcs", "review", str(folder)]))))
+    else:
+        lines.append(("labels", f"{found.out} (columns final_label, labelled_by)"))
+    options.show(lambda: {**asdict(found), "hours": found.hours}, lambda: [b.Answer(lines)])
 
 
 def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
@@ -129,6 +163,9 @@ def estimate_command(*, folder: Path, out: Path | None, **given: Any) -> None:
     Machine labels have errors, and errors bias such figures. Gold rows that were drawn at random, or by pcs gold,
     correct that. Beside each corrected figure are those from gold rows alone and from machine labels as if true.
     """
+    if book := CodebookFolder.find(folder):
+        _estimate_variables(book, out, question_of(given))
+        return
     with options.gathered_warnings() as notes:
         found = estimate_run(folder, question_of(given))
     if out is not None:
@@ -139,6 +176,20 @@ def estimate_command(*, folder: Path, out: Path | None, **given: Any) -> None:
         lambda: {**found.to_dict(), "sentences": page.sentences(found), "warnings": notes},
         lambda: [*page.answer_shown(found), b.Answer(lines)],
         details=lambda: page.tables(found),
+    )
+
+
+def _estimate_variables(book: CodebookFolder, out: Path | None, question: EstimateQuestion) -> None:
+    with options.gathered_warnings() as notes:
+        found = estimate_codebook(book, question)
+    files = files_for(found, out) if out is not None else []
+    for one, file in zip(found, files, strict=False):
+        write_estimates(one, file)
+    lines = [*page.answer_lines(found[0]), *look_at(notes), *(("files", str(file)) for file in files)]
+    options.show(
+        lambda: {**{f"{one.kind}s": one.to_dict() for one in found}, "warnings": notes},
+        lambda: [*(block for one in found for block in page.answer_shown(one)), b.Answer(lines)],
+        details=lambda: [table for one in found for table in page.tables(one)],
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import join
@@ -10,13 +10,16 @@ from typing import Any
 
 import click
 
+from pcs_annotator.base.errors import GoldError
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import learned_view, options
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import SHOWN, number, signed
+from pcs_annotator.showing.report.index import INTERVAL
 from pcs_annotator.studies.compare import page
 from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
 from pcs_annotator.studies.compare.page import verdict, write_comparison
@@ -82,9 +85,57 @@ def evaluate_command(*, source: Path, alt_test: bool, epsilon: float, **given: A
     splitting = options.take(evaluate.Splitting, given)
     given["reading"] = options.take(Reading, given)
     request = evaluate.EvaluateRequest(source=source, splitting=splitting, **given)
+    if book := CodebookFolder.find(source):
+        _show_variables(book, request)
+        return
     with options.gathered_warnings() as notes:
         found = evaluate.evaluate_source(request)
     options.show(evaluated_json, evaluation_shown, found, notes, details=evaluation_details)
+
+
+def _show_variables(book: CodebookFolder, request: evaluate.EvaluateRequest) -> None:
+    """Compare methods on every variable that has gold, and print the most accurate ones."""
+    if request.out is not None:
+        evaluate.check_folder(request.out)
+
+    def compared(place: Path) -> evaluate.Evaluated | None:
+        out = request.out and request.out / place.relative_to(book.path)
+        try:
+            return evaluate.evaluate_source(replace(request, source=place, out=out))
+        except GoldError:  # this variable has none, or too little
+            return None
+
+    with options.gathered_warnings() as notes:
+        found = book.each(compared)
+    known = {name: one for name, one in found.items() if one is not None}
+    if not known:
+        raise GoldError(f"no variable of {book.path} has enough gold to compare methods: pcs review {book.path}")
+    options.show(_compared_json, _compared_shown, known, [name for name in found if name not in known], notes)
+
+
+def _compared_json(
+    found: Mapping[str, evaluate.Evaluated], without: Sequence[str], notes: Sequence[str]
+) -> dict[str, Any]:
+    parts = {name: evaluated_json(one, ()) for name, one in found.items()}
+    return {"variables": parts, "without_gold": list(without), "warnings": list(notes)}
+
+
+def _compared_shown(
+    found: Mapping[str, evaluate.Evaluated], without: Sequence[str], notes: Sequence[str]
+) -> Iterator[b.Block]:
+    rows: list[b.Row] = []
+    for name, one in found.items():
+        first, *others = one.evaluation.methods
+        low, high = (f"{100 * end:.0f}" for end in first.accuracy.interval.rounded(2))
+        best = max(others, key=lambda other: other.accuracy.value, default=None)
+        figures: b.Row = [first.accuracy.n, number(100 * first.accuracy.value, 1), f"{low}–{high}"]
+        other: b.Row = ["", ""] if best is None else [b.name(best.method), number(100 * best.accuracy.value, 1)]
+        rows.append([b.name(name), b.name(first.method), *figures, *other])
+    columns = [b.Column("variable"), b.Column("method"), *b.numbers("gold rows", "right, %", INTERVAL)]
+    yield b.Table(columns=[*columns, b.Column("best other"), *b.numbers("right, %")], rows=rows)
+    missing = [f"{series(without)}: no figures, because there is too little gold"] if without else []
+    kept = next(iter(found.values())).files[-1].name
+    yield b.Answer([*answer.look_at([*missing, *notes]), ("files", f"{kept} in the folder of every variable")])
 
 
 def replacing_json(names: Sequence[str], test: evaluate.AlternativeAnnotator) -> dict[str, Any]:

@@ -10,7 +10,13 @@ class ExitCode(IntEnum):
     """An exit code and its meaning, which `docs/reference/cli.md` is generated from."""
 
     DONE = 0, "done"
-    UNLABELLED = 1, "done, but some rows with a text have no label; for `pcs relations try`, the relation did not apply"
+    UNLABELLED = (
+        1,
+        (
+            "done, but some rows with a text have no label; for `pcs relations try`, the relation did not apply; for "
+            "`pcs status`, the command failed, died or was interrupted"
+        ),
+    )
     USER = 2, "a problem that you can fix; the message says how. For `pcs models check`, a model does not answer"
     BUDGET = 3, "the budget or the limit on calls is used up; all answers are kept"
     DRIFT = (

@@ -77,12 +77,16 @@ def command(*, source: Path, model_out: Path | None, spare_looks: bool, ledger: 
         if files.labels_out or model_out or files.labels:
             options_of_tables = "-o, --model-out and --labels"
             raise ConfigError(f"{options_of_tables} are for a table of votes: a run folder has files and labels")
-        from pcs_annotator.faces.cli import run_view  # imports the code that asks; a table of votes does not need it
+        # these import the code that asks; a table of votes does not need it
+        from pcs_annotator.faces.cli import run_view
+        from pcs_annotator.runs.codebook import CodebookFolder
         from pcs_annotator.verbs import fit as fitting
 
+        how: dict[str, Any] = {"spreadsheet_safe": files.spreadsheet_safe, "spare_looks": spare_looks, "ledger": ledger}
+        if book := CodebookFolder.find(source):
+            return run_view.fit_and_show(book, changes, people, say=options.saying(), **how)
         with options.gathered_warnings() as notes:
-            how = {"spreadsheet_safe": files.spreadsheet_safe, "spare_looks": spare_looks}
-            result = fitting.fit_run(source, changes, people, ledger=ledger, say=options.saying(), **how)
+            result = fitting.fit_run(source, changes, people, say=options.saying(), **how)
         run_view.show_run(result, notes)
         return exit_codes.exit_code(result.counts.unanswered)
     if spare_looks or ledger:

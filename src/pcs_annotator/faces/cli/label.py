@@ -51,6 +51,7 @@ from pcs_annotator.verbs import label
 @options.execution_options
 @options.options_for("limit", "replace", "spreadsheet_safe", "wait")
 @options.printing
+@options.watching
 def command(*, data: Path | str, folder: Path, out: Path | str | None, **given: Any) -> int:
     """Label the texts of DATA with the models, rewrites and weights of a fitted run.
 

@@ -9,7 +9,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from importlib import import_module
 from threading import Event
 
@@ -34,10 +34,12 @@ PURPOSES: dict[str, dict[str, str]] = {
         "label": "label new texts with a fitted run",
         "serve": "label texts over HTTP with a fitted run",
         "report": "write the report of a run, one HTML file",
+        "status": "how far a running command is, or how the last one ended",
     },
     "People": {
         "gold": "how many gold rows are needed, and draw them",
         "review": "decide about rows in a browser, and let the machine learn from it",
+        "finish": "which rows must people label so that the whole table has few errors?",
         "exchange": "hand rows to Label Studio, and read the answers back",
     },
     "Conclusions": {
@@ -62,7 +64,7 @@ VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.ite
 MODULES = {
     **dict.fromkeys(("demo", "init", "run"), "ask"),
     **dict.fromkeys(("evaluate", "compare"), "evaluate"),
-    **dict.fromkeys(("gold", "estimate", "robust"), "conclude"),
+    **dict.fromkeys(("gold", "finish", "estimate", "robust"), "conclude"),
     **dict.fromkeys(("report", "paper", "exchange", "versions", "use", "forget"), "write"),
     **dict.fromkeys(("review", "serve"), "web"),
 }
@@ -116,6 +118,11 @@ def pcs(context: click.Context, log_level: str | None) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    with redirect_stderr(sys.stderr):  # puts back at the end what `--log-format` replaces
+        return _main(arguments)
+
+
+def _main(arguments: list[str] | None) -> int:
     try:
         _refuse_other_bytes(sys.argv[1:] if arguments is None else arguments)
         with stoppable() as stopped, _stopped_like_ctrl_c(stopped), _warnings_in_a_line():

@@ -6,7 +6,9 @@ The options for settings are made from the table in `runs/settings.py`.
 from __future__ import annotations
 
 import json
+import logging
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +21,7 @@ import click
 
 from pcs_annotator.base.errors import ConfigError, PcsWarning
 from pcs_annotator.base.fields import Setting
+from pcs_annotator.base.json_lines import JsonLines
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.runs import settings
 from pcs_annotator.runs.settings import EXECUTION, LIMITS, SPENDING, all_settings
@@ -193,6 +196,31 @@ DETAILS = _printing("--details", help="Print the evidence too: weights, figures,
 QUIET = _printing("-q", "--quiet", help="Print only errors.")
 printing = with_options(DETAILS, JSON, QUIET)
 """Adds the options that say how to print."""
+
+
+def _log_format(context: click.Context, _parameter: click.Parameter, given: str) -> None:
+    """Let every line on stderr become an object, also those of handlers that exist already."""
+    if given == "json" and not context.resilient_parsing:
+        sys.stderr = JsonLines(sys.stderr)
+        for handler in logging.getLogger("pcs_annotator").handlers:
+            if isinstance(handler, logging.StreamHandler):
+                handler.setStream(sys.stderr)
+                handler.setFormatter(logging.Formatter("%(levelname)s: %(name)s: %(message)s"))
+
+
+LOG_FORMAT = click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    envvar="PCS_LOG_FORMAT",
+    is_eager=True,
+    expose_value=False,
+    callback=_log_format,
+    help="Lines on stderr: as they are, or each as a JSON object.  [env: PCS_LOG_FORMAT]",
+)
+watching = with_options(options_for("metrics_file"), LOG_FORMAT)
+"""Adds the options for whoever watches a command from elsewhere."""
 KEEP_EARLIER = click.option(
     "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
 )
@@ -225,7 +253,11 @@ listening_options = with_options(
         help="Environment variable with the token that clients must send.",
     ),
     click.option(
-        "--allow-host", "names", multiple=True, metavar="NAME", help="Name of this server behind a proxy; repeatable."
+        "--allow-host",
+        "names",
+        multiple=True,
+        metavar="NAME",
+        help="Name of this server behind a proxy, with the proxy's port if that is unusual; repeatable.",
     ),
 )
 """Adds the options for where to listen, and whom to let in."""

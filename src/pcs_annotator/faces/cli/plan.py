@@ -67,6 +67,7 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
         "ways": [way._asdict() for way in planned.ways],
         "languages": languages_json(planned),
         "examples": planned.examples or None,
+        **({"candidates": planned.candidates} if planned.candidates else {}),
         "without_logprobs": planned.without_logprobs and calls_json(planned.without_logprobs),
     }
 
@@ -99,6 +100,7 @@ def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
     languages = planned.languages
     yield from planned.panel.reasons if planned.panel is not None else ()
     yield planned.examples or None
+    yield planned.candidates or None
     if languages is not None and not languages.english:
         yield f"languages of {len(languages.sample):,} texts: {languages.shares}"
         yield b.text(languages.warning, kind="warning") if languages.warning else None

@@ -8,19 +8,22 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
-from pcs_annotator.runs.certificate_text import what_is_promised
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.default_panel import DefaultPanel
+from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at
-from pcs_annotator.showing.formats import count, percent, percent_interval, total_cost
+from pcs_annotator.showing.formats import count, total_cost
+from pcs_annotator.showing.report.index import in_words, right_of, variables_table
 from pcs_annotator.showing.report.sections.questions import reasons
 from pcs_annotator.tables.table_files import STDIO
 from pcs_annotator.verbs import codebook
@@ -111,43 +114,61 @@ def print_panel(panel: DefaultPanel) -> None:
     to_terminal.show(*panel.reasons, "")
 
 
-INTERVAL = "95\xa0% interval"
 LabelledJson = Callable[[Labelled, Sequence[str]], dict[str, Any]]
 Variables = Mapping[str, RunResult] | Mapping[str, Labelled]
 
 
 def run_and_show(request: RunRequest) -> int:
     """Run every variable of a codebook, print what came out, and return the exit code."""
+    return _show_variables(lambda: codebook.run_codebook(request))
+
+
+def fit_and_show(book: CodebookFolder, changes: Mapping[str, Any], people: FromPeople, **how: Any) -> int:
+    """Learn again from the votes on every variable, print what came out, and return the exit code."""
+    if people.gold is not None:
+        one = next(iter(book.parts.values()))
+        raise ConfigError(
+            f"--gold is about one variable: name its folder, such as pcs fit {one} --gold {people.gold}; for several, "
+            "add columns called like the variables to the data, and repeat pcs run"
+        )
+    return _show_variables(lambda: codebook.fit_codebook(book, changes, people=people, **how))
+
+
+def report_and_show(book: CodebookFolder, out: Path | None, *, replace: bool) -> None:
+    """Write the reports of all variables and the page that leads to them, and print both."""
+    _show_variables(lambda: codebook.report_codebook(book, out, replace=replace))
+
+
+def _show_variables(work: Callable[[], codebook.CodebookResult]) -> int:
     with options.gathered_warnings() as notes:
-        result = codebook.run_codebook(request)
-    found, first = result.results, next(iter(result.results.values())).folder
-    figures = {name: one.learned.figures[0].accuracy for name, one in found.items() if one.learned.figures}
-    right = {
-        name: (percent(one.value, 1), percent_interval(one.interval)[len(INTERVAL) + 1 :])
-        for name, one in figures.items()
-    }
+        result = work()
+    found = result.results
     written: list[answer.Line] = [
         ("labels", str(result.labels)),
-        ("reports", f"{first.report}, and one in the folder of every other variable"),
-        ("next", b.strong(f"pcs review {quote(str(first.path))}")),
+        ("report", f"{result.report}, which leads to one for every variable"),
+        ("next", b.strong(f"pcs review {quote(str(result.folder))}")),
     ]
+    table = variables_table(result.variables, found, right_of(found))
     parts = {name: run_json(one, ()) for name, one in found.items()}
-    files = {"folder": str(result.folder), "labels": str(result.labels)}
+    files = {name: str(getattr(result, name)) for name in ("folder", "labels", "report")}
     options.show(
         lambda: {**files, "variables": parts, "warnings": notes},
-        lambda: _variables_shown(found, right, f", {counted(len(result.variables), 'variable')}", notes, written),
+        lambda: _variables_shown(found, table, f", {counted(len(result.variables), 'variable')}", notes, written),
     )
     return _exit_code(found)
 
 
 def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json: LabelledJson) -> int:
     """Label new texts with every variable of a codebook, print what came out, and return the exit code."""
+    book = CodebookFolder.find(request.folder)
+    assert book is not None
     with options.gathered_warnings() as notes:
-        found = codebook.label_codebook(request, out, saving)
+        found = codebook.label_codebook(book, request, out, saving)
     parts = {name: as_json(one, ()) for name, one in found.items()}
+    table = variables_table(book.variables, found, {})
     options.show(
         lambda: {"out": str(out), "variables": parts, "warnings": notes},
-        lambda: _variables_shown(found, {}, "", notes, [] if out == STDIO else [("labels", str(out))]),
+        lambda: _variables_shown(found, table, "", notes, [] if out == STDIO else [("labels", str(out))]),
         stderr=out == STDIO,
     )
     return _exit_code(found)
@@ -158,28 +179,11 @@ def _exit_code(found: Variables) -> int:
 
 
 def _variables_shown(
-    found: Variables,
-    right: Mapping[str, tuple[str, str]],
-    variables: str,
-    notes: Sequence[str],
-    written: Sequence[answer.Line],
+    found: Variables, table: b.Table, variables: str, notes: Sequence[str], written: Sequence[answer.Line]
 ) -> Iterator[b.Block]:
-    """Yield a row per variable, then what is promised, what it cost and where it is; `right` is how good labels are."""
+    """Yield a row per variable, then what is promised, what it cost and where it is."""
     calls, known = (sum(getattr(one.tally, name) for one in found.values()) for name in ("calls", "from_ledger"))
-    columns = b.numbers(*(("right", INTERVAL) if right else ()), "accepted", "to review")
-    rows: list[b.Row] = []
-    for name, one in found.items():
-        figures = right.get(name, ("unknown", "")) if right else ()
-        rows.append([name, *figures, *(count(one.counts.decisions.get(what, 0)) for what in ("accept", "review"))])
-    yield b.Table(columns=[b.Column("variable"), *columns], rows=rows)
     said = f"{counted(max(one.counts.rows for one in found.values()), 'row')}{variables}"
-    yield b.Answer([("labelled", said), _use(found), *answer.look_at(notes), answer.cost(calls, known, ()), *written])
-
-
-def _use(found: Variables) -> answer.Line:
-    """Return what is promised about accepted labels, and of which variables nothing is."""
-    certificates = {name: one.model.certificate for name, one in found.items()}
-    holding = [one for one in certificates.values() if one is not None and one.holds]
-    without = [name for name, one in certificates.items() if one is None or not one.holds]
-    said = what_is_promised(holding[0]) if holding else "nothing is promised"
-    return "use", f"{said}; no promise for {', '.join(without)}" if holding and without else said
+    cost = [answer.cost(calls, known, ())] if calls or known else []
+    yield table
+    yield b.Answer([("labelled", said), ("use", in_words(found)), *answer.look_at(notes), *cost, *written])

@@ -12,10 +12,13 @@ from typing import Any
 
 import click
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.review.layout import keys_of, link
 from pcs_annotator.faces.web import need_web
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labelling.labeller import LoadOptions
+from pcs_annotator.runs.review.jointly import CodebookReview
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.settings import Saving
@@ -60,13 +63,21 @@ def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **g
     """Review rows of the run in FOLDER in a browser: one key per row, and every verdict is stored before the next."""
     need_web("pcs review")
     from pcs_annotator.faces.review.app import Pages
+    from pcs_annotator.faces.review.codebook import CodebookPages
     from pcs_annotator.faces.web.server import listen, serve
 
+    how, name, book = options.take(ReviewOptions, given), folder.resolve().name, CodebookFolder.find(folder)
+    if book and keys:
+        raise ConfigError("--keys is for one variable: leave it out, or name the folder of one variable")
     token = given["token"]
     listening = options.take(listen, given)
     listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
-    with listening.socket, Review.open(folder, options.take(ReviewOptions, given)) as review:
-        pages = Pages(review, folder.resolve().name, keys_of(review.labels, keys), reviewer)
+    with listening.socket, CodebookReview.open(book, how) if book else Review.open(folder, how) as review:
+        pages = (
+            CodebookPages(review, name, reviewer)
+            if isinstance(review, CodebookReview)
+            else Pages(review, name, keys_of(review.labels, keys), reviewer)
+        )
         for note in review.notes:
             options.say(note)
         if browser:
@@ -108,6 +119,7 @@ def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **g
     help="Learn from verdicts on these texts after every N of them; 0: only when you run pcs fit.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
+@options.LOG_FORMAT
 def serve_command(*, folder: Path, refit_every: int, verbose: bool, **given: Any) -> int:
     """Label texts over HTTP with the models, rewrites and weights of the fitted run in the folder RUN.
 
@@ -117,10 +129,14 @@ def serve_command(*, folder: Path, refit_every: int, verbose: bool, **given: Any
     need_web("pcs serve")
     from pcs_annotator.faces.serve.app import Limits, serve_run
     from pcs_annotator.faces.web.server import listen
-    from pcs_annotator.runs.labelling.service import Service
+    from pcs_annotator.runs.labelling.service import CodebookService, Service
 
     given["saving"] = options.take(Saving, given)
-    service = Service(folder, options.take(LoadOptions, given), options.say, refit_every)
+    how, book = options.take(LoadOptions, given), CodebookFolder.find(folder)
+    service: Any = Service(folder, how, options.say, refit_every)
+    if book:
+        services = book.each(lambda place: Service(place, how, options.say, refit_every))
+        service = CodebookService(folder.resolve().name, services, book.variables)
     service.check()
     door, limits = options.take(listen, given), options.take(Limits, given)
     with door.socket:

@@ -8,8 +8,9 @@ from typing import get_args
 import click
 
 from pcs_annotator.core.review import Queue
-from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.cli import options, run_view
 from pcs_annotator.runs.certificate_text import promised
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.forget import forget
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.versions import list_versions
@@ -33,6 +34,9 @@ from pcs_annotator.verbs.fit import open_run, use_version
 @options.JSON
 def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that works offline."""
+    if book := CodebookFolder.find(folder):
+        run_view.report_and_show(book, out, replace=replace)
+        return
     result = open_run(folder)
     path = write_report(result, out, replace=replace)
     charts = write_figures(result, path.parent / "figures") if figures else []
@@ -173,11 +177,12 @@ def use_command(*, run: Path, version: int) -> None:
 @click.command("forget")
 @RUN
 @click.argument("id")
+@click.option("--text", default="", metavar="TEXT", help="The text itself, if it was accepted and so is not kept.")
 @options.JSON
-def forget_command(*, run: Path, id: str) -> None:
+def forget_command(*, run: Path, id: str, text: str) -> None:
     """Delete the text ID, which pcs serve or pcs label left for people, from every file of RUN.
 
     Answers about it, its rewrites, and verdicts on it go too; the labels of others stay as they are.
     """
-    answers = forget(run, id)
+    answers = forget(run, id, text)
     options.tell({"forgotten": id, "answers": answers}, f"{id} is forgotten, and so are {answers} answers about it")

@@ -173,18 +173,22 @@ class Pages:
         return self._item(shown, visit, address=address, **said)
 
     def _item(self, shown: Shown, visit: Visit, *, address: str = "", **said: Any) -> Screen:
-        main = tag(
-            "div",
-            tag("div", item_view(shown, Eyes(visit.reviewer, self._keys, visit.queue)), class_="work"),
-            tag("aside", self._guidelines, beside_view(shown), aria_label="Guidelines and columns"),
-            class_="desk",
-        )
+        view, own = self._views(shown, visit)
+        aside = tag("aside", self._guidelines, own, aria_label="Guidelines and columns")
+        main = tag("div", tag("div", view, class_="work"), aside, class_="desk")
         address = address or link("/row", id=shown.id, shown_by=shown.queue, queue=visit.queue)
         return Screen(title=f"Row {shown.id}", main=main, address=address, **said)
 
-    def _list(self, visit: Visit, query: Query, **said: Any) -> Screen:
+    def _views(self, shown: Shown, visit: Visit) -> tuple[Markup, Markup | None]:
+        """Return a row with its labels, and what is beside it."""
+        return item_view(shown, Eyes(visit.reviewer, self._keys, visit.queue)), beside_view(shown)
+
+    def _choices(self, query: Query, visit: Visit) -> Choices:
         people = sorted(self._review.progress(visit.reviewer).reviewers)
-        choices = Choices(self._review.labels, self._review.columns, people)
+        return Choices(self._review.labels, self._review.columns, people)
+
+    def _list(self, visit: Visit, query: Query, **said: Any) -> Screen:
+        choices = self._choices(query, visit)
         main = rows_view(self._review.find(query, visit.reviewer), query, choices)
         return Screen(title="Rows", main=main, address=address_of(query), place="/rows", **said)
 
@@ -252,4 +256,5 @@ def _saved(given: Verdict) -> str:
 
 
 def _undone(found: Sequence[Verdict]) -> str:
-    return f"Undone: row {found[0].id}" if len(found) == 1 else f"Undone: {counted(len(found), 'verdict')}"
+    same = len({one.id for one in found}) == 1
+    return f"Undone: row {found[0].id}" if same else f"Undone: {counted(len(found), 'verdict')}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pcs_annotator.base.text import capital
@@ -48,7 +48,7 @@ def item_view(shown: Shown, eyes: Eyes) -> Markup:
     """Return a row, the labels to choose from, and what models answered, folded; nobody's answer if it is blind."""
     row = tag(
         "article",
-        _head(shown, eyes),
+        head_view(shown, eyes),
         tag("div", readable(shown.text), class_="text", id="text", dir="auto", tabindex="0", lang=""),
         _people(shown, eyes.reviewer),
         _why(shown.outcome) if shown.outcome else sentence(BLIND, kind="why quiet"),
@@ -73,7 +73,8 @@ def _override(character: str) -> Markup:
     return tag("span", "⇄", role="img", aria_label=name, title=f"{name}: shown, not applied", class_="sign")
 
 
-def _head(shown: Shown, eyes: Eyes) -> Markup:
+def head_view(shown: Shown, eyes: Eyes) -> Markup:
+    """Return the ID of a row, how it came to the person, and links to the rows before and after."""
     queue = QUEUES[shown.queue]
     marks = [chip(queue.title, title=queue.purpose)]
     if not shown.for_estimates:
@@ -111,23 +112,27 @@ def _labels(shown: Shown, eyes: Eyes) -> Markup:
         "verdict",
         carried,
         tag("ol", *(_label(shown, label, key, given) for label, key in eyes.keys.items()), class_="labels"),
-        tag(
-            "div",
-            tag("button", tag("kbd", "S"), "Skip", name_="skip", value="1", id="skip", aria_keyshortcuts="S"),
-            undo_button(),
-            tag(
-                "label",
-                tag("kbd", "N"),
-                tag(
-                    "textarea", mine.note if mine else None, name_="note", id="note", rows="1", maxlength="2000", **NOTE
-                ),
-                class_="note-field",
-            ),
-            class_="beside",
-        ),
+        tag("div", *buttons_view(mine.note if mine else None), class_="beside"),
         aria_label="Verdict",
         class_="verdict",
     )
+
+
+def buttons_view(note: str | None) -> Iterator[Markup]:
+    """Yield what is below the labels: skip, undo, and a note."""
+    yield tag(
+        "button",
+        tag("kbd", "S"),
+        "Skip",
+        name_="skip",
+        value="1",
+        id="skip",
+        aria_keyshortcuts="S",
+        formnovalidate=True,
+    )
+    yield undo_button()
+    field = tag("textarea", note, name_="note", id="note", rows="1", maxlength="2000", **NOTE)
+    yield tag("label", tag("kbd", "N"), field, class_="note-field")
 
 
 def _label(shown: Shown, label: str, key: str, given: str | None) -> Markup:

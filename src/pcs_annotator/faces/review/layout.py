@@ -28,6 +28,14 @@ COMMANDS = (
     ("Esc", "close this, or leave a field"),
 )
 """Keys and what they do, for people."""
+OF_VARIABLES = (
+    ("Tab", "next variable; Shift Tab: the one before"),
+    ("1 – 9", "a label of this variable, then letters"),
+    ("0", "none of the labels"),
+    ("-", "can’t tell"),
+    ("Enter", "save all variables"),
+)
+"""Keys on a page with several variables, instead of the first one above."""
 TAKEN = "sugnv/?"
 FOR_LABELS = "123456789" + "".join(letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in TAKEN)
 PLACES = (("/", "Review"), ("/rows", "Rows"), ("/people", "People"))
@@ -129,7 +137,7 @@ def _keys(keys: Mapping[str, str]) -> Markup:
     """Return the dialog that lists all keys; those of labels can be changed there."""
     commands = [
         tag("div", tag("dt", *(tag("kbd", part) for part in name.split(" "))), tag("dd", what))
-        for name, what in COMMANDS
+        for name, what in (COMMANDS if keys else (*OF_VARIABLES, *COMMANDS[1:]))
     ]
     labels = [
         tag(
@@ -148,8 +156,8 @@ def _keys(keys: Mapping[str, str]) -> Markup:
         "keys",
         "Keys",
         tag("dl", *commands, class_="commands"),
-        tag("h3", "Labels"),
-        sentence("Type another key to change one; it is kept in this browser.", kind="note"),
+        tag("h3", "Labels") if keys else None,
+        sentence("Type another key to change one; it is kept in this browser.", kind="note") if keys else None,
         tag("div", *labels, class_="label-keys"),
         sentence(id="keys-problem", role="alert"),
         single,

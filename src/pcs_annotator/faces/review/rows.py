@@ -35,7 +35,7 @@ DECISIONS: Mapping[Decision | Literal["none", ""], str] = {
     "none": "none",
 }
 FLAGS = {"": None, "yes": True, "no": False}
-BY_CHIPS = ("label", "decision", "disagreement", "reviewed", "conflict")
+BY_CHIPS = ("variable", "label", "decision", "disagreement", "reviewed", "conflict")
 """Filters without a field."""
 COLUMN = "column."
 """Before the name of a user's column in an address."""
@@ -51,6 +51,7 @@ class Choices(NamedTuple):
     labels: Sequence[str]
     columns: Sequence[str]
     reviewers: Sequence[str]
+    variables: Sequence[str] = ()  # those of a codebook
 
 
 def query_of(given: Mapping[str, str]) -> Query:
@@ -59,7 +60,9 @@ def query_of(given: Mapping[str, str]) -> Query:
     Raises:
         ConfigError: A value is not a number, or not one of those to choose from.
     """
-    filters: dict[str, Any] = {name: given.get(name, "") for name in ("label", "reviewer", "verdict", "text")}
+    filters: dict[str, Any] = {
+        name: given.get(name, "") for name in ("variable", "label", "reviewer", "verdict", "text")
+    }
     filters |= {name: _number(given, name) for name in ("least", "most")}
     filters |= {name: FLAGS[one_of(FLAGS, given, name, "")] for name in ("disagreement", "reviewed", "conflict")}
     return Query(
@@ -106,7 +109,7 @@ def rows_view(found: FoundRows, query: Query, choices: Choices) -> Markup:
     return tag(
         "div",
         tag("h1", "Rows"),
-        _chips(found, query),
+        _chips(found, query, choices),
         _filters(query, choices),
         _totals(found, query),
         _table(found.rows) if found.rows else sentence("No row matches: clear a filter.", kind="card"),
@@ -115,12 +118,13 @@ def rows_view(found: FoundRows, query: Query, choices: Choices) -> Markup:
     )
 
 
-def _chips(found: FoundRows, query: Query) -> Markup:
+def _chips(found: FoundRows, query: Query, choices: Choices) -> Markup:
     """Return filters that a click sets or clears: labels with their numbers, decisions, and what people did."""
     labels = {
         label: f"{label} {count(times)}" for label, times in sorted(found.labels.items(), key=lambda one: -one[1])
     }
     groups: Mapping[str, tuple[str, Mapping[Any, str]]] = {
+        "Variable": ("variable", {name: name for name in choices.variables}),
         "Proposed": ("label", {query.label: query.label, **labels} if query.label else labels),
         "Decision": ("decision", {name: title for name, title in DECISIONS.items() if name}),
         "Models": ("disagreement", {True: "disagree", False: "agree"}),
@@ -144,6 +148,8 @@ def _toggle(query: Query, name: str, value: Any, shown: str) -> Markup:
     on = getattr(query, name) == value
     unset = None if isinstance(value, bool) else ""
     changed: dict[str, Any] = {name: unset if on else value, "page": 0}
+    if name == "variable":  # it has other labels
+        changed |= {"label": "", "verdict": ""}
     there = address_of(replace(query, **changed))
     keep = f"{name}={_written(value)}"
     marks = {"data_go": "", "data_keep": keep, "class_": "chip toggle", "aria_current": "true" if on else None}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from time import perf_counter
+from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pcs_annotator.runs.watch import family, metric_lines, sample
+
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-Labels = tuple[tuple[str, str], ...]
 
 
 class Metrics:
@@ -29,16 +31,16 @@ class Metrics:
         self._buckets.setdefault(route, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
         self._seconds[route] += seconds  # type: ignore[assignment]  # a sum of seconds
 
-    def page(self, gauges: Mapping[str, tuple[str, str, float]]) -> str:
-        """Return everything; `gauges` is name → kind, help and value."""
-        lines: list[str] = []
+    def page(self, gauges: Mapping[str, tuple[str, str, float]], figures: Mapping[str, Any]) -> str:
+        """Return everything; `gauges` is name → kind, help and value, `figures` what every command counts."""
+        lines = metric_lines(figures)
         requests = {(("route", route), ("status", status)): n for (route, status), n in sorted(self._requests.items())}
-        lines += _family("pcs_requests_total", "counter", "Requests by route and status.", requests.items())
+        lines += family("pcs_requests_total", "counter", "Requests by route and status.", requests.items())
         texts = {(("result", result),): count for result, count in sorted(self.texts.items())}
-        lines += _family("pcs_texts_total", "counter", "Texts by decision or error.", texts.items())
+        lines += family("pcs_texts_total", "counter", "Texts by decision or error.", texts.items())
         lines += self._durations()
         for name, (kind, about, value) in gauges.items():
-            lines += _family(name, kind, about, [((), value)])
+            lines += family(name, kind, about, [((), value)])
         return "\n".join([*lines, ""])
 
     def _durations(self) -> list[str]:
@@ -48,21 +50,10 @@ class Metrics:
             below = 0
             for bound, count in zip([*map(str, BOUNDS), "+Inf"], counts, strict=True):
                 below += count
-                lines.append(_sample(f"{name}_bucket", (("route", route), ("le", bound)), below))
-            lines.append(_sample(f"{name}_sum", (("route", route),), self._seconds[route]))
-            lines.append(_sample(f"{name}_count", (("route", route),), below))
+                lines.append(sample(f"{name}_bucket", (("route", route), ("le", bound)), below))
+            lines.append(sample(f"{name}_sum", (("route", route),), self._seconds[route]))
+            lines.append(sample(f"{name}_count", (("route", route),), below))
         return lines
-
-
-def _family(name: str, kind: str, about: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:
-    head = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
-    return [*head, *(_sample(name, labels, value) for labels, value in samples)]
-
-
-def _sample(name: str, labels: Labels, value: float) -> str:
-    escaped = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-    inside = ",".join(f'{key}="{text.translate(escaped)}"' for key, text in labels)
-    return f"{name}{{{inside}}} {value:.9g}" if labels else f"{name} {value:.9g}"
 
 
 class Counted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.version import __version__
 
 Schema = Mapping[str, Any]
@@ -40,8 +41,11 @@ ROUTES = (
 NOT_READY = "The service is stopping, or texts get no label at the moment: `reason` says why."
 
 
-def document(labels: Sequence[str]) -> dict[str, Any]:
-    """Return the description of a service that gives these labels."""
+def document(labels: Sequence[str], variables: Mapping[str, TaskSettings] | None = None) -> dict[str, Any]:
+    """Return the description of a service that gives these labels or, for a codebook, those of several variables."""
+    schemas = _schemas(labels)
+    if variables:
+        _describe(schemas["Classified"]["properties"], variables)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -50,9 +54,25 @@ def document(labels: Sequence[str]) -> dict[str, Any]:
             "description": "Labels for texts, with calibrated confidence. Errors are JSON, with a request id.",
         },
         "paths": {path: {method: _route(*about)} for method, path, *about in ROUTES},
-        "components": {"schemas": _schemas(labels), "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "components": {"schemas": schemas, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}, {}],
     }
+
+
+def _describe(classified: dict[str, Any], variables: Mapping[str, TaskSettings]) -> None:
+    """Describe a reply with a field per variable; one that may have several labels is a list of all of them."""
+    one = classified["data"]["items"]
+    fields: dict[str, Any] = {"index": one["properties"].pop("index")}
+    required = [name for name in one["required"] if name in one["properties"]]
+    for name, task in variables.items():
+        label = {"enum": [*task.labels, None]} if task.kind != "tree" else {"type": ["string", "null"]}
+        about = {**one, "properties": {**one["properties"], "label": label}, "required": required}
+        fields[name] = about
+        if task.kind == "many":
+            applies = _about({"type": ["boolean", "null"]}, "Whether the label applies.")
+            fields[name] = _list({**about, "properties": {**about["properties"], "applies": applies}}, "All labels.")
+    classified["data"] = _list(_object(fields), "One for each text, with a field per variable.")
+    classified["labels"] = _about({"type": "object"}, "The labels of every variable.")
 
 
 def _route(summary: str, answer: str, errors: str, body: str) -> dict[str, Any]:

@@ -56,6 +56,8 @@ class Rules:
     token: str = ""  # what a client must know; empty if no token is needed
     cookie: str = "pcs"  # name of the cookie that stands for the token
     max_body: int = 16 * 2**20  # maximum number of bytes in the body of a request
+    max_bodies: int = 64 * 2**20  # the same for all requests in progress together
+    origins: frozenset[str] = frozenset()  # where else our pages may come from, such as a proxy: name, or name:port
     open_paths: frozenset[str] = frozenset()  # paths that need no token, such as those of health checks
 
 
@@ -106,6 +108,7 @@ class Guard:
         self._app, self._rules, self._say, self._verbose = app, rules, say, verbose
         self._token = rules.token.encode()
         self._cookie = hmac.new(self._token, b"cookie", hashlib.sha256).hexdigest()
+        self._bytes = 0  # in the bodies of requests in progress
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or hand it to the app."""
@@ -133,8 +136,7 @@ class Guard:
             if refusal is not None:
                 await _refuse(refusal, scope, receive, send_guarded)
             else:
-                most = self._rules.max_body
-                await self._app(scope, _limited(receive, most), send_guarded)
+                await self._answer(scope, receive, send_guarded)
         except Exception as error:
             # neither the message nor the traceback, because both may quote a text
             self._say(f"{type(error).__name__} at {_place(error)}, request {request_id}")
@@ -145,6 +147,31 @@ class Guard:
                 path = scope.get("raw_path", b"").partition(b"?")[0].decode("ascii", "replace")
                 passed = 1000 * (time.perf_counter() - started)
                 self._say(f"{scope['method']} {path[:200]} {status} {passed:.1f} ms {request_id}")
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request to the app, whose body need not say its length beforehand, and count the bytes of all."""
+        seen, rules = 0, self._rules
+
+        async def receive_limited() -> Message:
+            nonlocal seen
+            message = await receive()
+            size = len(message.get("body", b""))
+            seen, self._bytes = seen + size, self._bytes + size
+            large, crowded = seen > rules.max_body, size and self._bytes > rules.max_bodies
+            if large or crowded:
+                seen, self._bytes = 0, self._bytes - seen  # what is refused is in nobody's way
+                await _drain(receive)
+            if large:
+                raise HTTPException(413, _too_large(rules.max_body), {"Connection": "close"})
+            if crowded:
+                why = "other requests have too much in progress: try again soon"
+                raise HTTPException(429, why, {"Connection": "close", "Retry-After": "5"})
+            return message
+
+        try:
+            await self._app(scope, receive_limited, send)
+        finally:
+            self._bytes -= seen
 
     def _refusal(self, scope: Scope, headers: Headers, request_id: str) -> Response | None:
         """Return the answer to a request that does not reach the app; None if it does."""
@@ -176,8 +203,9 @@ class Guard:
         if origin is None:
             return True
         with suppress(ValueError):
-            there = urlsplit(origin).netloc
-            return there == headers["host"] or (bool(self._rules.names) and host_name(there) in self._rules.names)
+            # with its port, because whoever listens at another one of this machine is somebody else
+            there = urlsplit(origin).netloc.lower()
+            return there == headers["host"].lower() or there in self._rules.origins
         return False
 
     def _may_enter(self, scope: Scope, headers: Headers) -> bool:
@@ -230,22 +258,6 @@ def _told(authorization: str) -> str:
 def _too_large(most: int) -> str:
     size = f"{most // 2**20} MiB" if most >= 2**20 else f"{most:,} bytes"
     return f"the body is larger than {size}: send less at once"
-
-
-def _limited(receive: Receive, most: int) -> Receive:
-    """Return `receive` for a body that may be chunked, and so need not say its length beforehand."""
-    seen = 0
-
-    async def receive_limited() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > most:
-            await _drain(receive)
-            raise HTTPException(413, _too_large(most), {"Connection": "close"})
-        return message
-
-    return receive_limited
 
 
 async def _refuse(response: Response, scope: Scope, receive: Receive, send: Send) -> None:

@@ -41,7 +41,8 @@ def listen(host: str, port: int, token: str = "", names: Sequence[str] = ()) -> 
         host: The name or address to listen at; only a loopback address needs no token.
         port: The port.
         token: What clients must know; empty for none.
-        names: Further names that clients may use for this server, such as that of a proxy.
+        names: Further names that clients may use for this server, such as that of a proxy, with its port if that is
+            not the usual one.
 
     Raises:
         ConfigError: The port is in use or not allowed, the host is unknown, or a token is missing or too short.
@@ -60,7 +61,8 @@ def listen(host: str, port: int, token: str = "", names: Sequence[str] = ()) -> 
     known = LOOPBACK | {host_name(name) for name in (host, str(address), *names)}
     # nobody can list the names of a machine, and behind a token other names do no harm
     anybody = address.is_unspecified and not names
-    rules = Rules(names=frozenset() if anybody else known, token=token, cookie=f"pcs-{number}")
+    origins = frozenset(name.lower() for name in names)
+    rules = Rules(names=frozenset() if anybody else known, token=token, cookie=f"pcs-{number}", origins=origins)
     shown = f"[{address}]" if address.version == 6 else host
     return Listening(socket=opened, url=f"http://{shown}:{number}", rules=rules)
 

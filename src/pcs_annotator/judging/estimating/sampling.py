@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 
 LEAST_CHANCE = 0.1
 """How probable the surest row is compared with the average row when rows are drawn by confidence."""
@@ -52,7 +52,7 @@ class Sample:
         counts = np.array([one.weight for one in rounds])
         return cls(
             rows=np.array([row for one in rounds for row in one.rows], dtype=np.intp),
-            truth=np.array([code for one in rounds for code in one.truth], dtype=np.int8),
+            truth=np.array([code for one in rounds for code in one.truth], dtype=CODE),
             probability=np.array([chance for one in rounds for chance in one.probability]),
             stratum=np.array([number for one in rounds for number in one.stratum], dtype=np.intp),
             round=np.repeat(np.arange(len(rounds)), [len(one.rows) for one in rounds]),

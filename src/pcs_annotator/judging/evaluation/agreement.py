@@ -15,7 +15,7 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import positions_of
@@ -92,7 +92,7 @@ class AgainstGold:
 
     def in_order(self, order: Sequence[str], how: Resampling | None = None) -> AgainstGold:
         """Return the same rows for labels that have an order, from the lowest to the highest, with more figures."""
-        codes = np.array([*positions_of(self.labels, order, "label"), UNLABELLED], dtype=np.int8)
+        codes = np.array([*positions_of(self.labels, order, "label"), UNLABELLED], dtype=CODE)
         given, gold = np.repeat(np.argwhere(self.table >= 0), self.table.ravel(), axis=0).T
         return against_gold(codes[given], codes[gold], order, Scale.of(order, ordered=True), how)
 

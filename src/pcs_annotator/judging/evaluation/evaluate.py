@@ -11,7 +11,7 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError, UndefinedMetric, UnknownNameError, UserError
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.variant import ORIGINAL
@@ -97,9 +97,9 @@ def evaluate(
 def _against_gold(first: Scored, ordered: Sequence[str]) -> AgainstGold:
     """Return a method's held-out labels against gold; where splits differ, the label is that of their mean."""
     votes, how = first.entrant.votes, first.how
-    order = np.array(positions_of(votes.labels, ordered or votes.labels, "label"), dtype=np.int8)
+    order = np.array(positions_of(votes.labels, ordered or votes.labels, "label"), dtype=CODE)
     shape = LabelShape.of("scale" if ordered else "one", ordered)
-    given = np.where(votes.silent, UNLABELLED, order[shape.choose(first.mean, votes.labels)]).astype(np.int8)
+    given = np.where(votes.silent, UNLABELLED, order[shape.choose(first.mean, votes.labels)]).astype(CODE)
     scale = Scale.of(ordered, ordered=bool(ordered))
     return against_gold(given, order[first.gold], ordered or votes.labels, scale, Resampling(how.resamples, how.seed))
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.result_table import Figure, number_of
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.methods import Calls
 from pcs_annotator.judging.evaluation.scored import FIGURES, Measured, Scored, least_confidence, measure
@@ -298,12 +299,13 @@ def curves_of(trial: Trial, *, calibrated: bool = True, resamples: int = 200, se
 def _rocs(trial: Trial, resamples: int, seed: int) -> list[Roc]:
     counts = np.bincount(trial.gold, minlength=len(trial.labels))
     present = [int(label) for label in np.argsort(-counts, kind="stable") if 0 < counts[label] < len(trial.gold)]
+    del present[MANY_LABELS:]
     return [_roc_of(trial, label, place < MOST_ROC, resamples, seed) for place, label in enumerate(present)]
 
 
 def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) -> Roc:
     scores, positive = trial.scores[:, label], trial.gold == label
-    codes: Codes = positive.astype(np.int8)
+    codes: Codes = positive.astype(CODE)
     both = np.stack([-scores, scores], axis=1)  # either side of a binary question ranks the same
     value = metrics.auroc(both, codes)
     found = np.concatenate([metrics.auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])

@@ -15,6 +15,7 @@ from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.result_table import Content, ResultTable
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation import scored
 from pcs_annotator.judging.evaluation.figures import about_intervals, adjusted, cell_of, test_json
@@ -22,7 +23,7 @@ from pcs_annotator.judging.evaluation.methods import OnCells, calls_of, original
 from pcs_annotator.judging.metrics.significance import BootstrapTest, rows_to_tell
 from pcs_annotator.judging.weighing.optimiser import any_graded
 
-FOR_HARD_VOTES, FOR_GRADED_VOTES = "naive-bayes", "scaling"
+FOR_HARD_VOTES, FOR_GRADED_VOTES, FOR_MANY_LABELS = "naive-bayes", "scaling", "lr"
 WORTH = 0.01
 """A gain in class AUROC that is surely smaller than this is not worth another question."""
 SIGNIFICANT = 0.05
@@ -201,7 +202,8 @@ def relation_values(
             f"no gold row has an answer beside that to {original!r}: ask with more relations, for example "
             "--relations original,order,wording"
         )
-    optimiser = optimiser or (FOR_GRADED_VOTES if any_graded(votes) else FOR_HARD_VOTES)
+    usual = FOR_MANY_LABELS if len(votes.labels) > MANY_LABELS else FOR_HARD_VOTES
+    optimiser = optimiser or (FOR_GRADED_VOTES if any_graded(votes) else usual)
 
     def panel(*names: str) -> scored.Scored:
         chosen = OnCells(name=optimiser, optimiser=optimiser, relations=[original, *names])

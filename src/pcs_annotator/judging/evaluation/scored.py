@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError, UndefinedMetric
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.methods import Entrant
@@ -250,4 +250,4 @@ def hard_scores(scores: Floats, labels: Sequence[str]) -> Floats:
 def least_confidence(right: float, rows: int) -> float:
     """Return the lower end of the 95 % interval of a perfect confidence AUROC; see `least_auroc`."""
     count = np.clip(round(right * rows), 1, rows - 1)
-    return least_auroc((np.arange(rows) < count).astype(np.int8))
+    return least_auroc((np.arange(rows) < count).astype(CODE))

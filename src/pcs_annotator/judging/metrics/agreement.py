@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 
@@ -212,7 +212,7 @@ def _wins(machine: Codes, coder: Codes, others: Codes) -> tuple[Codes, Codes]:
     known = (coder >= 0) & (others >= 0).any(axis=0) & (machine >= 0)
     machine, coder, others = machine[known], coder[known], others[:, known]
     ours, theirs = (others == machine).sum(axis=0), (others == coder).sum(axis=0)
-    return (ours >= theirs).astype(np.int8), (theirs >= ours).astype(np.int8)
+    return (ours >= theirs).astype(CODE), (theirs >= ours).astype(CODE)
 
 
 def _p_value(values: Floats) -> float:

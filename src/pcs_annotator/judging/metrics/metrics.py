@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, least_share
 from pcs_annotator.judging.metrics.special import betaincinv
@@ -125,7 +125,7 @@ def noise_floor(scores: Floats) -> float:
     Few rows in a bin are rarely right exactly as often as expected: 300 rows in 15 bins give about .07. The sum of the
     errors in a bin is taken as normal; its spread follows from the scores alone.
     """
-    no_gold = np.zeros(len(scores), dtype=np.int8)
+    no_gold = np.zeros(len(scores), dtype=CODE)
     _require_rows(no_gold)
     return float(_ByConfidence.of(scores, no_gold, _once(no_gold)).noise_floor()[0])
 

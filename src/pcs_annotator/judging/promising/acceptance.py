@@ -8,11 +8,6 @@ pass if rows are right as often as their confidence says, and continues to loose
 
 Conformal risk control (Angelopoulos et al., 2022) bounds something else: the share of *all* rows that are accepted and
 wrong, on average over draws of the gold rows. It is a different promise with its own name.
-
-Rows may also be taken for one label, with a promised precision, tested as accepted labels are, or recall: if $m$ of the
-$n$ gold rows with the label have a probability below a threshold, the exact binomial p-value of a recall below $r$ is
-$P(\mathrm{Bin}(n, 1-r) \le m)$. Lowering a threshold never misses more, so the highest threshold that passes is found
-without a correction for several tests.
 """
 
 from __future__ import annotations

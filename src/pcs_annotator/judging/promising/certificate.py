@@ -15,26 +15,13 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.special import betaln, xlog1py, xlogy
-from pcs_annotator.judging.promising.acceptance import (
-    EVERY_LABEL,
-    Judged,
-    Promise,
-    accepted,
-    accepted_rows,
-    counted_steps,
-    thresholds_at,
-)
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, thresholds_at
+from pcs_annotator.judging.promising.rows_needed import RowsNeeded, rows_needed
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 
 DIGITS = 16
 HALVINGS = 50
-DRAWS = 40
-GROWTH = 1.5
-MOST_ROWS = 5_000
-WORTHWHILE = 0.05
 ENOUGH_TO_FORETELL = 200
-GROUPS = 5
-PSEUDO_ROWS = 10.0
 
 
 class Fingerprint(NamedTuple):
@@ -54,10 +41,11 @@ def fingerprint(votes: Votes, gold: Codes, version: str) -> Fingerprint:
     ordered, codes = in_canonical_order(votes, gold)
     axes = [ordered.ids, ordered.annotators, ordered.relations, ordered.labels, ordered.codes.shape]
     named = json.dumps(axes, ensure_ascii=True).encode()
-    said = ordered.codes.tobytes()
+    smallest = np.min_scalar_type(-len(ordered.labels))  # fingerprints of few labels are as old as int8 codes
+    said = ordered.codes.astype(smallest).tobytes()
     if ordered.grades is not None and not np.isnan(ordered.grades).all():
         said += np.nan_to_num(ordered.grades, nan=-1.0).tobytes()  # there are several bit patterns for nan
-    return Fingerprint(_digest(named + said), _digest(named + codes.tobytes()), version)
+    return Fingerprint(_digest(named + said), _digest(named + codes.astype(smallest).tobytes()), version)
 
 
 def _digest(content: bytes) -> str:
@@ -136,13 +124,6 @@ def _edge(inside: Callable[[float], bool], within: float, beyond: float) -> floa
         middle = (within + beyond) / 2
         within, beyond = (middle, beyond) if inside(middle) else (within, middle)
     return beyond
-
-
-class RowsNeeded(NamedTuple):
-    """Gold rows in all with which the promise is made with even odds, and in four cases out of five."""
-
-    even_odds: int
-    likely: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,55 +340,3 @@ def _remedy(needed: RowsNeeded | None, rows: int) -> str:
     if rows < ENOUGH_TO_FORETELL:
         return f"how many it takes cannot be told yet: label up to {ENOUGH_TO_FORETELL} first"
     return "thousands more of this kind would hardly help: use better models, or allow more error"
-
-
-def rows_needed(
-    judged: Judged, labels: Sequence[str], promise: Promise, spent: float = 0.0, seed: int = 0
-) -> RowsNeeded | None:
-    """Return how many gold rows the promise would probably need; None when thousands would not be enough.
-
-    Larger samples are simulated. Their rows have the confidences of the rows at hand, and each fifth of them, by
-    confidence, is wrong as often as it may be after what was seen: the errors of the fifth, and of ten more rows with
-    as many errors as the promise allows (Beta). So errors that a small sample has not seen yet are foreseen, and luck
-    is not taken for quality. A sample succeeds if it accepts a useful share of its rows.
-    """
-    rng = np.random.default_rng(seed)
-    order = np.argsort(-judged.confidence, kind="stable")
-    wrong, right, group = _by_confidence(judged.take(order), promise.max_error)
-    confidence, best = judged.confidence[order], judged.best[order]
-    parts = [best == code for code in np.unique(best)] if promise.per_label else [best >= 0]
-    tests = len(labels) if promise.per_label else 1
-
-    def odds_of(size: int) -> float:
-        rows = rng.multinomial(size, np.full(len(group), 1 / len(group)), size=DRAWS)  # how often each row is drawn
-        errors = rng.binomial(rows, rng.beta(wrong, right, size=(DRAWS, GROUPS))[:, group])
-        taken = sum(
-            accepted_rows(
-                counted_steps(confidence[part], rows[:, part], errors[:, part]),
-                promise,
-                promise.level(size, spent) / tests,
-            )
-            for part in parts
-        )
-        return float(np.mean(taken >= max(WORTHWHILE * size, 1)))
-
-    sizes, odds = [], list[float]()
-    size = max(promise.least_rows(spent), len(group) + 1)
-    while size <= MOST_ROWS:
-        sizes.append(size)
-        odds.append(max([odds_of(size), *odds[-1:]]))
-        if odds[-1] >= 0.8:
-            # between two sizes, the odds rise in proportion
-            return RowsNeeded(*(int(np.ceil(np.interp(wanted, odds, sizes))) for wanted in (0.5, 0.8)))
-        size = int(size * GROWTH)
-    return None
-
-
-def _by_confidence(judged: Judged, limit: float) -> tuple[Floats, Floats, Integers]:
-    """Return wrong and right rows of every part, with those that are foreseen, and the part of every row."""
-    rank = np.argsort(np.argsort(judged.confidence, kind="stable"), kind="stable")
-    group: Integers = rank * GROUPS // len(rank)
-    size = np.bincount(group, minlength=GROUPS)
-    wrong: Floats = np.bincount(group, ~judged.right, GROUPS).astype(np.float64)
-    foreseen = PSEUDO_ROWS * limit
-    return wrong + foreseen, size - wrong + PSEUDO_ROWS - foreseen, group

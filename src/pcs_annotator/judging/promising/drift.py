@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -180,12 +181,15 @@ def smallest_shift(before: int, now: int, answers: int, comparisons: int) -> flo
 
 def _pooled(table: Array) -> Array:
     """Return the table with its rarest columns pooled until every expected count is large enough."""
-    columns = sorted(table.T, key=lambda column: int(column.sum()))
+    order = np.argsort(table.sum(axis=0), kind="stable")
+    columns, sums = list(table.T[order]), table.sum(axis=0)[order].tolist()
     # expected counts are lowest in the smaller sample
     least = MIN_EXPECTED * table.sum() / table.sum(axis=1).min()
-    while len(columns) > 1 and columns[0].sum() < least:
-        rarest, second, *others = columns
-        columns = sorted([rarest + second, *others], key=lambda column: int(column.sum()))
+    while len(columns) > 1 and sums[0] < least:
+        both, total = columns.pop(0) + columns.pop(0), sums.pop(0) + sums.pop(0)
+        place = bisect_left(sums, total)
+        columns.insert(place, both)
+        sums.insert(place, total)
     return np.stack(columns, axis=1)
 
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError
-from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.ngrams import count_ngrams, rarity_of, weigh
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.weighing.optimisers.confusion import DawidSkene
@@ -41,8 +42,8 @@ def rows_to_label(votes: Votes, k: int, *, gold: Codes | None = None, seed: int 
     unknown = np.random.default_rng(seed).permutation(np.flatnonzero(~known))
     unknown = unknown[np.argsort(votes.silent[unknown], kind="stable")][: max(CANDIDATES, k)]
     speaking, silent = unknown[~votes.silent[unknown]], unknown[votes.silent[unknown]]
-    if not len(speaking):
-        return silent[:k]
+    if not len(speaking) or len(votes.labels) > MANY_LABELS:  # very many labels cannot take turns
+        return np.concatenate([speaking, silent])[:k]
     labelled = np.flatnonzero(known)
     rows = np.concatenate([labelled, speaking])
     some = votes.take(rows).hard()
@@ -61,7 +62,8 @@ def review_order(votes: Votes, confidence: Floats | None = None) -> Integers:
     """
     if confidence is None:
         votes = votes.hard()
-        posterior = score(votes, _dawid_skene(votes))
+        many = len(votes.labels) > MANY_LABELS  # a table of errors would have each label twice
+        posterior = score(votes, Weights.uniform(votes) if many else _dawid_skene(votes))
         best = choose(posterior, votes.labels)
         agreement = score(votes, Weights.uniform(votes))[np.arange(len(votes)), best]
         return np.lexsort((agreement, posterior.max(axis=1), ~votes.silent))
@@ -87,7 +89,7 @@ def unlike_gold_first(order: Integers, certainty: Floats, texts: Sequence[str], 
 
 def _dawid_skene(votes: Votes) -> Weights:
     some = votes.take(slice(None, None, max(1, len(votes) // CANDIDATES)))
-    return DawidSkene().fit(some, np.full(len(some), UNLABELLED, dtype=np.int8), seed=0)
+    return DawidSkene().fit(some, np.full(len(some), UNLABELLED, dtype=CODE), seed=0)
 
 
 def _design(votes: Votes) -> Floats:

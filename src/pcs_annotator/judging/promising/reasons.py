@@ -14,7 +14,7 @@ from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.weighing.scoring import CHUNK
+from pcs_annotator.judging.weighing.scoring import row_parts
 
 MAX_NAMED = 3
 UNDECIDED = -1
@@ -31,8 +31,7 @@ def reasons(votes: Votes, scores: Floats, best: Codes) -> list[str]:
     agree, and how probable graded ones find the label. Questions that were not asked do not count.
     """
     sentences: list[str] = []
-    for start in range(0, len(votes), CHUNK):
-        rows = slice(start, start + CHUNK)
+    for rows in row_parts(votes):
         sentences += _explain(_causes(_Facts.of(votes, rows), scores[rows], best[rows]), len(best[rows]))
     return sentences
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 from pcs_annotator.core.votes import Votes, check_known, positions_of
 from pcs_annotator.core.weights import Weights
@@ -206,7 +206,7 @@ def simulate(votes: Votes, strategy: Strategy) -> Stopped:
     where = places_of(strategy.order, shape)
     alike, rounds = np.bincount(inverse, minlength=len(patterns)), Counter[int]()
     for row, pattern in enumerate(patterns):
-        cells = np.where(pattern == NOT_ASKED, NOT_ASKED, OPEN).astype(np.int8)
+        cells = np.where(pattern == NOT_ASKED, NOT_ASKED, OPEN).astype(CODE)
         askable = where[pattern[where] != NOT_ASKED]
         count = step = 0
         while further := strategy.needed(cells.reshape(shape), None if said is None else said[row]):

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.base.errors import PcsWarning, UnknownNameError
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.base.text import listed
+from pcs_annotator.core.arrays import CODE, Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.votes import MAX_LISTED, Votes, positions_of
 from pcs_annotator.core.weights import Flag, Interval, Weights
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers
@@ -79,7 +80,7 @@ def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     """
     rows = np.array(sorted(range(len(votes)), key=votes.ids.__getitem__), dtype=np.intp)
     labels = sorted(votes.labels)
-    recode = np.array([*(labels.index(label) for label in votes.labels), NOT_ASKED, ABSTAINED], dtype=np.int8)
+    recode = np.array([*positions_of(votes.labels, labels, "label"), NOT_ASKED, ABSTAINED], dtype=CODE)
     first = votes.original if votes.original != ORIGINAL else None
     relations = sorted(votes.relations, key=lambda name: (name != first, name))
     ordered = votes.select(annotators=sorted(votes.annotators), relations=relations)
@@ -136,10 +137,11 @@ def _flags(votes: Votes, gold: Codes, weights: Weights, needs_gold: bool) -> Ite
     """Yield problems with the votes and the weights that a user should know about."""
     yield from _useless_annotators(votes)
     if needs_gold:
-        missing = [label for code, label in enumerate(votes.labels) if not (gold == code).any()]
+        seen = {*gold.tolist()}
+        missing = [label for code, label in enumerate(votes.labels) if code not in seen]
         if missing:
-            listed = ", ".join(repr(label) for label in missing)
-            yield Flag("label without gold", f"no gold row says {listed}, so nothing is learned about it")
+            names = listed(map(repr, missing), len(missing), MAX_LISTED)
+            yield Flag("label without gold", f"no gold row says {names}, so nothing is learned about it")
     for name, weight in weights.by_annotator.items():
         if weight >= ALONE_SHARE and len(votes.annotators) > 1:
             detail = f"{name} has {100 * weight:.0f} % of the weight and decides alone: the other models change nothing"

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import LabelError
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
@@ -67,7 +67,7 @@ class LabelShape(NamedTuple):
         order = self._order(labels)
         whole = values.sum(axis=1, keepdims=True)
         half = np.cumsum(values[:, order], axis=1) >= whole / 2 - ROUNDING
-        return order[half.argmax(axis=1)].astype(np.int8)
+        return order[half.argmax(axis=1)].astype(CODE)
 
     def right(self, best: Codes, gold: Codes, labels: Sequence[str], *, near: bool, level: int = 0) -> Mask:
         """Return which labels are right: on a scale, if `near`, within one step; in a tree, down to a level."""
@@ -83,15 +83,18 @@ class LabelShape(NamedTuple):
         self, probabilities: Floats, best: Codes, labels: Sequence[str], *, near: bool, level: int = 0
     ) -> Floats:
         """Return the probability that labels are right, with the same notion of it."""
-        every = np.arange(len(labels), dtype=np.int8)
-        same = np.array([self.right(every, np.full_like(every, one), labels, near=near, level=level) for one in every])
+        if level:
+            group = self.at(level, labels)[1]
+            return np.asarray((probabilities * (group == group[best][:, np.newaxis])).sum(axis=1))
+        every = np.arange(len(labels), dtype=CODE)
+        same = np.array([self.right(every, np.full_like(every, one), labels, near=near) for one in every])
         return np.asarray((probabilities * same[best]).sum(axis=1))
 
     def at(self, level: int, labels: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
         """Return the paths of a tree down to a level, and the position among them of every label."""
         paths = [STEP.join(label.split(STEP)[:level]) for label in labels]
         names = tuple(dict.fromkeys(paths))
-        return names, np.array([names.index(path) for path in paths], dtype=np.int8)
+        return names, np.array(positions_of(paths, names, "path"), dtype=CODE)
 
     def depths(self, labels: Sequence[str]) -> Integers:
         """Return the number of levels of every label of a tree."""

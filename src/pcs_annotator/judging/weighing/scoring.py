@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.errors import MismatchError, UnknownNameError
-from pcs_annotator.core.arrays import Codes, Floats, Grades
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Grades
 from pcs_annotator.core.votes import Votes, check_votes, positions_of
 from pcs_annotator.core.weights import Evidence, VoteScale, Weights
 
 CHUNK = 1 << 14
+CELLS = 1 << 23
+"""With very many labels, fewer rows are scored at a time, so that memory stays bounded."""
 # Rounding keeps ties exact: sums in different orders differ in their last bits.
 DECIMALS = 12
 # The least share of a graded vote that a label can have. Without a floor, a single vote of a model that is far too sure
@@ -32,8 +34,7 @@ def score(votes: Votes, weights: Weights) -> Floats:
     check_votes(votes)
     aligned = _aligned(weights, votes)
     scores = np.empty((len(votes), len(votes.labels)))
-    for start in range(0, len(votes), CHUNK):
-        rows = slice(start, start + CHUNK)
+    for rows in row_parts(votes):
         if aligned.evidence is None:
             scores[rows] = _linear(votes.shares(rows), aligned)
         else:
@@ -42,10 +43,17 @@ def score(votes: Votes, weights: Weights) -> Floats:
     return np.round(scores, DECIMALS, out=scores)
 
 
+def row_parts(votes: Votes) -> Iterator[slice]:
+    """Yield the rows of votes, as many at a time as an array `[item, annotator, relation, label]` of them may have."""
+    cells = len(votes.annotators) * len(votes.relations) * len(votes.labels)
+    size = max(1, min(CHUNK, CELLS // cells))
+    return (slice(start, start + size) for start in range(0, len(votes), size))
+
+
 def choose(scores: Floats, labels: Sequence[str]) -> Codes:
     """Return the position of the best label of every row; ties go to the first name in alphabetical order."""
     order = np.argsort(np.array(labels, dtype=object))
-    return order[np.argmax(scores[:, order], axis=1)].astype(np.int8)
+    return order[np.argmax(scores[:, order], axis=1)].astype(CODE)
 
 
 def read_votes(votes: Votes, reads: VoteScale, rows: slice = slice(None)) -> Floats:
@@ -63,7 +71,7 @@ def read_votes(votes: Votes, reads: VoteScale, rows: slice = slice(None)) -> Flo
 
 def _read_graded(codes: Codes, grades: Grades, reads: VoteScale) -> Floats:
     """Return what votes say, some of them graded. A hard vote reads the same either way: 1 for its label."""
-    said = (codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=np.int8)).astype(np.float64)
+    said = (codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=CODE)).astype(np.float64)
     graded = ~np.isnan(grades[..., 0])
     said[graded] = read_grades(grades[graded], reads)
     if codes.shape[3] == 1:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 from pcs_annotator.core.chat import Message, Role, sendable
 from pcs_annotator.models.local.label_tree import Prompt
@@ -18,13 +18,6 @@ _HERE = "PCS9f0c41d7HERE"
 _SETTINGS: Mapping[str, object] = {"enable_thinking": False, "date_string": "26 Jul 2024"}
 _ANSWER = "\n\nAnswer:"
 _KEPT = 256
-
-
-class TurnFrame(NamedTuple):
-    """What a template puts around the last message's text."""
-
-    before: str
-    after: str
 
 
 class PromptWriter:
@@ -47,11 +40,11 @@ class PromptWriter:
         texts, starts = [], []
         for conversation in conversations:
             *earlier, last = self._cleaned(conversation)
-            frame = self._frame(tuple(earlier), last.role)
-            texts.append(f"{frame.before}{last.content}{frame.after}")
+            start, after = self._frame(tuple(earlier), last.role)
+            texts.append(f"{start}{last.content}{after}")
             # if nothing of the last turn is shared, then examples were chosen for its text, or it follows an answer
             other = last if last.shared else next((one for one in earlier if one.role == "user"), last)
-            before = frame.before if other is last else frame.before.partition(other.content)[0]
+            before = start if other is last else start.partition(other.content)[0]
             starts.append(before + other.content[: other.shared])
         tokens = self._encode_all(texts)
         return [_split(whole, self._start(start)) for whole, start in zip(tokens, starts, strict=True)]
@@ -63,7 +56,7 @@ class PromptWriter:
 
     def _label_tokens(self, labels: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
         """Return the tokens of each label after a prompt, with the token that ends the answer."""
-        after = self._frame((), "user").after
+        _, after = self._frame((), "user")
         before = self._encode(after)
         space = "" if self.chat else " "
         found = []
@@ -104,15 +97,16 @@ class PromptWriter:
             text = self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
         return text
 
-    def _make_frame(self, earlier: tuple[Message, ...], role: Role) -> TurnFrame:
+    def _make_frame(self, earlier: tuple[Message, ...], role: Role) -> tuple[str, str]:
+        """Return what the template puts before and after the text of the last message."""
         if self.chat:
             before, here, after = self._render([*earlier, Message(role, _HERE)]).partition(_HERE)
             if here:
-                return TurnFrame(before, after)
+                return before, after
         tokenizer = self._tokenizer
         starts = tokenizer.bos_token_id is not None and tokenizer("x")["input_ids"][:1] == [tokenizer.bos_token_id]
         said = "".join(f"{message.content}\n\n" for message in earlier)
-        return TurnFrame((tokenizer.bos_token if starts else "") + said, _ANSWER)
+        return (tokenizer.bos_token if starts else "") + said, _ANSWER
 
     def _keeps_system(self) -> bool:
         """Return whether the template has a place for a system message; some refuse it, some leave it out."""

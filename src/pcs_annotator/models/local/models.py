@@ -24,10 +24,17 @@ from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.models.local.hub_files import ModelFiles, download, find_files
-from pcs_annotator.models.local.runner import Manner, Runner, Style
+from pcs_annotator.models.local.runner import Manner, Runner, Style, TokenRunner
+from pcs_annotator.models.local.weights import (
+    ModelFiles,
+    Progress,
+    download,
+    find_files,
+    pull,
+    weights_of,
+    weights_path,
+)
 from pcs_annotator.models.provider import opens
-from pcs_annotator.models.pull import Progress, pull, weights_of, weights_path
 from pcs_annotator.models.sharing import lease, release
 from pcs_annotator.models.thinking import ask_with_room, with_room
 
@@ -115,7 +122,6 @@ class EmbeddedModel(LocalModel):
     def _runner(self) -> Runner[Any]:
         # The engine needs optional packages.
         from pcs_annotator.models.local.numpy_engine import NumpyEngine, processors
-        from pcs_annotator.models.local.runner import TokenRunner
 
         def load() -> NumpyEngine:
             return NumpyEngine(pull(self.weights, self.progress, environment=self._environment))
@@ -157,7 +163,6 @@ class TransformersModel(LocalModel):
 
     def _runner(self) -> Runner[Any]:
         # torch takes seconds to import
-        from pcs_annotator.models.local.runner import TokenRunner
         from pcs_annotator.models.local.torch_engine import TorchEngine, load_engine
 
         def load() -> TorchEngine:

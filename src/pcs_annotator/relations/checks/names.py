@@ -10,8 +10,7 @@ from importlib.util import find_spec
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from pcs_annotator.relations.checks.reading import Rewrite, addresses, mentions, plain, prose, quoted, words
-from pcs_annotator.relations.checks.surface import SPELT
+from pcs_annotator.relations.checks.reading import SPELT, Rewrite, addresses, mentions, plain, prose, quoted, words
 from pcs_annotator.relations.facts import LOUD, NAMES_TOO, SMALL, is_title, readings, word_set
 from pcs_annotator.relations.language import known_language, language_of, may_be_english
 

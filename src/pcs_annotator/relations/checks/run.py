@@ -11,8 +11,16 @@ from pcs_annotator.core.variant import CheckResult, Expectation, Variant
 from pcs_annotator.relations.base import AskRewriter, Context, MadeOf, Relation
 from pcs_annotator.relations.checks.names import names, roles
 from pcs_annotator.relations.checks.negation import listed_language, negation
-from pcs_annotator.relations.checks.reading import Check, Rewrite, without_typos
-from pcs_annotator.relations.checks.surface import certainty, language, length, numbers, unchanged
+from pcs_annotator.relations.checks.reading import (
+    Check,
+    Rewrite,
+    certainty,
+    language,
+    length,
+    numbers,
+    unchanged,
+    without_typos,
+)
 from pcs_annotator.relations.language import may_be_english
 from pcs_annotator.relations.rule import NotApplicable, SentenceRule, TextRule, as_variant, splice
 

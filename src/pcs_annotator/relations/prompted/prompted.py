@@ -7,7 +7,7 @@ from functools import cache, partial
 from hashlib import blake2b
 from importlib.resources import files
 from itertools import count
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Message, Reply, Request, Sampling, sendable
@@ -68,7 +68,8 @@ class PromptedRelation:
 
     async def rewrite_window(self, text: str, ask: AskRewriter, hint: str = "") -> str | Refused:
         """Return the rewrite of one window."""
-        language = foreign_name(text) if self.keeps_language else ""
+        known = known_language(text) if self.keeps_language else ""
+        language = "" if known == "en" else NAMES.get(known, "")
         sampling = Sampling(temperature=0.0, max_tokens=room_for(text, self.expects))
         reply = await ask(Request(messages=messages_for(self.prompt, text, hint, language), sampling=sampling))
         new = self._read(reply, text)
@@ -92,15 +93,9 @@ class PromptedRelation:
         return next((new for new in versions if passes(Rewrite(text, new, self.expects))), versions[0])
 
 
-def foreign_name(text: str) -> str:
-    """Return the name of a text's language if it is known not to be English; else empty."""
-    language = known_language(text)
-    return "" if language == "en" else NAMES.get(language, "")
-
-
 def messages_for(prompt: str, text: str, hint: str = "", language: str = "") -> tuple[Message, ...]:
     """Return the messages that ask for one rewrite; the same text always gives the same messages."""
-    rules = prompt_file("_answer").prompt
+    rules = prompt_file("_answer")[1]
     if language:
         rules += (
             f"\n\nThe text is in {language}. Write the new version in {language} and do not translate it: examples are "
@@ -138,19 +133,12 @@ def room_for(text: str, expects: Expectation) -> int:
     return _TOKENS_AT_LEAST + int(size * max(1.0, expects.longest))
 
 
-class PromptFile(NamedTuple):
-    """A prompt file of the package: its first line has the version."""
-
-    version: str
-    prompt: str
-
-
 @cache
-def prompt_file(name: str) -> PromptFile:
-    """Return a prompt of the package."""
+def prompt_file(name: str) -> tuple[str, str]:
+    """Return the version of a prompt of the package, which is its first line, and the prompt."""
     content = files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
     front, _, body = content.partition("\n")
-    return PromptFile(front.removeprefix("version:").strip(), body.strip())
+    return front.removeprefix("version:").strip(), body.strip()
 
 
 _BUILT_IN = {
@@ -168,8 +156,8 @@ _FREE = ("paraphrase", "register")
 @cache
 def built_in(name: str) -> PromptedRelation:
     """Return a built-in relation; `voice` means `llm:voice`."""
-    (version, prompt), rules = prompt_file(name), prompt_file("_answer")
-    version = f"{version}.{rules.version}"
+    version, prompt = prompt_file(name)
+    version = f"{version}.{prompt_file('_answer')[0]}"
     kept = {"keeps_language": True, "keeps_words": name not in _FREE}
     return PromptedRelation(f"llm:{name}", prompt, version, _BUILT_IN[name], **kept)
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.task import Part, Phrasing, Task
+from pcs_annotator.core.task import MANY_LABELS, Part, Phrasing, Task
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.base import AskRewriter, Need, Unchanged, relations
 from pcs_annotator.relations.checks.negation import negation
-from pcs_annotator.relations.checks.reading import Rewrite, quoted, words
-from pcs_annotator.relations.checks.surface import length, numbers
+from pcs_annotator.relations.checks.reading import Rewrite, length, numbers, quoted, words
 from pcs_annotator.relations.language import language_of, other_language
 from pcs_annotator.relations.phrases import PLACE, phrases_around
 from pcs_annotator.relations.prompted.cleaning import Refused
@@ -111,7 +110,7 @@ class WithExamples(Unchanged):
 async def write_wording(task: Task, ask: AskRewriter) -> str:
     """Return the task's instruction in a model's words; a rejected one is tried once more, with the reason."""
     version, prompt = prompt_file("_wording")
-    listed = "\n".join(f"- {label}" for label in task.labels)
+    listed = "\n".join(f"- {label}" for label in task.labels[:MANY_LABELS])
     asked = f"{prompt}\n\nThe labels:\n{listed}"
     relation = PromptedRelation("llm:wording", asked, version, _WRITTEN, keeps_language=True)
     complaint = ""

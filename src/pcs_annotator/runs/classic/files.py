@@ -10,21 +10,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pcs_annotator.base.errors import LabelError, TableError, warn_user
+from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.task import check_labels, label_lookup
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs.resolve_config import MOST_LABELS_TO_GUESS, usual_spellings
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tables import write_table
 from pcs_annotator.tables.tabular import as_arrow, columns_of, text_column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 TEXT, LABEL = "text", "label"
 GENERATE = "pass generate_annotations=True to ask the models"
@@ -174,8 +172,6 @@ def with_annotations(
 
     `rows` says which rows were annotated; `rewrites` (by relation, as in `votes`) and `votes` have one item for each.
     """
-    import pyarrow as pa
-
     columns: dict[str, Sequence[str | None]] = {}
     for number, relation in enumerate(votes.relations[1:], 1):
         columns[f"{TEXT}_mr{number}"] = rewrites[relation]
@@ -231,7 +227,7 @@ def read_answers(
 
 def _votes(table: pa.Table, annotators: Sequence[str], relations: Sequence[str], labels: Sequence[str]) -> Votes:
     lookup = label_lookup(labels)
-    codes = np.full((len(table), len(annotators), len(relations)), NOT_ASKED, dtype=np.int8)
+    codes = np.full((len(table), len(annotators), len(relations)), NOT_ASKED, dtype=CODE)
     for number in range(len(relations)):
         rewrites = f"{TEXT}_mr{number}"
         silences = [ABSTAINED] * len(table)

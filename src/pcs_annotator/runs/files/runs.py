@@ -46,6 +46,7 @@ class RunFolder:
     drawn = _File("drawn.csv")  # which rows were written out for people so far, and how they were chosen
     ledger = _File("ledger.db")  # every paid call
     paid = _File("paid.json")  # what commands in this folder paid for, if it shares a ledger with others
+    status = _File("status.json")  # how far the last command is, or how it ended; a service has `status-PORT.json`
     batches = _File("batches.json")  # batches at their providers, open and ended
     variants = _File("variants.parquet")  # every rewrite, or the reason why there is none
     votes = _File("votes.parquet")  # every vote
@@ -56,6 +57,7 @@ class RunFolder:
     report = _File("report.html")  # the report page
     labelled = _File("labelled.json")  # files of labels for new texts that this run made
     looks = _File("looks.json")  # looks at the gold labels, each of which may have shown a promise
+    finish = _File("finish.json")  # which rows people label so that the whole table keeps a promise
     stream = _File("stream.db")  # texts that were labelled later and left for people; see `runs/stream.py`
     review = _File("review.jsonl")  # draws and verdicts of a review, in the order in which they happened
 
@@ -89,23 +91,24 @@ class RunFolder:
         """Move all results and gold labels into one dated folder within this one; the ledger stays where it is."""
         results = (self.items, self.to_label, self.drawn, self.variants, self.votes, self.model, self.versions)
         shown = (self.evaluation, self.methods, self.report, self.labelled, self.looks, self.whole, self.all_votes)
+        people = (self.finish, self.review, self.coders, self.gold)
         place = self.path / "earlier"
         if place.exists():  # left by an interruption
             set_aside(place)
         place.mkdir()
         # What says that there are results, and of what data, moves last: an interruption must not look like no results.
-        for path in (*results, *shown, self.review, self.coders, self.gold, self.labels, self.settings):
+        for path in (*results, *shown, *people, self.labels, self.settings):
             if path.exists():
                 path.rename(place / path.name)
         return set_aside(place)
 
 
-def variables_in(folder: RunFolder) -> list[Path]:
-    """Return the folders of a run with several variables; none for any other run."""
+def variables_in(folder: RunFolder) -> dict[str, Path]:
+    """Return the variables of a run that has several, and the folder of each; none for any other run."""
     if not folder.codebook.exists():
-        return []
+        return {}
     with expecting(folder.codebook, REMEDY):
-        return [folder.path / place for place in read_json(folder.codebook, REMEDY)["folders"].values()]
+        return {name: folder.path / place for name, place in read_json(folder.codebook, REMEDY)["folders"].items()}
 
 
 class Origin(NamedTuple):

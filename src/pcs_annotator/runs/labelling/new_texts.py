@@ -99,9 +99,8 @@ class NewTexts:
             counts = writer.counts
         else:
             if self._first is None or self._first[0] is not fitted.model:
-                settings = replace(
-                    fitted.settings, tally=Tally(), budget=Budget(calls=0), batches=None, cluster=None, progress=False
-                )
+                quiet = replace(fitted.settings, progress=False, follow=None)
+                settings = replace(quiet, tally=Tally(), budget=Budget(calls=0), batches=None, cluster=None)
                 again = replace(fitted, job=job_of(recorded, settings), settings=settings)
                 self._first = fitted.model, self._write_asking(again, self._out).counts
             counts = self._first[1]

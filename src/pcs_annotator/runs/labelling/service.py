@@ -6,12 +6,12 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker, today
@@ -30,15 +30,17 @@ from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.judge_together import JudgeTogether
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, open_fitted
-from pcs_annotator.runs.ledgers import ledger_of
+from pcs_annotator.runs.ledgers import ledger_of, refuse_lost_ledger
 from pcs_annotator.runs.review_state import read_review
-from pcs_annotator.runs.run import Run, refuse_lost_ledger
+from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.files import read_json
-from pcs_annotator.tables.label_studio import Interface, prediction
 
 LOOK_EVERY = 1.0
 """Seconds between looks at the run folder, which `pcs fit` may have changed."""
+RETRY_SECONDS = 30.0
+"""Seconds until what failed is tried again, though nothing changes: the disk may have been full for a moment."""
 TROUBLE_SECONDS = 30.0
 """How long a failure counts if no text comes: a service that is not ready gets none, and only texts show otherwise."""
 TROUBLE = {
@@ -108,6 +110,7 @@ class Service:
         self._fitting: asyncio.Task[None] | None = None
         self._loading: asyncio.Task[None] | None = None
         self._failed: tuple[str, float, int] | None = None
+        self.tally = Tally()  # what was counted since the start
         self._opened: _Opened
         self._ledger: LedgerAddress
         self._stream: Stream
@@ -250,6 +253,7 @@ class Service:
             self._opened.labeller.restart(asker)  # which may be another by now
             failed = TextError(KINDS.get(type(error), "model_unavailable"), str(error))
         finally:
+            self.tally.add(part.tally)
             opened.users -= 1
             await opened.close_if_unused()
         return Classified(
@@ -282,9 +286,9 @@ class Service:
         """Withdraw acceptance if people found too many errors among accepted texts; learn from verdicts if wanted."""
         try:
             new = await asyncio.to_thread(self._read_verdicts)
-        except (PcsError, OSError) as error:
-            self._say(f"verdicts cannot be read: {error}")
-            new = 0
+        except Exception as error:
+            self._say(f"verdicts cannot be read: {_reason(error)}")
+            new, self._seen[2:], self._looked_at = 0, [], _now() + RETRY_SECONDS - LOOK_EVERY
         certificate = self._opened.labeller.fitted.model.certificate
         if self.audit is not None and self.audit.finding == "revoked" and certificate and not certificate.revoked:
             self._say("people found more errors among accepted texts than was promised: nothing is accepted any more")
@@ -304,15 +308,18 @@ class Service:
         """Learn from verdicts in another process; the new version is then loaded like that of anybody else."""
         command = (sys.executable, "-m", "pcs_annotator", "fit", str(self.folder.path), "--spare-looks", "--json")
         quiet, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(*command, stdin=quiet, stdout=quiet, stderr=pipe)
+        process = None
         try:
+            process = await asyncio.create_subprocess_exec(*command, stdin=quiet, stdout=quiet, stderr=pipe)
             _, said = await process.communicate()
+        except OSError as error:
+            said = str(error).encode()
         finally:
             self._fitting = None
-            if process.returncode is None:  # the service stops
+            if process is not None and process.returncode is None:  # the service stops
                 process.terminate()
                 await process.wait()
-        if process.returncode not in (0, 1):  # 1: some rows have no label
+        if process is None or process.returncode not in (0, 1):  # 1: some rows have no label
             self._say(f"the fit failed, and the earlier model stays in use: {said.decode(errors='replace').strip()}")
 
     async def _load(self) -> None:
@@ -321,9 +328,10 @@ class Service:
             fitted, version = await asyncio.to_thread(self._open)
             labeller = await Labeller.open(fitted, before.labeller.asker, self._stream)
             self._opened = _Opened(labeller, version, self._stream)
-        except (PcsError, OSError) as error:
-            self.outdated = OUTDATED
-            self._say(f"the run has changed and cannot be loaded, so the earlier model stays in use: {error}")
+        except Exception as error:
+            if not self.outdated:
+                self._say(f"the run has changed and cannot be loaded; the earlier model stays in use: {_reason(error)}")
+            self.outdated, self._seen, self._looked_at = OUTDATED, [], _now() + RETRY_SECONDS - LOOK_EVERY
         else:
             self.outdated = ""
             self._say(f"the run has changed: {self._opened.version} is in use now")
@@ -332,8 +340,36 @@ class Service:
             self._loading = None
 
 
+class CodebookService:
+    """The services of all variables of a codebook; they share its ledger."""
+
+    def __init__(self, name: str, services: Mapping[str, Service], variables: Mapping[str, TaskSettings]) -> None:
+        self.version, self.services, self.variables = name, services, variables
+        self._stack = AsyncExitStack()
+
+    def check(self) -> None:
+        """Raise if a folder is not a run folder."""
+        for one in self.services.values():
+            one.check()
+
+    async def __aenter__(self) -> CodebookService:
+        async with AsyncExitStack() as stack:
+            for one in self.services.values():
+                await stack.enter_async_context(one)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def _reason(error: Exception) -> str:
+    """Return what may be in a log: the message of an error that is no bug, since that of a bug may quote a text."""
+    return str(error) if isinstance(error, PcsError | OSError) else type(error).__name__
 
 
 def _state(folder: RunFolder) -> list[tuple[int, int, int] | None]:
@@ -349,14 +385,9 @@ def _state(folder: RunFolder) -> list[tuple[int, int, int] | None]:
 
 
 def _spent(asker: Asker) -> Spent:
-    spent = asker.spent or asker.tracker
-    return Spent(
-        asker.tally.calls,
-        asker.tally.from_ledger,
-        spent.tokens - spent.output_tokens,
-        spent.output_tokens,
-        None if spent.price_unknown else spent.usd,
-    )
+    spent, tally = asker.spent or asker.tracker, asker.tally
+    usd = None if spent.price_unknown else spent.usd
+    return Spent(tally.calls, tally.from_ledger, spent.tokens - spent.output_tokens, spent.output_tokens, usd)
 
 
 def _why(tally: Tally) -> TextError:
@@ -392,9 +423,3 @@ class _Opened:
         """Close the models if they are retired and unused."""
         if self._retired and not self.users:
             await ask.close_models(self.labeller.fitted.job)
-
-
-def label_studio_prediction(found: Classified, names: Interface) -> dict[str, Any]:
-    """Return a label as Label Studio shows it; for a text without one, a prediction without a result."""
-    known = None if found.outcome is None else prediction(found.outcome.for_people, found.version, names)
-    return known or {"model_version": found.version, "score": 0.0, "result": []}

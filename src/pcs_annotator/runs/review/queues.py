@@ -28,6 +28,9 @@ from pcs_annotator.runs.review_state import ReviewState, now
 
 QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "stream", "conflicts")
 
+UNDRAWN: tuple[Queue, ...] = ("conflicts", "stream")
+"""Queues whose rows nobody has to draw."""
+
 
 def lock_review(path: Path) -> AbstractContextManager[None]:
     """Return a context in which nobody else adds to the review in a run folder; an error if somebody else may."""
@@ -65,7 +68,7 @@ class Leases:
 
 
 @dataclass
-class _Sequence:
+class DrawSequence:
     """The one sequence of draws from a frame: all rows without gold in the data."""
 
     order: Integers  # the rows of the frame in their fixed random order
@@ -75,7 +78,8 @@ class _Sequence:
     closed: Mask  # which may not be drawn: those outside, and those that were drawn
 
     @classmethod
-    def of(cls, rows: Rows, order: Integers, state: ReviewState) -> _Sequence:
+    def of(cls, rows: Rows, order: Integers, state: ReviewState) -> DrawSequence:
+        """Return the sequence as the log of a review has it."""
         outside, names = rows.data_gold != UNLABELLED, rows.ids
         outside[rows.streamed] = True
         ids = [names[place] for place in np.flatnonzero(~outside).tolist()]
@@ -118,8 +122,8 @@ class Queues:
         self.state = state
         self.leases = Leases(options.lease_seconds)
         self._rng = np.random.default_rng(options.seed)
-        self._order = fixed_places(rows.ids)
-        self._sequence = _Sequence.of(rows, self._order, state)
+        self.order = fixed_places(rows.ids)
+        self.sequence = DrawSequence.of(rows, self.order, state)
         self.wanted = _wanted(rows, options.double)
         self._blind = BLIND if options.blind is None else (*QUEUES, "chosen") if options.blind else ()
         self.take_rows(rows)
@@ -133,14 +137,16 @@ class Queues:
         accepted = np.flatnonzero(rows.judgement.accepted & self._no_gold & self._own).tolist()
         self._audit_frame = frame_hash(rows.ids[place] for place in accepted)
         certainty = rows.judgement.certainty
-        self._doubtful = self._teaching = np.argsort(certainty, kind="stable")
+        self.teaching = np.argsort(certainty, kind="stable")
+        # rows that a promise about the whole table needs come first
+        self.doubtful = np.array([*dict.fromkeys([*rows.to_finish.tolist(), *self.teaching.tolist()])], dtype=np.intp)
         if rows.judgement.model.text is not None:
             gold = [rows.texts[place].as_py() or "" for place in np.flatnonzero(rows.gold != UNLABELLED).tolist()]
-            texts = [rows.texts[place].as_py() or "" for place in self._doubtful[:COMPARED].tolist()]
-            self._teaching = unlike_gold_first(self._doubtful, certainty, texts, gold)
+            texts = [rows.texts[place].as_py() or "" for place in self.teaching[:COMPARED].tolist()]
+            self.teaching = unlike_gold_first(self.teaching, certainty, texts, gold)
         self._by_queue: dict[Queue, dict[int, Draw]] = {queue: {} for queue in QUEUES}
         for draw in self.state.draws:
-            if draw.queue in ("audit", "doubtful") or draw.frame == self._sequence.frame:
+            if draw.queue in ("audit", "doubtful") or draw.frame == self.sequence.frame:
                 self._by_queue[draw.queue][rows.places[draw.id]] = draw
 
     @property
@@ -148,7 +154,7 @@ class Queues:
         """Which rows an audit is about: accepted ones without gold, also from people, unless that is the audit's."""
         audited = self._places("audit")
         taught = self.state.decided != UNLABELLED
-        taught[audited] = self._sequence.drawn(audited)
+        taught[audited] = self.sequence.drawn(audited)
         return self.rows.judgement.accepted & self._no_gold & self._own & ~taught
 
     def draw_of(self, place: int, queue: Queue) -> Draw | None:
@@ -160,10 +166,30 @@ class Queues:
 
     def next(self, reviewer: str, queue: Queue) -> int | None:
         """Return the next row for a person, drawn and stored if needed; None if the queue has none for them."""
-        for place in self._started(reviewer, queue):
-            if self.free(place, reviewer):
-                return place
-        return None if queue in ("conflicts", "stream") else self._draw(reviewer, queue)
+        place = next(self.started(reviewer, queue), None)
+        return place if place is not None or queue in UNDRAWN else self._draw(reviewer, queue)
+
+    def started(self, reviewer: str, queue: Queue) -> Iterator[int]:
+        """Yield rows of a queue that were drawn, and that a person may have and still has to judge."""
+        yield from (place for place in self._started(reviewer, queue) if self.free(place, reviewer))
+
+    def drawable(self, queue: Queue) -> Mask:
+        """Return which rows a queue could draw now."""
+        if queue in SEQUENCE:
+            return ~self.sequence.closed
+        among = self.auditable if queue == "audit" else self._no_gold & self._own & (self.state.coders == 0)
+        among[self._places(queue)] = False
+        return among
+
+    def take_draw(self, queue: Queue, drawn: Drawn) -> None:
+        """Store a draw that was made for several reviews of the same texts together."""
+        frame = {"audit": self._audit_frame, "doubtful": ""}.get(queue, self.sequence.frame)
+        draw = self._noted(drawn, queue, self.state.last + 1, frame)
+        draw = replace(draw, probability=None) if queue == "doubtful" else draw
+        self.state.add([draw])
+        self._by_queue[queue][drawn.row] = draw
+        if queue in SEQUENCE:
+            self.sequence.closed[drawn.row], self.sequence.reached = True, drawn.reached
 
     def batch(self, queue: Queue, rows: int) -> list[int]:
         """Return several rows of a queue at once, for people who work elsewhere: open ones first, then new draws."""
@@ -214,7 +240,7 @@ class Queues:
 
     def progress(self) -> dict[Queue, QueueProgress]:
         """Return how far every queue is."""
-        done, seen, sequence = self.state.coders > 0, self.state.looked_at, self._sequence
+        done, seen, sequence = self.state.coders > 0, self.state.looked_at, self.sequence
         unseen, to_learn = self._no_gold & ~seen, ~sequence.closed
         streamed = self.rows.streamed
         of_stream = QueueProgress(int(seen[streamed].sum()), int((~seen[streamed]).sum()))
@@ -243,10 +269,10 @@ class Queues:
             return
         places = self._places(queue) if queue != "stream" else self.rows.streamed
         if queue == "random":  # a row that the order has reached belongs to the random sample, whoever drew it
-            places = np.concatenate([self._sequence.at_random, places])
-        yield from dict.fromkeys(places[self._needed(reviewer, queue)[places]].tolist())
+            places = np.concatenate([self.sequence.at_random, places])
+        yield from dict.fromkeys(places[self.needed(reviewer, queue)[places]].tolist())
 
-    def _needed(self, reviewer: str, queue: Queue) -> Mask:
+    def needed(self, reviewer: str, queue: Queue) -> Mask:
         """Return which rows still need a person's verdict; for the sequence, also those that were accepted in bulk."""
         state = self.state
         needed = (state.coders < self.wanted) & ~state.by(reviewer)
@@ -256,10 +282,10 @@ class Queues:
 
     def _draw(self, reviewer: str, queue: Queue) -> int | None:
         draws: list[Draw] = []
-        needed = self._needed(reviewer, queue)
+        needed = self.needed(reviewer, queue)
         found = None
         # without a row that a person needs, all others would be drawn in vain
-        any_left = queue not in SEQUENCE or bool((needed & ~self._sequence.closed).any())
+        any_left = queue not in SEQUENCE or bool((needed & ~self.sequence.closed).any())
         while any_left and (draw := self._next_draw(queue, self.state.last + len(draws) + 1)) is not None:
             place = self.rows.places[draw.id]
             draws.append(draw)
@@ -271,7 +297,7 @@ class Queues:
             try:
                 self.state.add(draws)
             except TableError:  # then these draws did not happen
-                self._sequence = _Sequence.of(self.rows, self._order, self.state)
+                self.sequence = DrawSequence.of(self.rows, self.order, self.state)
                 self.take_rows(self.rows)
                 raise
         return found
@@ -279,15 +305,14 @@ class Queues:
     def _next_draw(self, queue: Queue, number: int) -> Draw | None:
         """Return a new draw of a queue; None if it has no rows left."""
         if queue in SEQUENCE:
-            drawn = self._sequence.draw(queue, self._teaching, self._rng)
-            return drawn and self._noted(drawn, queue, number, self._sequence.frame)
-        among = self.auditable if queue == "audit" else self._no_gold & self._own & (self.state.coders == 0)
-        among[self._places(queue)] = False
+            drawn = self.sequence.draw(queue, self.teaching, self._rng)
+            return drawn and self._noted(drawn, queue, number, self.sequence.frame)
+        among = self.drawable(queue)
         if not among.any():
             return None
         if queue == "audit":
-            return self._noted(draw_for_audit(self._order[::-1], among), queue, number, self._audit_frame)
-        first = int(self._doubtful[among[self._doubtful]][0])
+            return self._noted(draw_for_audit(self.order[::-1], among), queue, number, self._audit_frame)
+        first = int(self.doubtful[among[self.doubtful]][0])
         return replace(self._noted(Drawn(first, 1.0, int(among.sum()), 0), queue, number, ""), probability=None)
 
     def _noted(self, drawn: Drawn, queue: Queue, number: int, frame: str) -> Draw:

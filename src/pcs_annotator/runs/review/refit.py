@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 
 from pcs_annotator.base.text import counted
@@ -39,6 +39,7 @@ class Refits:
         self._ended: Rows | str | None = None  # the rows with a new model, or why a fit failed
         self._tried = 0  # how many of those waiting the last fit learns from
         self._closed = False
+        self.turn: AbstractContextManager[object] = nullcontext()  # a lock, where several reviews learn in turn
         self._news = FitNews()
 
     @property
@@ -104,7 +105,8 @@ class Refits:
 
     def _fit(self, rows: Rows) -> None:
         try:
-            self._ended = self._run() or rows.refitted()
+            with self.turn:
+                self._ended = "the page was closed" if self._closed else self._run() or rows.refitted()
         except Exception as error:  # else a thread would end in silence, and the page would wait for it
             self._ended = f"the fit in the background failed: {error}"
 

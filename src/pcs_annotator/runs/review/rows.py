@@ -15,13 +15,14 @@ import numpy as np
 
 from pcs_annotator.asking.annotators.prompt import task_prompt
 from pcs_annotator.base.errors import ConfigError, PcsError, TableError, UnknownRow, warn_user
-from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Phrasing, Task, label_code
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
+from pcs_annotator.judging.weighing.scoring import row_parts
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.runs.examples import uses_examples
@@ -60,9 +61,9 @@ class Judgement:
         uniform = Model(weights=Weights.uniform(votes), calibrator=None, by_agreement=True, shape=run.shape)
         model = run.model_in_force(with_gold=False) if fitted else uniform
         judged, silent = model.judged(votes), votes.silent
-        label = np.where(silent, UNLABELLED, judged.best).astype(np.int8)
+        label = np.where(silent, UNLABELLED, judged.best).astype(CODE)
         certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
-        decision = np.array([DECISIONS.index(one or "none") for one in model.decisions(votes, judged)], dtype=np.int8)
+        decision = np.array([DECISIONS.index(one or "none") for one in model.decisions(votes, judged)], dtype=CODE)
         decision[silent] = DECISIONS.index("review")
         until = read_json(run.folder.model).get("verdicts_until", 0) if fitted else 0
         return cls(model, fitted, judged, label, certainty, decision, until)
@@ -92,14 +93,15 @@ class Rows:
     judgement: Judgement
 
     @classmethod
-    def read(cls, path: Path) -> Rows:
-        """Read a run folder.
+    def read(cls, path: Path, *, stream: bool = True) -> Rows:
+        """Read a run folder, with the texts of its stream or without.
 
         Raises:
             ConfigError: It is not a run folder.
             TableError: A file is missing or damaged, or the model was fitted with other labels.
         """
-        run = Run.open(path).with_stream()
+        run = Run.open(path)
+        run = run.with_stream() if stream else run
         table, used, ids = run.dataset.table, run.dataset.columns, run.answers.ids
         data_gold = gold_codes(run.votes, run.dataset.gold or [None] * len(ids))
         own = table.drop_columns([name for name in (used.text, used.id, used.gold, *used.coders) if name])
@@ -144,12 +146,22 @@ class Rows:
     @cached_property
     def disagreement(self) -> Mask:
         """Where two models give different labels most often."""
-        shares = self.run.votes.hard().shares().sum(axis=2)
+        votes = self.run.votes.hard()
+        return np.concatenate([self._disagreement(votes.shares(rows).sum(axis=2)) for rows in row_parts(votes)])
+
+    def _disagreement(self, shares: Floats) -> Mask:
         top = shares.argmax(axis=2)
         spoken = shares.max(axis=2) > 0
         highest = np.where(spoken, top, -1).max(axis=1)
         lowest = np.where(spoken, top, len(self.labels)).min(axis=1)
         return np.asarray((highest > lowest) & spoken.any(axis=1))
+
+    @cached_property
+    def to_finish(self) -> Integers:
+        """The rows that people label for a promise about the whole table, the least certain first."""
+        place = self.run.folder.finish
+        named = read_json(place)["by_people"] if place.exists() else ()
+        return np.array([self.places[name] for name in named if name in self.places], dtype=np.intp)
 
     def refitted(self) -> Rows:
         """Return the rows with the model and the gold that are in the folder now; texts and votes stay."""
@@ -255,6 +267,9 @@ def asked(phrasing: Phrasing) -> str:
     """Return what is asked, without the text: who gets to read it, then the words."""
     where = "One message, with the text at its end" if phrasing.one_message else "System message; the text comes alone"
     task = phrasing.task
+    if task.asked:
+        where += f", with {task.asked} of {len(task.labels):,} labels, chosen for it, such as these"
+        task = replace(task, labels=task.labels[: task.asked], meanings={}, among=task.labels)
     if not phrasing.examples:
         task = replace(task, examples=(), nearest=0)
     elif task.nearest:

@@ -20,7 +20,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_name
 from pcs_annotator.core.task import Task, label_code
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
+from pcs_annotator.judging.metrics.agreement import Scale, cohens_kappa, krippendorffs_alpha
 from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
 from pcs_annotator.runs.review.refit import Refits
 from pcs_annotator.runs.review.rows import DECISIONS, Rows, matching
@@ -37,6 +37,7 @@ from pcs_annotator.runs.review.values import (
     Shown,
 )
 from pcs_annotator.runs.review_state import ReviewState, now
+from pcs_annotator.runs.settings import TaskSettings
 
 NOT_FITTED = "this run was not fitted yet: all models count the same, and labels have no confidence, until a fit"
 LONGEST_PAUSE = 600.0
@@ -49,22 +50,24 @@ class Review:
     """A review of one run: rows to see, verdicts to store, and how far it is."""
 
     def __init__(self, rows: Rows, state: ReviewState, options: ReviewOptions) -> None:
-        self._rows, self._state, self._lock = rows, state, ExitStack()
-        self._queues = Queues(rows, state, options)
-        self._refits = Refits(rows, options.refit_every, state.since)
+        self.rows, self.state, self._lock = rows, state, ExitStack()
+        self.queues = Queues(rows, state, options)
+        self.refits = Refits(rows, options.refit_every, state.since)
         self._trails: dict[str, dict[str, Queue]] = {}
         self.labels: Sequence[str] = rows.labels
         self.columns: Sequence[str] = rows.own_columns  # the user's, besides ID and text
         self.folder = rows.run.folder.path
-        self.guidelines = _guidelines(rows.task, options.guidelines)  # for the people who review, in Markdown
+        self.guidelines = guidelines_of(
+            {rows.task.instruction: rows.task}, options.guidelines
+        )  # for the people who review, in Markdown
         # what a person should know at the start, in sentences
         self.notes: Sequence[str] = state.notes if rows.judgement.fitted else [NOT_FITTED, *state.notes]
         for reviewer, given in state.given_by.items():
             self._trails[reviewer] = {one.id: one.queue for one in given.values()}
 
     @classmethod
-    def open(cls, path: Path, options: ReviewOptions | None = None) -> Self:
-        """Open a run folder for review; nobody else can until `close`.
+    def open(cls, path: Path, options: ReviewOptions | None = None, *, stream: bool = True) -> Self:
+        """Open a run folder for review, with the texts of its stream or without; nobody else can until `close`.
 
         Raises:
             ConfigError: There is no run folder, or somebody else reviews it.
@@ -76,7 +79,7 @@ class Review:
             stack.enter_context(lock_review(path))
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", PcsWarning)
-                rows = Rows.read(path)
+                rows = Rows.read(path, stream=stream)
             review = cls(rows, rows.run.review(), options or ReviewOptions())
             review.notes = [*(str(one.message) for one in caught), *review.notes]
             review._lock = stack.pop_all()
@@ -84,7 +87,7 @@ class Review:
 
     def close(self) -> None:
         """Stop a fit in the background, and let others open the folder."""
-        self._refits.close()
+        self.refits.close()
         self._lock.close()
 
     def __enter__(self) -> Self:
@@ -93,27 +96,27 @@ class Review:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _take_new_model(self) -> None:
+    def take_new_model(self) -> None:
         """Go on with a new model if a fit in the background has ended."""
-        fitted = self._refits.take()
+        fitted = self.refits.take()
         if fitted is not None:
-            self._rows = fitted
-            self._queues.take_rows(fitted)
+            self.rows = fitted
+            self.queues.take_rows(fitted)
 
     # ── rows ──
 
     def next_row(self, reviewer: str, queue: Queue) -> Shown | None:
         """Return the next row of a queue for a person, in their hands from now on; None if there is none."""
-        reviewer = _name(reviewer)
+        reviewer = named(reviewer)
         if queue not in QUEUES:
             raise ConfigError(f"no queue is called {queue!r}: there are {', '.join(QUEUES)}")
-        self._take_new_model()
-        place = self._queues.next(reviewer, queue)
+        self.take_new_model()
+        place = self.queues.next(reviewer, queue)
         return None if place is None else self._shown(place, reviewer, queue)
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:
         """Return why a queue has no row for a person now, in a sentence."""
-        return self._queues.why_empty(_name(reviewer), queue)
+        return self.queues.why_empty(named(reviewer), queue)
 
     def show(self, id: str, reviewer: str, queue: Queue = "chosen") -> Shown:
         """Return a row that a person searched for or goes back to.
@@ -121,20 +124,20 @@ class Review:
         Raises:
             UnknownRow: The run has no such row.
         """
-        return self._shown(self._rows.place(id), _name(reviewer), queue)
+        return self._shown(self.rows.place(id), named(reviewer), queue)
 
     def trail(self, reviewer: str) -> Mapping[str, Queue]:
         """Return the rows that a person saw, in the order in which they first saw them → the queue that showed each."""
-        return self._trails.get(_name(reviewer), {})
+        return self._trails.get(named(reviewer), {})
 
     def _shown(self, place: int, reviewer: str, queue: Queue) -> Shown:
-        rows = self._rows
-        holders = self._queues.leases.others(place, reviewer)
-        free = self._queues.free(place, reviewer)
-        lease = self._queues.leases.take(place, reviewer) if free else ""
+        rows = self.rows
+        holders = self.queues.leases.others(place, reviewer)
+        free = self.queues.free(place, reviewer)
+        lease = self.queues.leases.take(place, reviewer) if free else ""
         trail = self._trails.setdefault(reviewer, {})
         trail[rows.ids[place]] = queue if queue != "chosen" else trail.get(rows.ids[place], queue)
-        blind = self._queues.blind(place, reviewer, queue)
+        blind = self.queues.blind(place, reviewer, queue)
         variants, unread = list[Variant](), ""
         try:
             variants = [] if blind else rows.rewrites.of(place)
@@ -157,16 +160,16 @@ class Review:
             lease=lease,
             held_by="" if free else holders[0],
             version=self._version(place, reviewer),
-            draw=self._queues.draw_of(place, queue),
+            draw=self.queues.draw_of(place, queue),
         )
 
     def _visible(self, place: int, reviewer: str) -> Reviewed | None:
-        return None if self._queues.comes_second(place, reviewer) else self._state.reviewed(place)
+        return None if self.queues.comes_second(place, reviewer) else self.state.reviewed(place)
 
     def _version(self, place: int, reviewer: str) -> int:
         # whoever must not see what others said is not stopped by it either
-        blind = self._queues.wanted[place] > 1
-        return self._state.changes.get((place, reviewer) if blind else place, 0)
+        blind = self.queues.wanted[place] > 1
+        return self.state.changes.get((place, reviewer) if blind else place, 0)
 
     # ── verdicts ──
 
@@ -179,32 +182,33 @@ class Review:
             LeaseExpired: The row is in somebody else's hands.
             ChangedMeanwhile: The row was judged since it was shown.
         """
-        place, reviewer = self._rows.place(given.id), _name(given.reviewer)
+        place, reviewer = self.rows.place(given.id), named(given.reviewer)
         label = None if given.label is None else self.labels[label_code(given.label, self.labels, "verdict")]
-        self._check_lease(place, replace(given, reviewer=reviewer))
-        verdict = self._verdict(place, label, replace(given, reviewer=reviewer), self._state.last + 1)
-        self._state.add([verdict])
-        self._queues.leases.drop(place, reviewer)
-        self._refits.saw(1)
+        self.check_lease(place, replace(given, reviewer=reviewer))
+        verdict = self._verdict(place, label, replace(given, reviewer=reviewer), self.state.last + 1)
+        self.state.add([verdict])
+        self.queues.leases.drop(place, reviewer)
+        self.refits.saw(1)
         return verdict
 
-    def _check_lease(self, place: int, given: Given) -> None:
+    def check_lease(self, place: int, given: Given) -> None:
+        """Raise if a row was judged since it was shown to a person, or is not in their hands."""
         if self._version(place, given.reviewer) != given.version:
             raise ChangedMeanwhile(
                 f"row {given.id!r} was judged since it was shown to you: look at it again, then decide"
             )
-        if not self._queues.free(place, given.reviewer):
-            holder = self._queues.leases.others(place, given.reviewer)[0]
+        if not self.queues.free(place, given.reviewer):
+            holder = self.queues.leases.others(place, given.reviewer)[0]
             raise LeaseExpired(f"row {given.id!r} is in the hands of {holder} now: take the next one")
-        if not self._queues.leases.has(place, given.reviewer, given.lease):
+        if not self.queues.leases.has(place, given.reviewer, given.lease):
             raise LeaseExpired(f"row {given.id!r} was not in your hands when it was shown: open it again")
 
     def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
-        proposed, confidence = self._rows.proposal(place)
+        proposed, confidence = self.rows.proposal(place)
         return Verdict(
             number=number,
-            id=self._rows.ids[place],
-            text_hash=self._rows.text_hash(place),
+            id=self.rows.ids[place],
+            text_hash=self.rows.text_hash(place),
             label=label,
             reviewer=given.reviewer,
             at=now(),
@@ -213,49 +217,49 @@ class Review:
             proposed=proposed,
             confidence=confidence,
             note=given.note,
-            blind=not group and self._queues.blind(place, given.reviewer, given.queue),
+            blind=not group and self.queues.blind(place, given.reviewer, given.queue),
             group=group,
         )
 
     def _queue_of(self, place: int, given: Given) -> Queue:
         """Return the queue if it really showed the row: what a verdict may be used for depends on it."""
-        reviewed = self._state.reviewed(place)
+        reviewed = self.state.reviewed(place)
         earlier = reviewed and reviewed.by_reviewer.get(given.reviewer)
         if earlier and earlier.queue == "conflicts":  # who settled a conflict and corrects that still settles it
             return "conflicts"
         if given.queue == "conflicts":
-            return given.queue if self._state.conflict[place] else "chosen"
+            return given.queue if self.state.conflict[place] else "chosen"
         if given.queue == "stream":
-            return given.queue if place in self._rows.streamed else "chosen"
-        return given.queue if self._queues.draw_of(place, given.queue) else "chosen"
+            return given.queue if place in self.rows.streamed else "chosen"
+        return given.queue if self.queues.draw_of(place, given.queue) else "chosen"
 
     def undo(self, reviewer: str) -> list[Verdict]:
         """Take back a person's last verdict, or all of a group, and return what was taken back; empty if nothing is."""
-        verdicts = self._state.latest_of(_name(reviewer))
+        verdicts = self.state.latest_of(named(reviewer))
         if verdicts:
             numbers = tuple(one.number for one in verdicts)
-            self._state.add([Undo(number=self._state.last + 1, verdicts=numbers, reviewer=_name(reviewer), at=now())])
-            self._refits.waiting += len(verdicts)  # no fit starts now, because rows must not lose their labels
+            self.state.add([Undo(number=self.state.last + 1, verdicts=numbers, reviewer=named(reviewer), at=now())])
+            self.refits.waiting += len(verdicts)  # no fit starts now, because rows must not lose their labels
         return verdicts
 
     # ── lists ──
 
     def find(self, query: Query, reviewer: str = "") -> FoundRows:
         """Return the rows of a query, as the person may see them who asks."""
-        self._take_new_model()
-        places = matching(self._rows, self._state, query)
+        self.take_new_model()
+        places = matching(self.rows, self.state, query)
         start = query.page * query.size
         shown = places[start : start + query.size].tolist()
         return FoundRows(
             total=len(places),
             rows=[self._found(place, reviewer) for place in shown],
             acceptable=len(self._acceptable(places, query)),
-            labels=self._rows.count_labels(places),
-            fits=self._refits.news().fits,
+            labels=self.rows.count_labels(places),
+            fits=self.refits.news().fits,
         )
 
     def _found(self, place: int, reviewer: str) -> FoundRow:
-        rows = self._rows
+        rows = self.rows
         decision, seen = DECISIONS[rows.judgement.decision[place]], self._visible(place, reviewer)
         return FoundRow(
             rows.ids[place], rows.text(place), *rows.proposal(place), decision, rows.gold_label(place), seen
@@ -263,7 +267,7 @@ class Review:
 
     def _acceptable(self, places: Integers, query: Query) -> Integers:
         """Return the rows of a query that have a proposed label, and no label of a person: neither gold nor verdict."""
-        rows, state = self._rows, self._state
+        rows, state = self.rows, self.state
         unjudged = (rows.gold == UNLABELLED) & (state.coders == 0)
         return places[(rows.judgement.label[places] >= 0) & unjudged[places]] if query.narrows else places[:0]
 
@@ -276,78 +280,81 @@ class Review:
             ConfigError: The query is about all rows.
             ChangedMeanwhile: There are more or fewer such rows by now, or a fit has changed their labels.
         """
-        reviewer = _name(reviewer)
+        reviewer = named(reviewer)
         if not query.narrows:
             raise ConfigError(
                 "labels are accepted together only on a list with a filter: choose one, look, then accept"
             )
-        places = self._acceptable(matching(self._rows, self._state, query), query)
-        if fits is not None and fits != self._refits.news().fits:
+        places = self._acceptable(matching(self.rows, self.state, query), query)
+        if fits is not None and fits != self.refits.news().fits:
             raise ChangedMeanwhile("a fit has changed labels since the list was shown: look at it again")
         if len(places) != expected:
             raise ChangedMeanwhile(
                 f"the list has {len(places):,} rows to accept now, and had {expected:,} when it was shown: look again"
             )
-        free = [place for place in places.tolist() if self._queues.free(place, reviewer)]
+        free = [place for place in places.tolist() if self.queues.free(place, reviewer)]
         group = secrets.token_hex(6)
         given = Given(id="", label=None, reviewer=reviewer, queue="chosen", lease="", version=0)
         verdicts = [
-            self._verdict(place, self.labels[self._rows.judgement.label[place]], given, number, group)
-            for number, place in enumerate(free, self._state.last + 1)
+            self._verdict(place, self.labels[self.rows.judgement.label[place]], given, number, group)
+            for number, place in enumerate(free, self.state.last + 1)
         ]
         if verdicts:
-            self._state.add(verdicts)
-            self._refits.saw(len(verdicts))
+            self.state.add(verdicts)
+            self.refits.saw(len(verdicts))
         return AcceptedRows(verdicts, len(places) - len(free))
 
     # ── how far ──
 
     def progress(self, reviewer: str) -> Progress:
         """Return how far the review is, and the pace of one person."""
-        self._take_new_model()
-        state = self._state
-        own = [] if not reviewer else list(state.given_by.get(_name(reviewer), {}).values())
+        self.take_new_model()
+        state = self.state
+        own = [] if not reviewer else list(state.given_by.get(named(reviewer), {}).values())
         taken = [one.seconds for one in own if one.seconds is not None and one.seconds <= LONGEST_PAUSE][-LATEST:]
         return Progress(
-            rows=len(self._rows),
+            rows=len(self.rows),
             reviewed=int((state.coders > 0).sum()),
             verdicts=sum(one.label is not None for one in own),
             seconds=statistics.median(taken) if taken else None,
             per_hour=3600 * len(taken) / sum(taken) if sum(taken) else None,
-            queues=self._queues.progress(),
+            queues=self.queues.progress(),
             reviewers={name: int(mask.sum()) for name, mask in state.judged_by.items() if mask.any()},
-            fit=self._refits.news(),
+            fit=self.refits.news(),
         )
 
     def agreement(self) -> ReviewerAgreement:
         """Return how well reviewers agree on the rows that several have judged by themselves."""
-        places = np.flatnonzero(self._state.coders > 1)
-        labels = self._state.labels_of(places)
+        places = np.flatnonzero(self.state.coders > 1)
+        labels = self.state.labels_of(places)
         pairs = []
         for (first, ours), (second, theirs) in combinations(labels.items(), 2):
             kappa = cohens_kappa(ours, theirs)
             alike = int(((ours == theirs) & (ours >= 0)).sum())
             if kappa.rows:
                 pairs.append(ReviewerPair(first, second, kappa.rows, alike, kappa.value))
-        alpha = krippendorffs_alpha(np.array(list(labels.values()))) if pairs else None
+        scale: Scale = "ordinal" if self.rows.run.shape.ordered else "nominal"
+        alpha = krippendorffs_alpha(np.array(list(labels.values())), scale) if pairs else None
         return ReviewerAgreement(pairs=pairs, alpha=alpha and alpha.value, rows=alpha.rows if alpha else 0)
 
 
-def _name(reviewer: str) -> str:
+def named(reviewer: str) -> str:
+    """Return a reviewer's name as it is stored."""
     found = reviewer_name(reviewer)
     if not found:
         raise UserError("who reviews? Give a name, so that verdicts of several people can be told apart")
     return found
 
 
-def _guidelines(task: Task, path: Path | None) -> str:
+def guidelines_of(tasks: Mapping[str, Task | TaskSettings], path: Path | None) -> str:
+    """Return the guidelines in a file, or made of tasks: instruction → its task with labels and meanings."""
     if path is not None:
         try:
             return path.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise ConfigError(f"the guidelines {path} cannot be read ({error}): give a text file in UTF-8") from error
-    meanings = [
-        f"- **{label}**: {task.meanings[label]}" if label in task.meanings else f"- **{label}**"
-        for label in task.labels
-    ]
-    return "\n".join([task.instruction.strip(), "", *meanings, ""])
+    lines = []
+    for instruction, task in tasks.items():
+        told = {label: f": {task.meanings[label]}" if label in task.meanings else "" for label in task.labels}
+        lines += [instruction.strip(), "", *(f"- **{label}**{means}" for label, means in told.items()), ""]
+    return "\n".join(lines)

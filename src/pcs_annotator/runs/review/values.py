@@ -104,6 +104,7 @@ class Query:
     text: str = ""  # what the text contains, whatever the case
     columns: Mapping[str, str] = field(default_factory=dict)  # column → value that a row has there, whatever the case
     sort: Sort = "row"  # the order
+    variable: str = ""  # of a codebook: which one the other filters are about
     page: int = 0  # which page, from 0 on
     size: int = 50  # rows on a page
 

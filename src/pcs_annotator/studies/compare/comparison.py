@@ -11,7 +11,7 @@ import numpy as np
 from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.text import counted, listed
-from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.core.arrays import CODE, Codes, Integers
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome
@@ -153,7 +153,7 @@ def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
     matched = Matched.of(a, b)
     (votes, ours), (others, theirs) = (_votes_and_gold(*one) for one in ((a, matched.first), (b, matched.second)))
     wrong = (ours != UNLABELLED) & (theirs != UNLABELLED) & (ours != theirs)
-    gold = np.where(wrong, UNLABELLED, np.where(ours != UNLABELLED, ours, theirs)).astype(np.int8)
+    gold = np.where(wrong, UNLABELLED, np.where(ours != UNLABELLED, ours, theirs)).astype(CODE)
     ids, labels = votes.ids, votes.labels
     contradictory = [ids[place] for place in np.flatnonzero(wrong).tolist()]
     codes = [_codes(side, rows, labels) for side, rows in ((a, matched.first), (b, matched.second))]
@@ -162,7 +162,7 @@ def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
     texts = {item.id: item.text for item in a.result.dataset.items}
     once = counted_once(votes, gold, [texts[name] for name in ids])
     copies = [f"{flag.detail}." for flag in about_copies(once, votes)]
-    judged = np.where(once.distinct, gold, UNLABELLED).astype(np.int8)
+    judged = np.where(once.distinct, gold, UNLABELLED).astype(CODE)
     figures, why = _figures([a, b], [votes, others], judged, splitting)
     truth_of = {name: None if code < 0 else labels[code] for name, code in zip(ids, gold.tolist(), strict=True)}
     return Comparison(
@@ -221,7 +221,7 @@ def _votes_and_gold(side: Side, rows: Sequence[int]) -> tuple[Votes, Codes]:
 def _codes(side: Side, rows: Sequence[int], labels: Sequence[str]) -> Codes:
     """Return the label of every compared row as a position; `UNLABELLED` if it has none."""
     codes: dict[str | None, int] = {None: UNLABELLED, **{label: code for code, label in enumerate(labels)}}
-    return np.array([codes[side.result.outcomes[row].leaf] for row in rows], dtype=np.int8)
+    return np.array([codes[side.result.outcomes[row].leaf] for row in rows], dtype=CODE)
 
 
 def _figures(

@@ -35,7 +35,7 @@ def single_models(study: panels.Replication) -> Experiment:
     for bench in study.benches:
         for annotator in bench.plain.annotators:
             paper = published.SINGLE.get(published.published_key(bench.dataset, [annotator]) or ("", ""))
-            scored = _single(study, bench, annotator, notes)
+            scored = _single(bench, annotator, notes)
             rows.append(panels.PanelRow([bench.dataset, annotator], scored, paper or (None, None)))
     found = panels.PanelTable(
         study=study,
@@ -59,16 +59,13 @@ def single_models(study: panels.Replication) -> Experiment:
     return Experiment(name="rq1", tables=tables, pairs=found.pairs("PCS", "Zero-shot"), rival="Zero-shot")
 
 
-def _single(
-    study: panels.Replication, bench: panels.ExperimentBench, annotator: str, notes: list[str]
-) -> list[Scored | None]:
+def _single(bench: panels.ExperimentBench, annotator: str, notes: list[str]) -> list[Scored | None]:
     """Return the results of one model in the order of the columns."""
-    chosen = study.settings.optimiser
     return [
         bench.alone(notes, [annotator]),
-        panels.attempt(notes, lambda: bench.on_cells(chosen, [annotator]).hard()),
-        bench.pcs(notes, chosen, [annotator]),
-        bench.pcs(notes, "uniform", [annotator]),
+        panels.attempt(notes, lambda: bench.on_cells(bench.settings.optimiser, [annotator]).hard()),
+        bench.pcs(notes, [annotator]),
+        bench.pcs(notes, [annotator], "uniform"),
         panels.attempt(notes, lambda: _at_equal_calls(bench, annotator)),
     ]
 
@@ -76,7 +73,7 @@ def _single(
 def _at_equal_calls(bench: panels.ExperimentBench, annotator: str) -> Scored:
     """Return self-consistency of one model with as many calls as its PCS makes."""
     own = bench.plain.select(annotators=[annotator])
-    return bench.score(self_consistency(own, calls_of(own.select(draws=1), bench.how.rewritten).total))
+    return bench.score(self_consistency(own, calls_of(own.select(draws=1), bench.settings.how.rewritten).total))
 
 
 def several_models(study: panels.Replication) -> Experiment:
@@ -93,7 +90,7 @@ def several_models(study: panels.Replication) -> Experiment:
             notes.append(f"{bench.dataset}: one model alone has no combinations.")
         for models in combined:
             paper = published.SEVERAL.get(published.published_key(bench.dataset, models) or ("", ""))
-            scored = _beside_one_call(study, bench, models, notes)
+            scored = [bench.alone(notes, models), bench.pcs(notes, models)]
             rows.append(panels.PanelRow([bench.dataset, " + ".join(models)], scored, paper or (None, None)))
     found = panels.PanelTable(
         study=study,
@@ -110,12 +107,6 @@ def several_models(study: panels.Replication) -> Experiment:
         summary.append(("paper: PCS against MV", f"+{published.SEVERAL_IMPROVEMENT} %, p < 0.01"))
     tables = [found.table(summary), found.confidence()]
     return Experiment(name="rq3", tables=tables, pairs=found.pairs("PCS", "MV"), rival="Majority vote")
-
-
-def _beside_one_call(
-    study: panels.Replication, bench: panels.ExperimentBench, models: Sequence[str], notes: list[str]
-) -> list[Scored | None]:
-    return [bench.alone(notes, models), bench.pcs(notes, study.settings.optimiser, models)]
 
 
 def _combinations(annotators: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -153,7 +144,7 @@ def temperatures(study: panels.Replication) -> Experiment:
         for degree, models in groups.items():
             for panel in [[name] for name in models] + ([models] if len(models) > 1 else []):
                 shown = " + ".join(_TEMPERATURE.sub("", name) for name in panel)
-                scored = _beside_one_call(study, bench, panel, notes)
+                scored = [bench.alone(notes, panel), bench.pcs(notes, panel)]
                 rows.append(panels.PanelRow([bench.dataset, degree, shown], scored))
     found = panels.PanelTable(
         study=study,
@@ -189,7 +180,7 @@ def each_relation(study: panels.Replication) -> Experiment:
             shown = " + ".join(models) + (" (MV)" if len(models) > 1 else "")
             printed = BY_RELATION.get(published_key(bench.dataset, models) or ("", ""), {})
             paper = [printed.get(RELATIONS.get(name, name)) for name in columns]
-            rows.append(panels.PanelRow([bench.dataset, shown], _scored(study, bench, models, relations, notes), paper))
+            rows.append(panels.PanelRow([bench.dataset, shown], _scored(bench, models, relations, notes), paper))
     found = panels.PanelTable(
         study=study,
         name="rq4",
@@ -257,11 +248,7 @@ def _panels(bench: panels.ExperimentBench) -> list[list[str]]:
 
 
 def _scored(
-    study: panels.Replication,
-    bench: panels.ExperimentBench,
-    models: Sequence[str],
-    relations: Sequence[str],
-    notes: list[str],
+    bench: panels.ExperimentBench, models: Sequence[str], relations: Sequence[str], notes: list[str]
 ) -> list[Scored | None]:
     cells: list[Scored | None] = []
     for relation in (bench.original, *relations):
@@ -272,4 +259,4 @@ def _scored(
             cells.append(None)
             if (sentence := f"{bench.dataset}: {relation} is not recorded.") not in notes:
                 notes.append(sentence)
-    return [*cells, bench.pcs(notes, study.settings.optimiser, models)]
+    return [*cells, bench.pcs(notes, models)]

@@ -52,7 +52,7 @@ def published_baselines(study: Replication) -> Experiment:
     reasons: dict[str, str] = {}
     for bench in study.benches:
         for annotator in bench.plain.annotators:
-            rows += _baseline_rows(study, bench, annotator, reasons)
+            rows += _baseline_rows(bench, annotator, reasons)
     _adjust(rows)
     columns = [*COLUMNS, *PAPER_COLUMNS] if any(row[len(COLUMNS)] is not None for row in rows) else [*COLUMNS]
     graded = any(row[4] == yes_or_no(True) for row in rows)
@@ -83,18 +83,16 @@ def published_baselines(study: Replication) -> Experiment:
     return Experiment(name="rq2", tables=[table])
 
 
-def _baseline_rows(
-    study: Replication, bench: ExperimentBench, annotator: str, reasons: dict[str, str]
-) -> list[list[Content]]:
+def _baseline_rows(bench: ExperimentBench, annotator: str, reasons: dict[str, str]) -> list[list[Content]]:
     """Return the rows of one model: PCS first, then baselines from best to worst, then those not recorded."""
     key = published_key(bench.dataset, [annotator])
     paper = BASELINES[key[0]] if key and key[1] == "G" else {}
     try:
-        ours = bench.on_cells(study.settings.optimiser, [annotator])
+        ours = bench.on_cells(bench.settings.optimiser, [annotator])
     except UndefinedMetric as error:
         reasons[f"PCS of {annotator}"] = str(error)
         return []
-    found, absent = _scored(study, bench, annotator, reasons)
+    found, absent = _scored(bench, annotator, reasons)
     rows: list[tuple[str, list[Content]]] = [(PCS, [*_figures(ours), None, None])]
     for name, scored in sorted(found.items(), key=lambda one: -one[1].auroc.value):
         test = compared([ours], [scored]).test
@@ -106,19 +104,17 @@ def _baseline_rows(
     ]
 
 
-def _scored(
-    study: Replication, bench: ExperimentBench, annotator: str, reasons: dict[str, str]
-) -> tuple[dict[str, Scored], list[str]]:
+def _scored(bench: ExperimentBench, annotator: str, reasons: dict[str, str]) -> tuple[dict[str, Scored], list[str]]:
     """Return the results of the baselines on one model's votes, and the names of those that are not recorded."""
     family = [name for name in bench.votes.annotators if base_annotator(name) == annotator]
     votes = bench.votes.select(annotators=family)
     answered = np.asarray((votes.codes >= 0).any(axis=(0, 1, 3)))
     votes = votes.select(relations=[name for name, any_vote in zip(votes.relations, answered, strict=True) if any_vote])
     found: dict[str, Scored] = {}
-    given = [method_name(method) for method in study.settings.baselines]
+    given = [method_name(method) for method in bench.settings.baselines]
     absent = [name for name in EXPECTED if not {name, name.replace("top-2", "top-k")} & set(given)]
     reasons.update({name: "no such baseline was given" for name in absent})
-    for name, method in zip(given, study.settings.baselines, strict=True):
+    for name, method in zip(given, bench.settings.baselines, strict=True):
         if name == FOR_SEVERAL_MODELS:
             continue
         try:
@@ -174,7 +170,7 @@ def optimiser_choice(study: Replication) -> Experiment:
         f"ga searches with {SMALL_GA['population']} candidates over {SMALL_GA['generations']} generations.",
     ]
     for bench in study.benches:
-        evaluation = _evaluation(study, bench, notes)
+        evaluation = _evaluation(bench, notes)
         for found in evaluation.methods:
             figures = [cell_of(found.figures.get(name)) for name in SHOWN]
             p_value = None if found.holm is None else p_value_text(found.holm)
@@ -193,18 +189,18 @@ def optimiser_choice(study: Replication) -> Experiment:
     return Experiment(name="optimisers", tables=[table])
 
 
-def _evaluation(study: Replication, bench: ExperimentBench, notes: list[str]) -> Evaluation:
+def _evaluation(bench: ExperimentBench, notes: list[str]) -> Evaluation:
     votes, gold = bench.plain.select(draws=1), bench.gold
     if len(gold) > MOST_ROWS:
-        seed = study.settings.how.seed
+        seed = bench.settings.how.seed
         rows = np.sort(np.random.default_rng(seed).choice(len(gold), MOST_ROWS, replace=False))
         votes, gold = votes.take(rows), gold[rows]
         notes.append(f"{bench.dataset}: {MOST_ROWS} of {len(bench.gold)} rows at random (seed {seed}), to save time.")
     methods: list[Method] = [
         OnCells(name="ga", optimiser=GeneticAlgorithm(**SMALL_GA)) if name == "ga" else name  # type: ignore[arg-type]  # counts, not the objective
-        for name in study.settings.optimisers
+        for name in bench.settings.optimisers
     ]
-    how = study.settings.how
+    how = bench.settings.how
     fewer = replace(how, rewritten=frozenset(), resamples=min(how.resamples, MOST_RESAMPLES))
     return evaluate(votes, gold, methods, fewer)
 
@@ -225,7 +221,7 @@ def gold_size(study: Replication) -> Experiment:
             notes.append(f"{bench.dataset}: {len(bench.gold)} rows are too few for a learning curve.")
             continue
         try:
-            curves += _curves(study, bench, sizes)
+            curves += _curves(bench, sizes)
         except UndefinedMetric:
             notes.append(f"{bench.dataset}: too few rows of the rarer class for a learning curve.")
             continue
@@ -245,21 +241,21 @@ def gold_size(study: Replication) -> Experiment:
     return Experiment(name="size", tables=[table], curves=curves)
 
 
-def _curves(study: Replication, bench: ExperimentBench, sizes: Sequence[int]) -> list[Curve]:
+def _curves(bench: ExperimentBench, sizes: Sequence[int]) -> list[Curve]:
     """Return the curve of the optimiser and that of equal weights, on the same rows."""
     votes = bench.plain.select(draws=1)
-    chosen = optimisers.create(study.settings.optimiser)
+    chosen = optimisers.create(bench.settings.optimiser)
     equal = score(votes, optimisers.create("uniform").fit(votes, bench.gold, 0))
-    found = np.empty((2, len(sizes), study.settings.draws))
-    for draw in range(study.settings.draws):
-        seed = study.settings.how.seed + draw
+    found = np.empty((2, len(sizes), bench.settings.draws))
+    for draw in range(bench.settings.draws):
+        seed = bench.settings.how.seed + draw
         held, rest = _split(bench, seed)
         found[1, :, draw] = auroc(equal[held], bench.gold[held])
         for place, size in enumerate(sizes):
             weights = fit_optimiser(chosen, votes.take(rest[:size]), bench.gold[rest[:size]], seed)
             found[0, place, draw] = auroc(score(votes.take(held), weights), bench.gold[held])
     return [
-        _curve(bench.dataset, name, sizes, found[row]) for row, name in enumerate((study.settings.optimiser, EQUAL))
+        _curve(bench.dataset, name, sizes, found[row]) for row, name in enumerate((bench.settings.optimiser, EQUAL))
     ]
 
 

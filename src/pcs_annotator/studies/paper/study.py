@@ -74,7 +74,7 @@ class ExperimentBench:
     votes: Votes  # all votes on the labelled rows
     plain: Votes  # those of annotators that gave plain labels, on the relations that PCS uses
     gold: Codes  # label code of every row
-    how: EvaluationOptions  # splits and resamples
+    settings: Settings  # how to run experiments
     _seen: dict[tuple[object, ...], Scored] = field(default_factory=dict)
 
     @classmethod
@@ -89,7 +89,7 @@ class ExperimentBench:
         relations = [one for one in votes.relations if wanted is None or one in wanted]
         plain = votes.plain().select(relations=relations)
         methods.original_of(plain)  # raises for an empty panel
-        return cls(dataset=name, votes=votes, plain=plain, gold=gold, how=settings.how)
+        return cls(dataset=name, votes=votes, plain=plain, gold=gold, settings=settings)
 
     def on_cells(
         self, optimiser: str, annotators: Sequence[str], relations: Sequence[str] | None = None, *, hard: bool = False
@@ -111,12 +111,13 @@ class ExperimentBench:
 
     def score(self, method: methods.Method, votes: Votes | None = None) -> Scored:
         """Return the results of a method on all votes, or on those given."""
-        entrant = methods.ready(method, self.votes if votes is None else votes, self.how.rewritten)
-        return Scored.of(entrant, self.gold, self.how, self.dataset)
+        how = self.settings.how
+        entrant = methods.ready(method, self.votes if votes is None else votes, how.rewritten)
+        return Scored.of(entrant, self.gold, how, self.dataset)
 
-    def pcs(self, notes: list[str], optimiser: str, annotators: Sequence[str]) -> Scored | None:
-        """Return the results of an optimiser on all relations; if undefined, None and a note with the reason."""
-        return attempt(notes, lambda: self.on_cells(optimiser, annotators))
+    def pcs(self, notes: list[str], annotators: Sequence[str], optimiser: str = "") -> Scored | None:
+        """Return the results of PCS, or of another optimiser, on all relations; if undefined, None and a note why."""
+        return attempt(notes, lambda: self.on_cells(optimiser or self.settings.optimiser, annotators))
 
     def alone(self, notes: list[str], annotators: Sequence[str], relation: str = "") -> Scored | None:
         """Return those of the share of labels on one relation, by default the unchanged text; None as in `pcs`."""

@@ -75,7 +75,12 @@ function show(answer) {
   const again = kept && document.querySelector(`[data-keep="${CSS.escape(kept)}"]`);
   if (again) return again.focus();
   window.scrollTo(0, 0);
-  (byId("item") || byId("main")).focus({ preventScroll: true });
+  start();
+}
+
+// The row has the focus or, where there are several variables, the first of them.
+function start() {
+  (document.querySelector("fieldset.variable") || byId("item") || byId("main")).focus({ preventScroll: true });
 }
 
 // Votes stay folded, or unfolded, from row to row.
@@ -173,7 +178,7 @@ function paintKeys() {
 }
 
 const COMMANDS = {
-  enter: () => document.querySelector("button[data-proposed]")?.click(),
+  enter: () => (byId("save") || document.querySelector("button[data-proposed]"))?.click(),
   s: () => byId("skip")?.click(),
   u: () => byId("undo")?.requestSubmit(),
   g: () => openWith("go-to"),
@@ -201,13 +206,16 @@ function keysOf(event) {
 document.addEventListener("keydown", (event) => {
   if (event.isComposing) return;
   const at = document.activeElement;
-  const writing = at.matches("input, textarea, select");
+  const writing = at.matches("input:not([type=radio], [type=checkbox]), textarea, select");
   if (event.key === "Escape" && writing && !at.closest("dialog")) return leave(at);
   if (event.key === "Enter" && at.id === "note" && !event.shiftKey) {
     event.preventDefault();
     return leave(at);
   }
-  if (writing || document.querySelector("dialog[open]")) return;
+  if (single && event.key === "Enter" && at.matches("[data-filter]")) return handle(event, () => chooseFound(at));
+  if (document.querySelector("dialog[open]")) return;
+  if (single && event.key === "Tab" && toVariable(event.shiftKey ? -1 : 1)) return event.preventDefault();
+  if (writing) return;
   const keys = keysOf(event);
   if ((event.ctrlKey || event.metaKey) && keys.includes("z")) return handle(event, COMMANDS.u);
   if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -216,11 +224,68 @@ document.addEventListener("keydown", (event) => {
   if (!single) return;
   if (event.key === "Enter" && at.matches("a, button, summary")) return; // it presses what has the focus
   for (const key of keys) {
+    const option = currentVariable()?.querySelector(`input[data-key="${CSS.escape(key)}"]`);
+    if (option) return handle(event, () => choose(option));
     const label = all("button[data-key]").find((button) => keyOf(button) === key);
     if (label) return handle(event, () => label.click());
     if (Object.hasOwn(COMMANDS, key)) return handle(event, COMMANDS[key]);
   }
 });
+
+// ---- several variables: keys are about the one in focus ------------------------------------------------------------------
+
+const variables = () => all("fieldset.variable");
+const currentVariable = () => document.activeElement.closest("fieldset.variable") || variables()[0];
+
+// Go to another variable, and from the last one to the button that saves; return whether there is one.
+function toVariable(by) {
+  const known = [...variables(), byId("save")].filter(Boolean);
+  if (known.length < 2) return false;
+  const at = known.findIndex((one) => one.contains(document.activeElement));
+  const next = at < 0 ? (by > 0 ? known[0] : null) : known[at + by];
+  if (!next) return false;
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+function choose(option) {
+  if (option.type === "radio") option.checked = true;
+  else option.checked = !option.checked;
+  option.dispatchEvent(new Event("change", { bubbles: true }));
+  if (option.type === "radio") toVariable(1);
+}
+
+// “None” and “can’t tell” exclude the labels of a variable that may have several.
+document.addEventListener("change", (event) => {
+  const variable = event.target.closest("fieldset.variable");
+  if (!variable || !variable.querySelector("[type=checkbox]") || !event.target.checked) return;
+  for (const other of variable.querySelectorAll("input:checked")) if (other.type !== event.target.type) other.checked = false;
+});
+
+document.addEventListener("input", (event) => {
+  if (!event.target.matches("[data-filter]")) return;
+  const wanted = event.target.value.toLowerCase();
+  let heading = null;
+  for (const one of event.target.closest("fieldset").querySelectorAll(".options > *")) {
+    if (one.matches(".parent")) {
+      heading = one;
+      heading.hidden = true;
+      continue;
+    }
+    const value = one.querySelector("input").value;
+    one.hidden = !one.matches(".aside") && !(one.textContent + value).toLowerCase().includes(wanted);
+    if (one.matches(".aside")) heading = null;
+    if (heading && !one.hidden) heading.hidden = false;
+  }
+});
+document.addEventListener("invalid", (event) => event.target.closest("fieldset")?.scrollIntoView({ block: "nearest" }), true);
+
+// Enter in the box to search takes the first label that was found.
+function chooseFound(field) {
+  const found = [...field.closest("fieldset").querySelectorAll(".option:not(.aside)")].find((one) => !one.hidden);
+  if (found) choose(found.querySelector("input"));
+}
 
 // A key that is held down counts once.
 function handle(event, command) {
@@ -229,7 +294,7 @@ function handle(event, command) {
 }
 function leave(field) {
   field.blur();
-  (byId("item") || byId("main")).focus({ preventScroll: true });
+  start();
 }
 
 // ---- other keys for labels, kept in this browser ------------------------------------------------------------------------
@@ -241,7 +306,7 @@ byId("keys").addEventListener("change", (event) => {
     store("pcs-single-keys", single);
   } else if (field.dataset.label !== undefined) remap(field);
 });
-byId("keys").addEventListener("close", () => (byId("item") || byId("main")).focus({ preventScroll: true }));
+byId("keys").addEventListener("close", start);
 
 function remap(field) {
   const key = field.value.trim().toLowerCase();
@@ -281,5 +346,5 @@ document.addEventListener("keydown", (event) => {
 
 paintKeys();
 unfold();
-byId("item")?.focus({ preventScroll: true });
+if (byId("item")) start();
 document.documentElement.classList.add("ready");

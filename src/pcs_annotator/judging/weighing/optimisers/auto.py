@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import MIN_PROBABILITY, log_loss
@@ -16,6 +17,8 @@ from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Cross
 from pcs_annotator.judging.weighing.optimiser import any_graded, fit_optimiser, optimiser, optimisers
 
 FOR_HARD_VOTES = ("lr", "logit", "naive-bayes")
+FOR_MANY_LABELS = ("lr",)
+"""The others learn something about every label, and most of very many labels have no gold row."""
 # Shares cannot express how sure a model is, so on graded votes `lr` and `naive-bayes` predict worse; where chance makes
 # them look better on 100 gold rows, taking them costs .5 points of AUROC and 3 of accuracy.
 FOR_GRADED_VOTES = ("scaling", "logit")
@@ -26,7 +29,8 @@ FOR_GRADED_VOTES = ("scaling", "logit")
 class Auto:
     """Picks by repeated cross-validated log-loss of the calibrated probability; ties go to the first candidate."""
 
-    # names of optimisers; empty for `lr`, `logit` and `naive-bayes`, or if any vote is graded, `scaling` and `logit`
+    # names of optimisers; empty for `lr`, `logit` and `naive-bayes`, if any vote is graded, `scaling` and `logit`, and
+    # for very many labels `lr`
     candidates: Sequence[str] = ()
     folds: int = 5  # folds of the cross-validation
     needs_gold: ClassVar[bool] = True
@@ -45,6 +49,8 @@ class Auto:
         return replace(weights, diagnostics=replace(weights.diagnostics, optimiser=chosen, candidates=candidates))
 
     def _names(self, votes: Votes) -> Sequence[str]:
+        if not self.candidates and len(votes.labels) > MANY_LABELS:
+            return FOR_MANY_LABELS
         return self.candidates or (FOR_GRADED_VOTES if any_graded(votes) else FOR_HARD_VOTES)
 
     def cross_fits(self, votes: Votes, gold: Codes, splits: Splits) -> list[CrossFit]:

@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Flag, Weights
 from pcs_annotator.judging.weighing.optimiser import one_hot, optimiser
@@ -73,6 +74,8 @@ def normal_equations(votes: Votes, gold: Codes) -> tuple[Floats, Floats]:
 
     The mean of every label is subtracted first, which is the same as fitting one offset per label.
     """
+    if len(votes.labels) > MANY_LABELS and votes.grades is None:
+        return _from_codes(votes, gold)
     shares = read_votes(votes, "shares")
     labels = len(votes.labels)
     cells = len(votes.annotators) * len(votes.relations)
@@ -84,6 +87,26 @@ def normal_equations(votes: Votes, gold: Codes) -> tuple[Floats, Floats]:
         gram += hits.T @ hits
         cross += hits.T @ truth
     shape = (len(votes.annotators), len(votes.relations))
+    return gram.reshape(*shape, *shape).transpose(0, 2, 1, 3), cross.reshape(shape)
+
+
+def _from_codes(votes: Votes, gold: Codes) -> tuple[Floats, Floats]:
+    """Return the same from answers that are equal; of very many labels, nearly all shares are 0."""
+    items, labels = len(votes), len(votes.labels)
+    shape = (len(votes.annotators), len(votes.relations))
+    cells, codes = shape[0] * shape[1], votes.codes.reshape(items, -1)
+    given = votes.codes >= 0
+    weight = (given / np.maximum(given.sum(axis=3, keepdims=True), 1)).reshape(items, -1)
+    agreed = np.zeros((codes.shape[1], codes.shape[1]))
+    for place in range(codes.shape[1]):
+        agreed[place] = weight[:, place] @ (weight * (codes == codes[:, place : place + 1]))
+    owner = np.repeat(np.arange(cells), votes.codes.shape[3])
+    draws = (owner[:, np.newaxis] == np.arange(cells)).astype(np.float64)
+    where = (owner * labels + np.maximum(codes, 0)).ravel()
+    total = np.bincount(where, weight.ravel(), minlength=cells * labels).reshape(cells, labels)
+    gram = draws.T @ agreed @ draws - total @ total.T / items
+    right = (weight * (codes == gold[:, np.newaxis])).sum(axis=0) @ draws
+    cross = right - total @ np.bincount(gold, minlength=labels) / items
     return gram.reshape(*shape, *shape).transpose(0, 2, 1, 3), cross.reshape(shape)
 
 

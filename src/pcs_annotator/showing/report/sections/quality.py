@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pcs_annotator.base.text import capital, counted
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.judging.evaluation import tables
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, AmongCoders
 from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB, VOTES_ALONE
@@ -21,6 +24,7 @@ from pcs_annotator.showing.report.view import View
 
 MEANS = ("precision", "recall", "f1")
 ELSEWHERE = ("accuracy", *MEANS)
+MOST_CONFUSED = 20
 FOR_A_PAPER = "For a paper: pcs paper FOLDER writes this with a methods paragraph."
 HEAT = (0.02, 0.1, 0.2, 0.35)
 """Shares of a gold label from which on a wrong label is shown in a stronger colour."""
@@ -82,6 +86,17 @@ def beyond_chance(found: AgainstGold) -> b.Folded:
     rows = [[tables.TITLES[key], cell_of(one), one.n] for key, one in shown.items()]
     table = b.Table(columns=[b.Column("Figure"), *b.numbers("value", "n")], rows=rows, kind="figures narrow")
     return b.Folded("Agreement beyond chance: κ and α", [table, b.note(f"{tables.ABOUT_KAPPA} {FOR_A_PAPER}")])
+
+
+def _most_confused(found: AgainstGold) -> b.Group:
+    """Return the pairs of very many labels that are confused most."""
+    wrong = found.table[:-1] * (1 - np.eye(len(found.labels), dtype=np.intp))
+    places = np.argsort(-wrong, axis=None, kind="stable")[:MOST_CONFUSED]
+    pairs = [divmod(place, len(found.labels)) for place in places.tolist()]
+    rows: list[b.Row] = [[found.labels[ours], found.labels[gold], int(wrong[ours, gold])] for ours, gold in pairs]
+    shown = [row for row, pair in zip(rows, pairs, strict=True) if wrong[pair]]
+    table = b.Table(columns=[b.Column("label"), b.Column("gold"), *b.numbers("rows")], rows=shown, kind="narrow")
+    return b.titled("Which labels are confused most?", table)
 
 
 def _confusion(found: AgainstGold) -> tuple[b.Table, b.Block]:
@@ -172,11 +187,12 @@ def how_good(view: View) -> b.Section:
         shown.append(risk(curves, learned.model.certificate))
     if learned.figures and (curves is None or found is None):
         shown.append(b.not_known(NO_CURVES, "Some charts and tables are missing."))
+    many = found is not None and len(found.labels) > MANY_LABELS
     if found is not None:
-        beside.append(against_gold(found))
+        beside.append(_most_confused(found) if many else against_gold(found))
     shown.append(b.Group(beside, kind="pair") if beside else None)
     if found is not None:
-        shown += [per_label(found), beyond_chance(found)]
+        shown += [beyond_chance(found)] if many else [per_label(found), beyond_chance(found)]
     if people is not None:
         shown.append(b.Folded(f"Agreement of {counted(len(people.names), 'coder')}", [coders(people)]))
     compared = quality(learned, config.learn.folds, unit).blocks

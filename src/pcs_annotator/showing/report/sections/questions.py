@@ -9,6 +9,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import UserError
 from pcs_annotator.base.text import capital, counted
+from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.vote import ABSTAINED
@@ -292,7 +293,7 @@ def _valued(view: View) -> RelationValues | str:
     result = view.result
     codes = gold_codes(result.votes, view.gold)
     distinct = counted_once(result.votes, codes, [item.text for item in result.dataset.items]).distinct
-    gold = np.where(distinct, codes, UNLABELLED).astype(np.int8)
+    gold = np.where(distinct, codes, UNLABELLED).astype(CODE)
     written = written_by_model(result.votes.relations, result.config.relations)
     learn = result.config.learn
     # one split and few resamples, because every report is written with them; the command takes more time

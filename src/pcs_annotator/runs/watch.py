@@ -1,0 +1,223 @@
+"""What a command counts while it works: for `pcs status` a file in the run folder, for Prometheus lines of text."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import threading
+from asyncio import CancelledError
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any, Self
+
+from pcs_annotator.asking.engine.budget import BudgetTracker
+from pcs_annotator.asking.engine.progress import Tally, TimeLeft, clock, describe, how_far
+from pcs_annotator.base.errors import ConfigError, Interrupted, PcsError, TableError
+from pcs_annotator.base.json_lines import now
+from pcs_annotator.runs.ask import Follow
+from pcs_annotator.runs.files.runs import RunFolder, variables_in
+from pcs_annotator.tables.files import SCHEMA, expecting, is_running, read_json
+
+EVERY = 1.0
+"""Seconds between two writes."""
+PACE_SAMPLES = 60
+"""The pace is that of so many seconds."""
+SILENT_SECONDS = 60.0
+"""A process that has not written for so long may be gone."""
+REMEDY = "the next command in this folder writes it again"
+ENDS = {
+    "interrupted": "interrupted: all answers are kept, and the same command resumes",
+    "died": "died: its process is gone without a word; all answers are kept, and the same command resumes",
+    "silent": "silent: its process may hang, or be gone with its machine",
+}
+Labels = tuple[tuple[str, str], ...]
+
+
+class Watch:
+    """Writes what is counted from a thread of its own, so that no engine waits for it; use it as a context manager.
+
+    A write that fails is tried again a second later, and is never an error. A service names its port, because several
+    may use one run.
+    """
+
+    def __init__(
+        self, folder: RunFolder, command: str, tally: Tally, metrics: str = "", port: int | None = None
+    ) -> None:
+        path, self._metrics = folder.status, Path(metrics).absolute() if metrics else None
+        if self._metrics is not None and (self._metrics.is_dir() or not self._metrics.parent.is_dir()):
+            raise ConfigError(f"--metrics-file {metrics}: name a file in a folder that exists")
+        self._path = path if port is None else path.with_stem(f"{path.stem}-{port}")
+        process = {"pid": os.getpid(), "host": platform.node(), "started": now()}
+        self._about = {"command": command, "run": folder.path.resolve().name, **process}
+        self._first = self._tally = tally
+        self._trackers: list[BudgetTracker] = []
+        self._began, self._time_left = monotonic(), TimeLeft()
+        self._samples: deque[tuple[float, int]] = deque(maxlen=PACE_SAMPLES)
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._keep_writing, name="pcs-status", daemon=True)
+
+    def follow(self, tally: Tally, tracker: BudgetTracker) -> None:
+        """Count what is asked next, too."""
+        if tally is not self._tally:
+            self._samples.clear()
+            self._tally, self._time_left = tally, TimeLeft()
+        self._trackers.append(tracker)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def begin(self) -> Follow:
+        """Begin to write, once nothing more is refused; return what counts in what is asked next."""
+        self._write("running")
+        self._thread.start()
+        return self.follow
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if not self._thread.is_alive():
+            return  # what is refused is not said to have failed
+        self._end.set()
+        self._thread.join(5 * EVERY)
+        if error is None:
+            self._write("finished")
+        elif isinstance(error, KeyboardInterrupt | CancelledError | Interrupted):
+            self._write("interrupted")
+        else:
+            self._write("failed", str(error) if isinstance(error, PcsError) else type(error).__name__)
+
+    def _keep_writing(self) -> None:
+        while not self._end.wait(EVERY):
+            with suppress(RuntimeError):  # a counter may grow while it is read
+                self._write("running")
+
+    def _write(self, state: str, error: str = "") -> None:
+        values = {"schema": SCHEMA, **self.figures(state), **({"error": error} if error else {})}
+        with suppress(OSError):  # a full disk must not end what is paid for
+            _replace(self._path, json.dumps(values, indent=2, ensure_ascii=False))
+        with suppress(OSError):
+            if self._metrics is not None:
+                labels = (("run", values["run"]), ("command", values["command"].partition(" ")[0]))
+                _replace(self._metrics, "\n".join([*metric_lines(values, labels), ""]))
+
+    def figures(self, state: str = "running") -> dict[str, Any]:
+        """Return what is counted so far."""
+        tally, first, trackers, seconds = self._tally, self._first, list(self._trackers), monotonic() - self._began
+        since, rows = next(iter(self._samples), (seconds, 0))
+        self._samples.append((seconds, tally.rows))
+        retries = Counter(tally.causes)
+        if tally.retries is not first.retries:  # a sample was asked about first
+            retries.update(first.causes)
+        left = self._time_left.at(seconds, tally) if state == "running" else None
+        return {
+            "state": state,
+            **self._about,
+            "updated": now(),
+            "progress": " · ".join([how_far(tally, left), *(describe(tally, one, seconds) for one in trackers[-1:])]),
+            "seconds": round(seconds, 1),
+            "seconds_left": left,
+            "rows": tally.rows,
+            "rows_expected": tally.rows_expected,
+            "rows_without_label": tally.unlabelled,
+            "rows_per_minute": round(60 * (tally.rows - rows) / (seconds - since), 1) if seconds > since else None,
+            "calls": max(first.calls, sum(one.calls for one in trackers)),
+            "tokens": sum(one.tokens for one in trackers),
+            "usd": sum(one.usd for one in trackers),
+            "price_unknown": any(one.price_unknown for one in trackers),
+            "from_ledger": tally.from_ledger,
+            "retries": dict(retries),
+            "unanswered": dict(tally.failed),
+            "budget_left": trackers[-1].left() if trackers else {},
+        }
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole; its temporary name must not end in `.prom`, because node_exporter reads all that do."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_status(folder: RunFolder) -> list[dict[str, Any]]:
+    """Return what the last commands in a run folder wrote; the state of one whose process is gone is `died`."""
+    name = folder.status.name
+    folders = [*variables_in(folder).values()] or [folder.path]
+    found = [path for one in folders for path in sorted(one.glob(name.replace(".", "*.")))]
+    if not found:
+        raise TableError(f"{folder.path} has no {name}: name a folder in which pcs run, label or serve has worked")
+    return [_with_state(path) for path in found]
+
+
+def _with_state(path: Path) -> dict[str, Any]:
+    values = read_json(path, REMEDY)
+    with expecting(path, REMEDY):
+        age = (datetime.now(UTC) - datetime.fromisoformat(values["updated"])).total_seconds()
+        here = values["host"] == platform.node() and os.name == "posix"
+        if values["state"] == "running" and here and not is_running(str(values["pid"])):
+            values["state"] = "died"
+        elif values["state"] == "running" and age > SILENT_SECONDS:
+            values["state"] = "silent"
+        status_lines(values)  # raises for a file with other values
+        return values
+
+
+def status_lines(values: Mapping[str, Any]) -> list[str]:
+    """Return what a command has done so far, for people."""
+    state, why = ENDS.get(values["state"], values["state"]), values.get("error")
+    pace = [f"{values['rows_per_minute']:,.0f} rows/min"] if values["seconds_left"] is not None else []
+    left = [f"left of {limit}: {number:,.10g}" for limit, number in values["budget_left"].items()]
+    return [
+        f"pcs {values['command']}: {state}{f': {why}' if why else ''}",
+        f"  since {values['started']} ({clock(values['seconds'])}), process {values['pid']} on {values['host']}",
+        f"  {' · '.join([values['progress'], *pace, *left])}",
+    ]
+
+
+METRICS = {
+    "pcs_rows_done": ("gauge", "Rows finished.", "rows"),
+    "pcs_rows_expected": ("gauge", "Rows in all.", "rows_expected"),
+    "pcs_rows_without_label": ("gauge", "Rows finished without a label.", "rows_without_label"),
+    "pcs_rows_per_minute": ("gauge", "Rows per minute, lately.", "rows_per_minute"),
+    "pcs_seconds_left": ("gauge", "Seconds until the end at the pace so far.", "seconds_left"),
+    "pcs_calls_total": ("counter", "Calls to models that were paid for.", "calls"),
+    "pcs_tokens_total": ("counter", "Tokens in and out.", "tokens"),
+    "pcs_cost_usd_total": ("counter", "Cost of calls whose price is known, in dollars.", "usd"),
+    "pcs_retries_total": ("counter", "Attempts that were repeated, by cause.", "retries cause"),
+    "pcs_unanswered": ("gauge", "Questions without an answer, by reason.", "unanswered reason"),
+    "pcs_budget_left": ("gauge", "What is left of each limit.", "budget_left limit"),
+    "pcs_state": ("gauge", "1 for the state: running, or how it ended.", "state state"),
+    "pcs_updated_timestamp_seconds": ("gauge", "When these figures were taken.", "updated"),
+}
+"""Name → kind, help, and the figure; if that has several numbers, also what tells them apart."""
+
+
+def metric_lines(values: Mapping[str, Any], labels: Labels = ()) -> list[str]:
+    """Return figures in the text format of Prometheus; those that are unknown are left out."""
+    updated = datetime.fromisoformat(values["updated"]).timestamp()
+    values, lines = {**values, "updated": updated, "state": {values["state"]: 1}}, []
+    for name, (kind, about, figure) in METRICS.items():
+        key, _, apart = figure.partition(" ")
+        found = values[key] if apart else {"": values[key]}
+        samples = {(*labels, (apart, one)) if apart else labels: number for one, number in found.items()}
+        lines += family(name, kind, about, [pair for pair in samples.items() if pair[1] is not None])
+    return lines
+
+
+def family(name: str, kind: str, about: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:
+    """Return a metric with its help and its samples."""
+    head = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+    return [*head, *(sample(name, labels, value) for labels, value in samples)]
+
+
+def sample(name: str, labels: Labels, value: float) -> str:
+    """Return a line with one number."""
+    escaped = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    inside = ",".join(f'{key}="{text.translate(escaped)}"' for key, text in labels)
+    number = f"{value:.12g}"
+    return f"{name}{{{inside}}} {number}" if labels else f"{name} {number}"

@@ -1,0 +1,74 @@
+"""`pcs estimate` for a codebook: shares of all labels of all variables, and means of scales."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.runs.codebook import YES, CodebookFolder
+from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion, Line, adjusted
+from pcs_annotator.studies.estimating.estimate import estimate_run
+
+
+def estimate_codebook(book: CodebookFolder, question: EstimateQuestion) -> list[Estimated]:
+    """Answer a question about every variable: shares of labels, then means of scales, if there are any."""
+    if question.of or question.values or question.formula:
+        one = next(iter(book.parts.values()))
+        raise ConfigError(f"--of, --values and --formula are about one variable: name its folder, such as {one}")
+    found: dict[str, list[Estimated]] = {"share": [], "mean": []}
+    missing = []
+    for name, task in book.variables.items():
+        for part in book.parts_of(name):
+            many = task.kind == "many"
+            try:
+                shares = estimate_run(book.parts[part], replace(question, of=(YES,)) if many else question)
+                found["share"].append(_named(shares, part if many else "", name))
+                if task.kind == "scale":
+                    means = estimate_run(book.parts[part], replace(question, values=numbers_of(task.labels)))
+                    found["mean"].append(_named(means, name, name))
+            except GoldError as error:
+                missing.append(f"{part} is not estimated: {error}")
+    if not found["share"]:
+        raise GoldError(f"no variable of {book.path} has enough gold for estimates: pcs review {book.path}")
+    return [_joined(some, [] if kind == "mean" else missing) for kind, some in found.items() if some]
+
+
+def numbers_of(labels: Sequence[str]) -> dict[str, float]:
+    """Return the number of every step of a scale: what its label says or, unless all are numbers, its place from 1 on.
+
+    >>> numbers_of(["0", "5", "10"])
+    {'0': 0.0, '5': 5.0, '10': 10.0}
+    >>> numbers_of(["bad", "good"])
+    {'bad': 1.0, 'good': 2.0}
+    """
+    try:
+        return {label: float(label) for label in labels}
+    except ValueError:
+        return {label: float(place) for place, label in enumerate(labels, 1)}
+
+
+def _named(found: Estimated, whole: str, variable: str) -> Estimated:
+    def named(line: Line) -> Line:
+        return line._replace(name=whole or f"{variable}={line.name}")
+
+    lines, differences = (list(map(named, some)) for some in (found.lines, found.differences))
+    return replace(found, lines=lines, differences=differences)
+
+
+def _joined(each: Sequence[Estimated], notes: Sequence[str]) -> Estimated:
+    first = each[0]
+    return replace(
+        first,
+        lines=[line for one in each for line in one.lines],
+        differences=adjusted([line for one in each for line in one.differences]),
+        missing=list(dict.fromkeys(group for one in each for group in one.missing)),
+        notes=[*dict.fromkeys(note for one in each for note in one.notes), *notes],
+        title="Share of the texts that have a label" if first.kind == "share" else "Mean of the steps of a scale",
+    )
+
+
+def files_for(found: Sequence[Estimated], out: Path) -> list[Path]:
+    """Return a file for each table: the one named and, for means, one beside it."""
+    return [out if at == 0 else out.with_stem(f"{out.stem}-means") for at, _ in enumerate(found)]

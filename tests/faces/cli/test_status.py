@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.watch import Watch
+from tests.stub import Behaviour, stub_process
+
+ROWS = "text,gold\nThe city bought buses.,good\nThe train was late.,bad\nNobody likes it.,bad\nA new bridge.,good\n"
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text(ROWS)
+
+
+def test_a_running_and_a_finished_command_are_fine_and_one_that_ended_badly_is_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one = Watch(RunFolder(Path()), "run data.csv", Tally(rows=3))
+    one.begin()
+    assert main(["status", "."]) == 0
+    assert capsys.readouterr().out.startswith("pcs run data.csv: running\n")
+    one.__exit__(None, KeyboardInterrupt(), None)
+    assert main(["status", ".", "--json"]) == 1
+    (job,) = json.loads(capsys.readouterr().out)["jobs"]
+    assert (job["state"], job["rows"]) == ("interrupted", 3)
+    with Watch(RunFolder(Path()), "run", Tally()) as other:
+        other.begin()
+    assert main(["status", "."]) == 0
+
+
+def test_a_folder_without_a_status_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "nowhere"]) == 2
+    assert "pcs run, label or serve" in capsys.readouterr().err
+
+
+def test_watching_goes_on_until_the_end(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, slept = Watch(RunFolder(Path()), "run", Tally()), threading.Event()
+
+    def sleep(seconds: float) -> None:
+        assert not slept.is_set()
+        slept.set()
+        one.__exit__(None, None, None)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    one.begin()
+    assert main(["status", ".", "--watch", "--json"]) == 0
+    states = [json.loads(line)["jobs"][0]["state"] for line in capsys.readouterr().out.splitlines()]
+    assert states == ["running", "finished"]
+    assert main(["status", ".", "--watch"]) == 0
+    assert capsys.readouterr().out.startswith("pcs run: finished")
+
+
+@pytest.mark.system
+def test_run_and_label_leave_a_status_metrics_and_lines_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    with stub_process(Behaviour(labels=("good", "bad"))) as stub:
+        model, seen = f"{stub.url}#one", ["--log-format", "json", "--metrics-file", "pcs.prom"]
+        given = ["run", "data.csv", "--labels", "good,bad", "--model", model, "--relations", "original", *seen]
+        assert main(["--log-level", "info", *given, "--max-calls", "50"]) == 0
+        lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+        assert {line["level"] for line in lines} == {"info"}
+        assert all({"time", "level", "message"} <= line.keys() for line in lines)
+        assert any(line["message"].startswith("pcs_annotator.verbs.run: ") for line in lines)  # from the log
+        (last,) = [line for line in lines if "rows" in line]
+        assert (last["rows"], last["rows_expected"], last["calls"]) == (4, 4, 4)
+        found = json.loads(Path("runs/data/status.json").read_text())
+        assert (found["command"], found["state"], found["rows"]) == ("run data.csv", "finished", 4)
+        assert found["budget_left"] == {"max_calls": 46}
+        Path("new.csv").write_text("text\nA new ferry.\nNo ferry.\n")
+        assert main(["label", "new.csv", "--run", "runs/data", *seen]) == 0
+        found = json.loads(Path("runs/data/status.json").read_text())
+        assert (found["command"], found["state"], found["rows"]) == ("label new.csv", "finished", 2)
+        assert 'pcs_rows_done{run="data",command="label"} 2' in Path("pcs.prom").read_text().splitlines()
+
+
+def test_errors_are_objects_too_and_the_next_command_prints_as_usual(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "missing.csv", "--log-format", "json"]) == 2
+    (line,) = map(json.loads, capsys.readouterr().err.splitlines())
+    assert line["level"] == "error"
+    assert "missing.csv" in line["message"]
+    assert main(["run", "missing.csv"]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_metrics_file_in_a_folder_that_is_not_there_is_refused_before_anything_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = ["--labels", "good,bad", "--model", "scripted:hash", "--metrics-file", "nowhere/pcs.prom"]
+    assert main(["run", "data.csv", *given]) == 2
+    assert "--metrics-file nowhere/pcs.prom: name a file in a folder that exists" in capsys.readouterr().err
+    assert not Path("runs").exists()

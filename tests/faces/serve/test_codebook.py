@@ -1,0 +1,62 @@
+"""All variables of a codebook over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from unittest import mock
+
+import aiohttp
+import pytest
+
+from pcs_annotator.faces.serve.app import CodebookApp, Limits
+from pcs_annotator.models.provider import providers
+from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.labelling.labeller import LoadOptions
+from pcs_annotator.runs.labelling.service import CodebookService, Service
+from tests.faces.review.coded import FRAMES, Coder, make_codebook, truth
+from tests.faces.web.serving import serving
+from tests.made_once import made_once
+from tests.simulated import copy_run
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> CodebookFolder:
+    made = made_once(tmp_path_factory, "codebook", make_codebook) / "run"
+    book = CodebookFolder.find(copy_run(made, tmp_path / "run"))
+    assert book is not None
+    return book
+
+
+def test_a_text_gets_all_variables_for_the_price_of_one(folder: CodebookFolder) -> None:
+    asyncio.run(_check(folder))
+
+
+async def _check(folder: CodebookFolder) -> None:
+    with mock.patch.dict(providers._factories, {"coder": Coder}):
+        services = folder.each(lambda place: Service(place, LoadOptions(environment={})))
+        service = CodebookService("run", services, folder.variables)
+        service.check()
+        async with service:
+            app = CodebookApp(service, Limits())
+            async with serving(app.asgi) as door, aiohttp.ClientSession(door.url) as client:
+                page = await (await client.get("/docs")).text()
+                about = await (await client.get("/openapi.json")).json()
+                texts = [f"Text {row} is new." for row in range(700, 710)]
+                reply = await (await client.post("/v1/classify", json={"input": texts})).json()
+                refused = await client.post("/predict", json={"tasks": []})
+                other = await client.post("/v1/classify", json={"input": "x", "model": "other"})
+                assert (refused.status, other.status) == (404, 404)
+            await app.stop()
+    schema = {"$ref": "#/components/schemas/Classified", "components": about["components"]}
+    pytest.importorskip("jsonschema").validate(reply, schema)  # comes with schemathesis
+    assert "applies" in page
+    assert reply["usage"]["calls"] <= 4 * len(texts)  # two models, two relations
+    assert reply["usage"]["known_already"] > reply["usage"]["calls"]
+    data = reply["data"]
+    assert sum(one["topic"]["label"] == truth("topic", row) for row, one in enumerate(data, 700)) >= 6
+    assert [part["label"] for part in data[0]["frames"]] == list(FRAMES)
+    assert {part["applies"] for one in data for part in one["frames"]} == {True, False}
+    assert all(0 <= part["confidence"] <= 1 for one in data for part in one["frames"])
+    assert {"low", "high"} <= data[0]["tone"].keys()
+    assert reply["labels"]["frames"] == list(FRAMES)
