@@ -85,6 +85,8 @@ class Votes:
         if self.grades is None or not self.grades.size:
             return
         total = self.grades.sum(axis=-1)
+        if self.grades.min() >= 0 and total.max() <= 1 + GRADE_TOLERANCE and self.codes.min() >= 0:
+            return  # all are given and good; false if some are nan
         wrong = (self.grades.min(axis=-1) < 0) | (total > 1 + GRADE_TOLERANCE)
         wrong |= np.isnan(total) != np.isnan(self.grades).all(axis=-1)
         if wrong.any():

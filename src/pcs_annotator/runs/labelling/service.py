@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -34,7 +35,6 @@ from pcs_annotator.runs.ledgers import ledger_of, refuse_lost_ledger
 from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
-from pcs_annotator.runs.versions import number_in_use
 from pcs_annotator.tables.files import read_json
 
 LOOK_EVERY = 1.0
@@ -151,12 +151,13 @@ class Service:
         await self._opened.retire()
 
     def _open(self) -> tuple[FittedRun, str]:
-        """Return the run, and the name of its version."""
-        number = number_in_use(self.folder)
-        fitted = open_fitted(Run.open(self.folder.path, self._moved_ledger), self._options)
+        """Return the run, and the name of its version; a fit that ends meanwhile must not mix two versions."""
+        before: object = None
+        while before != (now := _state(self.folder)[:2]):
+            before, fitted = now, open_fitted(Run.open(self.folder.path, self._moved_ledger), self._options)
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
         ask.warn_about_hard_models(fitted.job)
-        return fitted, f"{self.name}@{number}"
+        return fitted, f"{self.name}@{fitted.version}"
 
     @property
     def version(self) -> str:
@@ -270,7 +271,7 @@ class Service:
             raise LedgerError(f"{self._ledger} was moved or replaced: start the service again")
 
     def _file_number(self) -> int:
-        return 0 if on_server(self._ledger) else Path(self._ledger).stat().st_ino
+        return 0 if on_server(self._ledger) else os.stat(self._ledger).st_ino  # a `Path` takes longer
 
     def look_for_changes(self) -> None:
         """Begin to load the run again if its folder has changed, unless that was looked at a moment ago."""
