@@ -22,9 +22,11 @@ from typing import NamedTuple
 
 import aiohttp
 
+from pcs_annotator.runs.labelling.labeller import FittedRun
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.verbs.label import label
+from tests.faces.serve.killing import check, kill_again_and_again, promising_stub_run
 from tests.faces.serve.processes import ServiceProcess, service_process, stub_run
 from tests.stub import Behaviour, StubProcess, stub_process
 
@@ -162,7 +164,40 @@ async def until_killed(service: ServiceProcess, given: list[str], seconds: float
     return answered, answered < len(given)
 
 
+def show_keeping(count: int = 2000, rounds: int = 5) -> None:
+    """Label texts whose answers are known, with and without the stream: asking would hide what it takes."""
+    keep, found = FittedRun.keep, list[tuple[float, float, float]]()
+    with stub_process() as stub, tempfile.TemporaryDirectory() as folder:
+        run = promising_stub_run(stub.url, Path(folder))
+        given = texts("known", count)
+        first = by_library(stub, run, given)
+        for _ in range(rounds):
+            (run / "stream.db").unlink()  # so that every text is new
+            on = by_library(stub, run, given)
+            with sqlite3.connect(run / "stream.db") as stream:
+                (kept,) = stream.execute("SELECT COUNT(*) FROM texts").fetchone()
+            FittedRun.keep = lambda *_: None  # type: ignore[method-assign]
+            off = by_library(stub, run, given)
+            FittedRun.keep = keep  # type: ignore[method-assign]
+            found.append((on.cpu, off.cpu, kept / count))
+    with_it, without = (1000 * median(pair[side] for pair in found) / count for side in (0, 1))
+    print(f"CPU per text with the stream, {found[0][2]:.0%} kept: {with_it:.3f} ms, without {without:.3f} ms, "
+          f"of texts that are known; with one call {1000 * first.cpu / count:.2f} ms (median of {rounds})")  # fmt: skip
+
+
+def show_stream_kills(kills: int = 50) -> None:
+    """Kill the service under load while `pcs fit` makes versions: what clients were told must be in the stream."""
+    with stub_process(Behaviour(latency_s=0.05)) as stub, tempfile.TemporaryDirectory() as folder:
+        run = promising_stub_run(stub.url, Path(folder))
+        found = check(run, kill_again_and_again(run, kills))
+    print(f"kill -9 at {kills} random moments under 100 clients, with {found.versions} versions by pcs fit, of which "
+          f"{found.changed} services took over some under load: {found.replies} texts acknowledged, {found.accepted} "
+          f"accepted; {found.lost} lost, {found.misplaced} with another version or decision in the stream, "
+          f"{found.mixed} that their version decides differently")  # fmt: skip
+
+
 PARTS: dict[str, Callable[[], None]] = {"overhead": show_overhead, "clients": show_clients, "kills": show_kills}
+PARTS |= {"keeping": show_keeping, "stream-kills": show_stream_kills}
 
 
 def main() -> None:

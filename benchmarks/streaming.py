@@ -18,14 +18,18 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.arrays import CODE
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.model import Model
+from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
-from pcs_annotator.tables.result_columns import with_outcomes
 from pcs_annotator.tables.sources import open_stream
 from pcs_annotator.tables.table_writer import writing_table
 from pcs_annotator.tables.tables import Columns, IdCheck, TableStream
@@ -81,16 +85,14 @@ def check(stream: TableStream, _out: Path) -> int:
 
 
 def copy(stream: TableStream, out: Path) -> int:
-    scores = dict(zip(LABELS, (0.7, 0.2, 0.1), strict=True))
     rows = 0
     with writing_table(out) as writer:
         for chunk in stream.chunks():
-            outcomes = [
-                Outcome(id=item.id, label="positive", scores=scores, confidence=0.7123456789, decision="accept")
-                for item in chunk.items
-            ]
-            writer.write(with_outcomes(chunk.table, outcomes, LABELS))
-            rows += len(outcomes)
+            codes, ids = np.zeros((len(chunk.items), 1, 1), dtype=CODE), [item.id for item in chunk.items]
+            votes = Votes(codes=codes, ids=ids, annotators=["a"], relations=["original"], labels=LABELS)
+            model = Model(weights=Weights.uniform(votes), calibrator=None)
+            writer.write(labelled_table(chunk.table, model, votes, model.judged(votes)))
+            rows += len(votes)
     return rows
 
 

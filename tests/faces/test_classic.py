@@ -177,6 +177,13 @@ def test_given_keys_win_over_the_environment(stub: StubProcess, monkeypatch: pyt
     assert "an-old-one" not in str(caught.value)
 
 
+def test_keys_of_the_working_folder_are_read(stub: StubProcess) -> None:
+    stub.change(key="from-file")
+    Path(".env").write_text("GROQ_API_KEY=from-file\n")
+    with pytest.warns(PcsWarning, match="all votes count the same"):
+        assert is_distribution(PCS(PROMPT, None, PAPERS_MODELS[0], relations=[]).annotate(ALIENS))
+
+
 def test_a_missing_key_is_named_before_any_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GROQ_BASE_URL", raising=False)
     monkeypatch.delenv("HUGGINGFACE_BASE_URL", raising=False)
@@ -389,6 +396,17 @@ def test_a_function_that_fails_is_named(result: object, words: str) -> None:
         pcs.fit()
 
 
+def test_rewrites_of_a_function_are_not_checked_unless_it_is_given_as_a_relation() -> None:
+    write_dataset(8)
+    more = FunctionRelation("more", lambda text: text.replace("five", "six").replace("the", "9"))
+    pcs = PCS(PROMPT, "dataset.csv", model("good", 0.1), generate_annotations=True, relations=[])
+    pcs.register_mr("unchecked", more.function)
+    pcs.register_mr("more", more)
+    with pytest.warns(PcsWarning, match="'more' changed none of 8 texts"):
+        pcs.fit()
+    assert any(row["text_mr1"] for row in cells())
+
+
 def test_a_relation_that_never_applies_gives_a_warning() -> None:
     write_dataset(8)
     pcs = PCS(PROMPT, "dataset.csv", model("good", 0.1), generate_annotations=True, relations=[])
@@ -475,7 +493,7 @@ def test_a_textmutator_object_is_passed_again_after_loading() -> None:
     pcs.save("pcs.json")
     with pytest.raises(ConfigError, match=r"pcs\.json: .*textmutator="):
         PCS.load("pcs.json")
-    assert "'mutator'" in repr(PCS.load("pcs.json", textmutator=mutator))
+    assert PCS.load("pcs.json", textmutator=mutator).textmutator is mutator
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"prompt": 1}', "not JSON"])
@@ -488,10 +506,11 @@ def test_a_file_not_written_by_save_is_named(content: str) -> None:
 
 
 def test_without_a_dataset_all_votes_count_the_same() -> None:
-    pcs = PCS(PROMPT, None, ["scripted:hash", "scripted:hash:2"], relations=[])
+    pcs = PCS(PROMPT, None, ["scripted:hash", "scripted:hash:2"], relations=["rule:punctuation|rule:contraction"])
     with pytest.warns(PcsWarning, match="all votes count the same"):
         assert is_distribution(pcs.annotate(ALIENS))
     assert pcs.weights.by_annotator == {"scripted:hash": 0.5, "scripted:hash:2": 0.5}
+    assert pcs.weights.by_relation == {"original": 0.5, "rule:punctuation/rule:contraction": 0.5}
     with pytest.raises(LabelError, match="at least two labels"):
         PCS("Is it true?", None, ["scripted:hash"], relations=[]).annotate(ALIENS)
 

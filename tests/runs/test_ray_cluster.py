@@ -299,14 +299,15 @@ def test_what_cannot_be_a_cluster_is_said(folder: Path, monkeypatch: pytest.Monk
         ray_cluster.connect(ask.ClusterSettings(), job)
 
 
-def test_only_the_variables_that_models_read_are_sent(server: StubProcess) -> None:
-    given = {"PCS_API_KEY": "sk-secret", "OPENAI_API_KEY": "sk-other", "HOME": "/root"}
-    settings = ask.CollectSettings(environment=given, rewriter=f"{server.url}#writer")
-    job = ask.open_job(Task("Good?", ["good", "bad"]), [f"{server.url}#m"], ["original", "llm:register"], settings)
-    made = ray_cluster.Work.of(job, settings, None, "postgresql://me:sk-secret@db/team", "run")
-    work = pickle.loads(pickle.dumps(made))
-    assert work.settings.environment == {"PCS_API_KEY": "sk-secret"}
-    assert "sk-secret" not in repr(work)
-    opened = work.open()
-    assert [model.name for _, model in opened.annotators] == [model.name for _, model in job.annotators]
-    assert opened.rewriter.name == f"{server.url}#writer"
+def test_workers_are_sent_the_variables_of_the_working_folder_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-other")
+    Path(".env").write_text("PCS_API_KEY=sk-secret\nOPENAI_API_KEY=sk-older\n")
+    settings = ask.CollectSettings(max_per_second=10, cluster=ask.ClusterSettings(workers=2))
+    sent = pickle.loads(pickle.dumps(ray_cluster.worker_settings(settings, 2)))
+    assert sent.environment == {"PCS_API_KEY": "sk-secret"}
+    assert (sent.max_per_second, sent.cluster) == (5, None)
+    given = ask.CollectSettings(environment={"PCS_API_KEY": "mine"})
+    assert ray_cluster.worker_settings(given, 2).environment == {"PCS_API_KEY": "mine"}

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,89 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pcs_annotator import Outcome
-from pcs_annotator.base.errors import PcsWarning, TableError
-from pcs_annotator.core.review import Reviewed, Verdict
-from pcs_annotator.tables.result_columns import with_outcomes
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.tables import Columns, Dataset, write_table
-
-
-def outcome(
-    name: str,
-    label: str | None = "fake",
-    labels: Sequence[str] = ("fake", "real"),
-    probabilities: Mapping[str, float] | None = None,
-) -> Outcome:
-    return Outcome(
-        id=name,
-        label=label,
-        scores=dict(zip(labels, (0.75, 0.25, 0.0), strict=False)),
-        confidence=None if label is None else 0.123456789,
-        decision="review" if label is None else None,
-        reason="no votes" if label is None else "",
-        probabilities=probabilities or {},
-    )
-
-
-def test_users_columns_come_first_and_in_their_order() -> None:
-    table = with_outcomes({"z": [1, 2], "id": ["a", "b"]}, [outcome("a"), outcome("b", None)], ["fake", "real"])
-    ours = ["pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason", "score_fake", "score_real"]
-    assert table.column_names == ["z", "id", *ours]
-    assert table.to_pylist()[0] == {
-        "z": 1,
-        "id": "a",
-        "pcs_label": "fake",
-        "pcs_confidence": 0.123457,
-        "pcs_decision": None,
-        "pcs_reason": "",
-        "score_fake": 0.75,
-        "score_real": 0.25,
-    }
-    assert table["pcs_decision"].to_pylist() == [None, "review"]
-
-
-def test_results_have_the_same_names_whatever_the_users_columns_are_called() -> None:
-    taken = ("label", "confidence", "decision", "reason", "score")
-    table = with_outcomes({name: ["mine"] for name in taken}, [outcome("a")], ["fake", "real"])
-    assert table["label"].to_pylist() == ["mine"]
-    assert table["pcs_label"].to_pylist() == ["fake"]
-    assert table.column_names[: len(taken)] == list(taken)
-
-
-def test_a_users_column_with_a_name_of_ours_gets_another_name_and_a_note() -> None:
-    mine = {"pcs_label": ["mine"], "input_pcs_label": ["too"], "pcs_verdict": ["old"], "score_fake": [1]}
-    with pytest.warns(PcsWarning, match="'pcs_label' is now 'input_pcs_label_2', 'pcs_verdict' is now 'input_pcs_ver"):
-        table = with_outcomes(mine, [outcome("a")], ["fake", "real"])
-    assert table.column_names[:4] == ["input_pcs_label_2", "input_pcs_label", "input_pcs_verdict", "input_score_fake"]
-    assert table["input_pcs_label_2"].to_pylist() == ["mine"]
-    assert table["pcs_label"].to_pylist() == ["fake"]
-    assert table["score_fake"].to_pylist() == [0.75]
-
-
-def test_results_of_results_stay_readable() -> None:
-    table = with_outcomes({"text": ["t"]}, [outcome("a")], ["fake", "real"])
-    for _ in range(2):
-        with pytest.warns(PcsWarning, match="names that results have"):
-            table = with_outcomes(table, [outcome("a", "real")], ["fake", "real"])
-    assert table["pcs_label"].to_pylist() == ["real"]
-    assert [table[name].to_pylist() for name in ("input_pcs_label", "input_pcs_label_2")] == [["fake"], ["real"]]
-
-
-def test_columns_of_labels_never_collide() -> None:
-    labels = ["x", "p_x", "label"]
-    sure = outcome("a", "x", labels=labels, probabilities={"x": 0.123456789, "p_x": 0.5, "label": 0.376543211})
-    with pytest.warns(PcsWarning, match="'p_x' is now 'input_p_x'"):
-        table = with_outcomes({"p_x": ["mine", "too"]}, [sure, outcome("b", None, labels=labels)], labels)
-    assert table.column_names[-6:] == ["score_x", "score_p_x", "score_label", "p_x", "p_p_x", "p_label"]
-    assert table["p_x"].to_pylist() == [table["pcs_confidence"][0].as_py(), None]
-    assert [table[name][0].as_py() for name in ("p_p_x", "p_label")] == [0.5, 0.376543]
-
-
-def test_a_table_with_a_row_per_vote_becomes_one_with_a_row_per_item() -> None:
-    table = with_outcomes({"id": ["a", "a", "b"]}, [outcome("a"), outcome("b")], ["fake", "real"])
-    assert table["id"].to_pylist() == ["a", "b"]
 
 
 @pytest.mark.parametrize("name", ["labels.csv", "labels.parquet"])
@@ -174,31 +94,3 @@ def test_labels_are_faithful_unless_they_are_to_be_safe_in_a_spreadsheet(tmp_pat
     assert path.read_text(encoding="utf-8") == "=name,number\n=1+1,-1.5\nplain,2.0\n,\n"
     write_table(path, table, TableStyle(spreadsheet_safe=True))
     assert path.read_text(encoding="utf-8") == "'=name,number\n'=1+1,-1.5\nplain,2.0\n,\n"
-
-
-def reviewed(label: str | None, reviewer: str, *more: str) -> Reviewed:
-    given = [(label, reviewer), *((other, f"{reviewer}{place}") for place, other in enumerate(more))]
-    verdicts = (
-        Verdict(number=number, id="a", text_hash="h", label=one, reviewer=who, at="", queue="learn")
-        for number, (one, who) in enumerate(given)
-    )
-    return Reviewed.of(verdicts)
-
-
-def test_verdicts_of_people_are_kept_apart_from_the_labels_of_models() -> None:
-    people = [reviewed("real", "anna"), None, reviewed(None, "anna"), reviewed("real", "anna", "fake")]
-    outcomes = [*(outcome(name) for name in "abc"), outcome("d", None)]
-    table = with_outcomes({"id": list("abcd")}, outcomes, ["fake", "real"], people)
-    assert table.column_names[-3:] == ["pcs_verdict", "pcs_reviewer", "pcs_final_label"]
-    assert table["pcs_label"].to_pylist() == ["fake", "fake", "fake", None]
-    assert table["pcs_verdict"].to_pylist() == ["real", None, None, None]
-    assert table["pcs_reviewer"].to_pylist() == ["anna", None, None, None]
-    assert table["pcs_final_label"].to_pylist() == ["real", "fake", "fake", None]
-
-
-def test_the_final_label_is_the_verdict_else_gold_as_the_task_spells_it_else_that_of_the_models() -> None:
-    people = [reviewed("real", "anna"), None, reviewed("real", "anna", "fake"), None]
-    outcomes = [outcome(name) for name in "abcd"]
-    gold = ["fake", "REAL", "real", None]
-    table = with_outcomes({"id": list("abcd")}, outcomes, ["fake", "real"], people, gold)
-    assert table["pcs_final_label"].to_pylist() == ["real", "real", "real", "fake"]

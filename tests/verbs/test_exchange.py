@@ -17,13 +17,12 @@ from pcs_annotator.runs.review_state import append_events, read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
-from pcs_annotator.verbs.exchange import Imported, RowsToExport, export_rows, import_answers
+from pcs_annotator.verbs.exchange import Imported, export_rows, import_answers
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, QUICK, RELATIONS, copy_run, read_csv, simulated_models, truth_of
 
 HOSTILE = ('"quoted", <b>&amp;</b>', "007", "$text", "naïve \u202e右", "' OR 1=1 --", "=cmd()", "x" * 300)
 ROWS, GOLD = 40, 12
-ALL = RowsToExport(decision="all")
 Task = dict[str, Any]
 
 
@@ -55,9 +54,9 @@ def folder(made: Path, tmp_path: Path) -> Path:
     return copy_run(made, tmp_path / "run")
 
 
-def written(folder: Path, choice: RowsToExport = ALL) -> list[Task]:
+def written(folder: Path, **choice: Any) -> list[Task]:
     out = folder.parent / "tasks.json"
-    export_rows(folder, out, choice, replace=True)
+    export_rows(folder, out, **(choice or {"decision": "all"}), replace=True)
     found: list[Task] = json.loads(out.read_text(encoding="ascii"))
     return found
 
@@ -174,21 +173,21 @@ def test_one_answer_that_does_not_fit_keeps_all_out(
 def test_rows_are_chosen_by_decision_and_those_with_gold_or_a_verdict_are_left_out(folder: Path) -> None:
     decided = {row["key"]: row["pcs_decision"] for row in read_csv(folder / "labels.csv")[: ROWS - GOLD]}
     for decision in {*decided.values()}:
-        tasks = written(folder, RowsToExport(decision=decision))
+        tasks = written(folder, decision=decision)
         assert [one["data"]["pcs_id"] for one in tasks] == [name for name in decided if decided[name] == decision]
-    first, *others = written(folder, RowsToExport(decision="review", rows=3))
+    first, *others = written(folder, decision="review", count=3)
     imported(folder, [answered(first, "good")])
-    assert written(folder, RowsToExport(decision="review"))[: len(others)] == others
+    assert written(folder, decision="review")[: len(others)] == others
 
 
 def test_no_rows_to_write_is_an_error(folder: Path) -> None:
     free = {"accept", "agree"} - {row["pcs_decision"] for row in read_csv(folder / "labels.csv")}
     with pytest.raises(TableError, match=r"has no rows with the decision .*: choose others with --decision"):
-        written(folder, RowsToExport(decision=free.pop()))
+        written(folder, decision=free.pop())
 
 
 def test_rows_drawn_from_a_queue_are_noted_and_their_verdicts_count_for_it(folder: Path) -> None:
-    tasks = written(folder, RowsToExport(queue="random", rows=6))
+    tasks = written(folder, queue="random", count=6)
     draws = [one for one in read_review(folder / "review.jsonl") if isinstance(one, Draw)]
     assert [one.id for one in draws] == [values_of(task)["pcs_id"] for task in tasks]
     assert {one.queue for one in draws} == {"random"}
@@ -198,14 +197,14 @@ def test_rows_drawn_from_a_queue_are_noted_and_their_verdicts_count_for_it(folde
     imported(folder, [answered(task, "good") for task in [*tasks[1:], chosen]])
     assert [one.queue for one in verdicts(folder)] == ["random"] * 5 + ["chosen"]
     assert all(one.blind for one in verdicts(folder)[:5])
-    again = written(folder, RowsToExport(queue="random", rows=2))
+    again = written(folder, queue="random", count=2)
     assert values_of(again[0])["pcs_id"] == values_of(tasks[0])["pcs_id"]
     assert values_of(again[1])["pcs_id"] not in {one.id for one in draws}
 
 
 def test_verdicts_on_rows_drawn_at_random_can_support_a_promise_and_others_cannot(folder: Path) -> None:
-    drawn = written(folder, RowsToExport(queue="random", rows=5))
-    chosen = written(folder, RowsToExport(decision="review"))[:5]
+    drawn = written(folder, queue="random", count=5)
+    chosen = written(folder, decision="review")[:5]
     ids = {one["data"]["pcs_id"] for one in drawn}
     imported(folder, [answered(task, "good") for task in drawn])
     imported(folder, [answered(task, "bad") for task in chosen if task["data"]["pcs_id"] not in ids])
@@ -218,14 +217,14 @@ def test_verdicts_on_rows_drawn_at_random_can_support_a_promise_and_others_canno
 
 
 def test_queues_of_one_sequence_count_for_each_other(folder: Path) -> None:
-    everything = written(folder, RowsToExport(queue="learn", rows=ROWS))
+    everything = written(folder, queue="learn", count=ROWS)
     assert len(everything) == ROWS - GOLD
     for task in everything:
         task["data"]["pcs_queue"] = "random"
     imported(folder, [answered(task, "good") for task in everything])
     assert {one.queue for one in verdicts(folder)} == {"random"}
     with pytest.raises(TableError, match=r"has no rows left in the queue 'learn'"):
-        written(folder, RowsToExport(queue="learn"))
+        written(folder, queue="learn")
 
 
 def test_nothing_is_imported_or_drawn_while_somebody_reviews(folder: Path) -> None:
@@ -234,18 +233,18 @@ def test_nothing_is_imported_or_drawn_while_somebody_reviews(folder: Path) -> No
         with pytest.raises(ConfigError, match="is being reviewed already, by"):
             imported(folder, [answered(tasks[0], "good")])
         with pytest.raises(ConfigError, match="is being reviewed already, by"):
-            written(folder, RowsToExport(queue="random"))
+            written(folder, queue="random")
 
 
 def test_files_in_the_way_are_kept(folder: Path) -> None:
     out = folder.parent / "tasks.json"
-    export_rows(folder, out, ALL)
+    export_rows(folder, out, decision="all")
     with pytest.raises(TableError, match=r"tasks\.json exists"):
-        export_rows(folder, out, ALL)
+        export_rows(folder, out, decision="all")
     out.unlink()
     with pytest.raises(TableError, match=r"tasks\.xml exists"):
-        export_rows(folder, out, ALL)
-    export_rows(folder, out, ALL, replace=True)
+        export_rows(folder, out, decision="all")
+    export_rows(folder, out, decision="all", replace=True)
     assert len(list(folder.parent.glob("tasks-*.xml"))) == 1
 
 

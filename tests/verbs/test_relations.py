@@ -9,7 +9,6 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.verbs.relations import (
-    CheckRequest,
     check_relations,
     list_relations,
     try_relation,
@@ -42,7 +41,7 @@ def texts(tmp_path: Path) -> Path:
 
 def test_every_text_gets_a_status_under_every_relation(texts: Path, tmp_path: Path) -> None:
     config = settings(tmp_path, relations=["rule:voice", "rule:contraction"])
-    found = check_relations(CheckRequest(file=texts, config=config, out=tmp_path / "variants.csv"))
+    found = check_relations(file=texts, config=config, out=tmp_path / "variants.csv")
     assert list(found) == ["rule:voice", "rule:contraction"]
     for coverage in found.values():
         assert coverage.texts == len(TEXTS)
@@ -61,7 +60,7 @@ def test_every_text_gets_a_status_under_every_relation(texts: Path, tmp_path: Pa
 
 
 def test_without_names_the_paper_s_three_are_measured(texts: Path, tmp_path: Path) -> None:
-    found = check_relations(CheckRequest(file=texts, config=settings(tmp_path), limit=1))
+    found = check_relations(file=texts, config=settings(tmp_path), limit=1)
     assert list(found) == ["voice", "double-negation", "synonym"]
     assert found["voice"].texts == 1
 
@@ -70,7 +69,7 @@ def test_votes_show_how_often_answers_changed(texts: Path, tmp_path: Path) -> No
     votes = tmp_path / "votes.csv"
     votes.write_text("id,m|original,m|voice\nt0,yes,no\nt1,yes,yes\n", encoding="utf-8")
     config = settings(tmp_path, relations=["voice", "contraction"])
-    found = check_relations(CheckRequest(file=texts, config=config, votes=votes))
+    found = check_relations(file=texts, config=config, votes=votes)
     assert found["voice"].flips is not None
     assert found["voice"].flips.rate == 0.5
     assert found["contraction"].flips is None
@@ -83,7 +82,7 @@ def test_a_relation_from_a_file_takes_part(texts: Path, tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert "polite" in [relation.name for relation in list_relations(settings(tmp_path))]
-    found = check_relations(CheckRequest(file=texts, config=settings(tmp_path, ledger=tmp_path / "ledger.db")))
+    found = check_relations(file=texts, config=settings(tmp_path, ledger=tmp_path / "ledger.db"))
     assert list(found) == ["polite"]
     assert set(found["polite"].statuses) <= {"rejected", "not_applicable"}
     assert (tmp_path / "ledger.db").exists()
@@ -137,9 +136,7 @@ def test_a_wording_is_written_to_be_shown(tmp_path: Path) -> None:
 
 
 def test_a_question_is_no_rewrite(texts: Path, tmp_path: Path) -> None:
-    found = check_relations(
-        CheckRequest(file=texts, config=settings(tmp_path, relations=["order", "order+contraction"]))
-    )
+    found = check_relations(file=texts, config=settings(tmp_path, relations=["order", "order+contraction"]))
     assert (found["order"].statuses["original"], found["order"].causes) == (len(TEXTS), {})
     assert found["order+contraction"].statuses["changed"] == 1
     assert "original" not in found["order+contraction"].statuses

@@ -10,7 +10,11 @@ PcsWarning
 ```
 """
 
+import sys
 import warnings
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 class PcsError(Exception):
@@ -142,5 +146,8 @@ class PcsWarning(UserWarning):
 
 
 def warn_user(message: str) -> None:
-    """Tell the user something as a warning."""
-    warnings.warn(message, PcsWarning, stacklevel=3)
+    """Tell the user something as a warning, at the line of their own code that led to it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, PcsWarning, stacklevel=level)

@@ -46,11 +46,7 @@ def is_column(given: object) -> bool:
 
 
 def values_of(given: Any, name: str) -> list[Any]:
-    """Return one value per row: those of a column (see `is_column`), or of a table with a single column.
-
-    Raises:
-        InputError: It is something else; the message says what.
-    """
+    """Return one value per row: those of a column (see `is_column`), or of a table with a single column, or raise."""
     shape = getattr(given, "shape", ())
     if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]

@@ -26,6 +26,9 @@ MAX_LISTED = 20
 GRADE_TOLERANCE = 1e-3
 TABLES = "pcs_annotator.tables.votes"
 """Reads and writes votes as tables; loaded when it is needed, because no file format is known here."""
+PER_ITEM = ("texts", "groups")
+NO_GROUP = "(none)"
+"""The group of items whose own is not known."""
 PER_LABEL: Mapping[str, type[np.generic]] = {"stated": np.float64, "grades": np.float32}
 
 
@@ -40,6 +43,7 @@ class Votes:
         relations: Name of every relation; the unchanged text is called `original`.
         labels: The closed set of labels.
         texts: The text of every item; None if that is not known.
+        groups: The group of every item, such as its language, if promises are made for groups; None if not known.
         read: What a model of the texts says, `[item, label]`, as logarithms of probabilities; None if none read them.
         stated: Probability that an annotator itself gave to each label, `[item, annotator, relation, draw, label]`,
             nan where it gave none; None when none were requested.
@@ -56,6 +60,7 @@ class Votes:
     grades: Grades | None = None
     texts: Sequence[str] | None = None
     read: Floats | None = None
+    groups: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", check_labels(self.labels))
@@ -80,6 +85,8 @@ class Votes:
         if self.grades is None or not self.grades.size:
             return
         total = self.grades.sum(axis=-1)
+        if self.grades.min() >= 0 and total.max() <= 1 + GRADE_TOLERANCE and self.codes.min() >= 0:
+            return  # all are given and good; false if some are nan
         wrong = (self.grades.min(axis=-1) < 0) | (total > 1 + GRADE_TOLERANCE)
         wrong |= np.isnan(total) != np.isnan(self.grades).all(axis=-1)
         if wrong.any():
@@ -128,9 +135,10 @@ class Votes:
                 probabilities[name] = np.concatenate(list(filled))
         codes = np.concatenate([part.codes for part in parts])
         ids = [name for part in parts for name in part.ids]
-        texts = [text for part in parts for text in part.texts or ()]
-        known = texts if len(texts) == len(ids) else None
-        return replace(parts[0], codes=codes, ids=ids, texts=known, read=None, **probabilities)
+        for name in PER_ITEM:
+            known = [one for part in parts for one in getattr(part, name) or ()]
+            probabilities[name] = known if len(known) == len(ids) else None
+        return replace(parts[0], codes=codes, ids=ids, read=None, **probabilities)
 
     @property
     def original(self) -> str:
@@ -164,9 +172,19 @@ class Votes:
         return self._rows(positions, [self.ids[position] for position in positions])
 
     def _rows(self, positions: Integers, ids: Sequence[str]) -> Votes:
-        texts = self.texts and [self.texts[position] for position in positions]
         read = None if self.read is None else self.read[positions]
-        return self._each(lambda values: values[positions], ids=ids, texts=texts, read=read)
+        return self._each(lambda values: values[positions], ids=ids, read=read, **self.per_item(positions))
+
+    def per_item(self, positions: Integers) -> dict[str, list[str] | None]:
+        """Return the texts and groups of some items, as far as they are known."""
+        given = {name: getattr(self, name) for name in PER_ITEM}
+        return {name: known and [known[one] for one in positions.tolist()] for name, known in given.items()}
+
+    def coded_groups(self, first: Iterable[str] = ()) -> tuple[list[str], Integers]:
+        """Return the names of groups, some of them first, and the position of every item's group among them."""
+        groups = self.groups or [NO_GROUP] * len(self)
+        places = {name: place for place, name in enumerate(dict.fromkeys([*first, *groups]))}
+        return [*places], np.array([places[name] for name in groups], dtype=np.intp)
 
     def resampled(self, rows: Integers) -> Votes:
         """Return the votes on rows drawn with replacement; items are named by position, because ids would repeat."""

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
-from weakref import WeakKeyDictionary
 
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError, GoldError, TableError, warn_user
-from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.base.errors import ConfigError, warn_user
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.runs import learn
+from pcs_annotator.runs import classic
 from pcs_annotator.runs.ask import CollectSettings
-from pcs_annotator.runs.classic import asking, files
 from pcs_annotator.runs.executors import Panel
-from pcs_annotator.runs.own_objects import as_relations, is_relation
+from pcs_annotator.runs.own_objects import RelationLike, as_relations, name_annotators
 from pcs_annotator.runs.resolve_config import DEFAULT as PAPERS_RELATIONS
-from pcs_annotator.tables.files import read_json, write_json
+from pcs_annotator.tables.files import expecting, read_json, write_json
 from pcs_annotator.version import __version__
 
 DEFAULT_LEDGER = "ledger.db"
@@ -35,11 +31,11 @@ class LearnedTask(NamedTuple):
     weights: Weights
 
 
-class Registered(NamedTuple):
-    """The arguments of `register_mr`; `how` is None for a function, because a saved file cannot hold it."""
+class Secrets(dict[str, str]):
+    """Environment variables whose values are never shown."""
 
-    how: asking.OwnRelation | None
-    checked: bool | None
+    def __repr__(self) -> str:
+        return "<keys, not shown>"
 
 
 class PCS:
@@ -71,7 +67,7 @@ class PCS:
 
     Examples:
         >>> PCS("Label the news as <label>Fake</label> or <label>Real</label>.", "news.csv", ["llama3-8b-8192"])
-        PCS(dataset_path='news.csv', annotators=['llama3-8b-8192'], textmutator=None, Optimizer='LR', not fitted)
+        PCS('news.csv', annotators=['llama3-8b-8192'], not fitted)
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  # the paper's signature
@@ -87,7 +83,7 @@ class PCS:
         generate_annotations: bool = False,
         Optimizer: str = "LR",
         *,
-        relations: Sequence[asking.OwnRelation] | None = None,
+        relations: Sequence[RelationLike] | None = None,
         ledger: str | os.PathLike[str] | None = None,
         budget_usd: float | None = None,
         settings: CollectSettings | None = None,
@@ -103,35 +99,25 @@ class PCS:
         self.budget_usd = budget_usd
         self.settings = settings or CollectSettings(answers="hard")
         self.seed = seed
-        self._relations = tuple(as_relations(PAPERS_RELATIONS if relations is None else relations))
-        self._own: dict[str, Registered] = {}
-        self._keys = asking.Secrets(
-            GROQ_API_KEY=GROQ_API_KEY or "",
-            OPENAI_API_KEY=OPENAI_API_KEY or "",
-            ANTHROPIC_API_KEY=ANTHROPIC_API_KEY or "",
-            HUGGINGFACE_API_KEY=HUGGINGFACE_API_KEY or "",
-        )
+        given = as_relations(PAPERS_RELATIONS if relations is None else relations)
+        # name → the relation, or None for a function that is to be registered again after loading
+        self._relations: dict[str, RelationLike | None] = {ORIGINAL: ORIGINAL}
+        self._relations |= {one if isinstance(one, str) else one.name: one for one in given}
+        # HF_TOKEN is the variable of Hugging Face that takes precedence
+        keys = {"GROQ_API_KEY": GROQ_API_KEY, "OPENAI_API_KEY": OPENAI_API_KEY, "ANTHROPIC_API_KEY": ANTHROPIC_API_KEY}
+        keys["HF_TOKEN"] = HUGGINGFACE_API_KEY
+        self._keys = Secrets({name: key for name, key in keys.items() if key})
         self._learned: LearnedTask | None = None
         self._loaded_from = ""
-        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
-        shown = {
-            "dataset_path": None if self.dataset_path is None else os.fspath(self.dataset_path),
-            "annotators": asking.annotator_names(self.annotators) if self.annotators else [],
-            "textmutator": None if self.textmutator is None else asking.annotator_names([self.textmutator])[0],
-            "Optimizer": self.Optimizer,
-        }
-        listed = ", ".join(f"{name}={value!r}" for name, value in shown.items())
-        return f"{type(self).__name__}({listed}, {'not fitted' if self._learned is None else 'fitted'})"
+        names = [one.name for one in name_annotators(self.annotators)]
+        fitted = "not fitted" if self._learned is None else "fitted"
+        return f"{type(self).__name__}({self.dataset_path!r}, annotators={names}, {fitted})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # keys must not get into pickles; a lock belongs to an event loop of this process
-        state = {name: value for name, value in vars(self).items() if name not in ("_keys", "_locks")}
-        return {**state, "settings": replace(self.settings, environment=None)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _keys=asking.Secrets(), _locks=WeakKeyDictionary())
+        # keys must not get into pickles
+        return {**vars(self), "_keys": Secrets(), "settings": replace(self.settings, environment=None)}
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -146,35 +132,31 @@ class PCS:
     @property
     def relations(self) -> tuple[str, ...]:
         """Names of the relations: the original text, then `mr1`, `mr2` and so on."""
-        given = [one if isinstance(one, str) else one.name for one in self._relations]
-        return (ORIGINAL, *(name for name in given if name != ORIGINAL), *self._own)
+        return tuple(self._relations)
 
-    def register_mr(self, name: str, function_or_prompt: asking.OwnRelation, *, checked: bool | None = None) -> None:
+    def register_mr(self, name: str, function_or_prompt: RelationLike) -> None:
         """Add your own relation: texts are rewritten with it too, and it gets a weight.
 
         Args:
             name: Its name in `weights.by_relation`; in files it is the next `mr`.
             function_or_prompt: A function (sync or async) that returns the rewritten text, or None if it does not
-                apply; or a prompt for the textmutator, optionally with `{text}` as placeholder.
-            checked: Whether rewrites must pass the meaning checks; by default only those of a prompt must.
+                apply; or a prompt for the textmutator, optionally with `{text}` as placeholder. Rewrites of a prompt
+                must pass the meaning checks.
 
         Raises:
             ConfigError: The name is taken, or a prompt is given and there is no textmutator.
         """
-        self._refuse_name(name)
-        if isinstance(function_or_prompt, str):
-            if not function_or_prompt.strip():
-                raise ConfigError(f"relation {name!r}: the prompt is empty: say how to rewrite a text")
-            if self.textmutator is None:
-                raise ConfigError(f"relation {name!r} is a prompt, which needs a model: name one as textmutator")
-        elif is_relation(function_or_prompt):
-            if function_or_prompt.name != name:
-                raise ConfigError(f"the relation is named {function_or_prompt.name!r}: register it under that name")
-        elif not callable(function_or_prompt):
+        if not isinstance(name, str) or not name.strip() or {"|", "+", "\n"} & set(name):
+            raise ConfigError(f"{name!r} is not a valid relation name: use a word without | and +")
+        if self._relations.get(name) is not None:
+            raise ConfigError(f"there is already a relation {name!r}: choose another name")
+        if self._loaded_from and name not in self._relations:
             raise ConfigError(
-                f"relation {name!r}: give a function that takes a text, or a prompt, not {function_or_prompt!r}"
+                f"{self._loaded_from} has no weight for a relation {name!r}: create a PCS with the dataset and fit it"
             )
-        self._own[name] = Registered(function_or_prompt, checked)
+        if isinstance(function_or_prompt, str) and self.textmutator is None:
+            raise ConfigError(f"relation {name!r} is a prompt, which needs a model: name one as textmutator")
+        self._relations[name] = classic.own_relation(name, function_or_prompt)
         if not self._loaded_from:
             self._learned = None
 
@@ -184,8 +166,7 @@ class PCS:
 
     async def afit(self) -> Self:
         """Async version of `fit`."""
-        async with self._lock():
-            self._learned = await self._learn()
+        self._learned = await self._learn()
         return self
 
     def annotate(self, text: str) -> dict[str, float]:
@@ -202,35 +183,37 @@ class PCS:
 
     async def aannotate_many(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """Async version of `annotate_many`."""
-        given = _texts(texts)
-        learned = await self._ready()
-        if not given:
-            return []
-        asked = await asking.ask_texts(self._panel(learned.task), given)
-        asked.warn_unanswered()
-        asked.warn_silent()
-        return asking.scores_by_label(asked.votes, learned.weights)
+        if isinstance(texts, str):
+            raise ConfigError("annotate_many takes a list of texts: use annotate for a single text")
+        given = list(texts)
+        for number, text in enumerate(given, 1):
+            if not isinstance(text, str):
+                raise ConfigError(f"text {number} is a {type(text).__name__}: for several texts use annotate_many")
+        if self._learned is None:
+            await self.afit()
+        known = self._known()
+        return await classic.score_texts(self._panel(known.task), given, known.weights)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write prompt, labels, models, relations and weights as JSON, fitting first if needed; keys are not saved.
 
         Objects and functions are saved by name only.
         """
-        learned = run_sync(self._ready)
-        objects = {one.name: Registered(one, None) for one in self._relations if not isinstance(one, str)}
-        models = zip(asking.annotator_names(self.annotators), map(_name_or_none, self.annotators), strict=True)
+        learned = self._learned or self.fit()._known()
+        names = [one.name for one in name_annotators(self.annotators)]
+        own = {name: one for name, one in self._relations.items() if not isinstance(one, str)}
         values = {
             "version": __version__,
             "prompt": learned.task.instruction,
             "labels": list(learned.task.labels),
-            "annotators": [{"name": name, "model": model} for name, model in models],
-            "textmutator": _name_or_none(self.textmutator),
+            "annotators": [
+                {"name": name, "model": one if isinstance(one, str) else None}
+                for name, one in zip(names, self.annotators, strict=True)
+            ],
+            "textmutator": self.textmutator if isinstance(self.textmutator, str) else None,
             "own_textmutator": self.textmutator is not None and not isinstance(self.textmutator, str),
-            "relations": [one for one in self._relations if isinstance(one, str)],
-            "own": {
-                name: {"prompt": _name_or_none(one.how), "checked": one.checked}
-                for name, one in {**objects, **self._own}.items()
-            },
+            "relations": [one for one in self._relations.values() if isinstance(one, str)],
+            "own": {name: {"prompt": classic.prompt_of(one)} for name, one in own.items()},
             "weights": learned.weights.to_dict(),
             "Optimizer": self.Optimizer,
         }
@@ -254,22 +237,25 @@ class PCS:
             more: Keys, `ledger`, `budget_usd` and `settings`, as for the constructor; the ledger is `ledger.db` in the
                 working folder unless another is named.
         """
-        try:
-            values = read_json(Path(path))
-            learned = LearnedTask(Task(values["prompt"], values["labels"]), Weights.from_dict(values["weights"]))
-            own = {name: Registered(entry["prompt"], entry["checked"]) for name, entry in values["own"].items()}
-            models = {entry["name"]: entry["model"] for entry in values["annotators"]}
-            known = {"Optimizer": values["Optimizer"], "relations": values["relations"]}
-            rewriter, is_object = values["textmutator"], values["own_textmutator"]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise TableError(f"{path} was not written by PCS.save: name another file, or save again") from error
+        saved = read_json(Path(path))
+        with expecting(Path(path), "name a file that PCS.save wrote, or save again"):
+            learned = LearnedTask(Task(saved["prompt"], saved["labels"]), Weights.from_dict(saved["weights"]))
+            models = {entry["name"]: entry["model"] for entry in saved["annotators"]}
+            prompts = {name: entry["prompt"] for name, entry in saved["own"].items()}
+            known = {"Optimizer": saved["Optimizer"], "relations": saved["relations"]}
+            mutator, is_object = textmutator or saved["textmutator"], saved["own_textmutator"]
         if is_object and textmutator is None:
             raise ConfigError(f"{path}: the textmutator is an object, not saved: pass textmutator=…")
-        chosen = _annotators(path, models, annotators)
-        made = cls(
-            learned.task.instruction, None, chosen, rewriter if textmutator is None else textmutator, **known, **more
-        )
-        made._own, made._learned, made._loaded_from = own, learned, os.fspath(path)
+        objects = [name for name, model in models.items() if model is None]
+        if annotators is None and objects:
+            raise ConfigError(f"{path}: the model {objects[0]!r} is an object, not saved: pass annotators=[…]")
+        chosen = list(models.values() if annotators is None else annotators)
+        if sorted(one.name for one in name_annotators(chosen)) != sorted(models):
+            raise ConfigError(f"{path} has weights for {', '.join(models)}: pass exactly these as annotators")
+        made = cls(learned.task.instruction, None, chosen, mutator, **known, **more)
+        for name, prompt in prompts.items():
+            made._relations[name] = None if prompt is None else classic.own_relation(name, prompt)
+        made._learned, made._loaded_from = learned, os.fspath(path)
         return made
 
     def _known(self) -> LearnedTask:
@@ -277,60 +263,23 @@ class PCS:
             raise ConfigError("not fitted yet: call fit() first")
         return self._learned
 
-    def _refuse_name(self, name: str) -> None:
-        if not isinstance(name, str) or not name.strip() or {"|", "+", "\n"} & set(name):
-            raise ConfigError(f"{name!r} is not a valid relation name: use a word without | and +")
-        awaited = name in self._own and self._own[name].how is None
-        if self._loaded_from and not awaited:
-            raise ConfigError(
-                f"{self._loaded_from} has no weight for a relation {name!r}: create a PCS with the dataset and fit it"
-            )
-        if name in self.relations and not awaited:
-            raise ConfigError(f"there is already a relation {name!r}: choose another name")
-
-    def _lock(self) -> asyncio.Lock:
-        """Return the running loop's lock, so that concurrent callers fit only once."""
-        return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
-
-    async def _ready(self) -> LearnedTask:
-        if self._learned is None:
-            async with self._lock():
-                if self._learned is None:
-                    self._learned = await self._learn()
-        return self._learned
-
     def _panel(self, task: Task) -> Panel:
         """Return the models, relations and settings to ask with."""
-        missing = [name for name, entry in self._own.items() if entry.how is None]
-        if missing:
-            raise ConfigError(f"relation {missing[0]!r} is a function, not saved: call register_mr with it again")
-        own = [
-            asking.own_relation(name, entry.how, entry.checked)
-            for name, entry in self._own.items()
-            if entry.how is not None
-        ]
-        given = [relation for relation in self._relations if relation != ORIGINAL]
+        relations: list[RelationLike] = []
+        for name, one in self._relations.items():
+            if one is None:
+                raise ConfigError(f"relation {name!r} is a function, not saved: call register_mr with it again")
+            relations.append(one)
+        ledger = self.ledger or DEFAULT_LEDGER
+        if self.ledger is None and self.dataset_path is not None:
+            ledger = classic.beside(Path(self.dataset_path), DEFAULT_LEDGER)
         settings = self.settings
         if self.budget_usd is not None:
             settings = replace(settings, budget=replace(settings.budget, usd=self.budget_usd))
-        return Panel(
-            task=task,
-            annotators=self.annotators,
-            relations=(ORIGINAL, *given, *own),
-            ledger=self._ledger_path(),
-            settings=replace(
-                settings,
-                rewriter=self.textmutator or settings.rewriter,
-                environment=asking.environment_with(self._keys, settings.environment),
-            ),
-        )
-
-    def _ledger_path(self) -> LedgerAddress:
-        if self.ledger is not None:
-            return self.ledger if isinstance(self.ledger, str) else Path(self.ledger)
-        return (
-            Path(DEFAULT_LEDGER) if self.dataset_path is None else files.beside(Path(self.dataset_path), DEFAULT_LEDGER)
-        )
+        environment = classic.with_keys(settings.environment, self._keys)
+        settings = replace(settings, rewriter=self.textmutator or settings.rewriter, environment=environment)
+        place = ledger if isinstance(ledger, str) else Path(ledger)
+        return Panel(task=task, annotators=self.annotators, relations=relations, ledger=place, settings=settings)
 
     async def _learn(self) -> LearnedTask:
         if self._loaded_from:
@@ -339,56 +288,21 @@ class PCS:
             )
         if not isinstance(self.prompt, str) or not self.prompt.strip():
             raise ConfigError("the prompt is empty: say what to decide, as in 'Is this <label>Fake</label> or …'")
-        optimiser = asking.optimiser_named(self.Optimizer)
-        names = asking.annotator_names(self.annotators)
+        if not self.annotators:
+            raise ConfigError("no models: name at least one model, as in annotators=['groq:llama-3.1-8b-instant']")
         if self.dataset_path is None:
-            return self._unlearned(names)
-        dataset = files.read_classic_dataset(Path(self.dataset_path), self.prompt)
-        rows = dataset.rows(labelled=learn.needs_gold(optimiser))
-        if not rows:
-            raise GoldError(f"{dataset.name}: the column 'label' is empty: label some rows (30 are a start)")
-        panel = self._panel(Task(self.prompt, dataset.labels))
-        relations = asking.relation_names(panel)
-        path = files.beside(Path(self.dataset_path), "annotations.csv")
-        if self.generate_annotations:
-            votes = await asking.ask_about(panel, dataset, rows, path)
-        else:
-            votes, rows = files.read_answers(path, dataset, rows, names, relations)
-        gold = [dataset.gold[row] for row in rows]
-        weights = await asyncio.to_thread(asking.learned_weights, votes, gold, optimiser, self.seed)
+            panel = self._panel(Task(self.prompt, classic.labels_of(self.prompt)))
+            warn_user("no dataset given, so all votes count the same")
+            return LearnedTask(panel.task, Weights.uniform(classic.no_votes(panel)))
+        path = Path(self.dataset_path)
+        dataset, labels = classic.read_classic_dataset(path, self.prompt)
+        panel = self._panel(Task(self.prompt, labels))
+        weights = await classic.learn_weights(
+            panel,
+            dataset,
+            classic.beside(path, "annotations.csv"),
+            self.Optimizer,
+            self.seed,
+            self.generate_annotations,
+        )
         return LearnedTask(panel.task, weights)
-
-    def _unlearned(self, names: Sequence[str]) -> LearnedTask:
-        task = Task(self.prompt, files.labels_of_prompt(self.prompt))
-        warn_user("no dataset given, so all votes count the same")
-        return LearnedTask(task, asking.equal_weights(names, asking.relation_names(self._panel(task))))
-
-
-def _texts(texts: Sequence[str]) -> list[str]:
-    if isinstance(texts, str):
-        raise ConfigError("annotate_many takes a list of texts: use annotate for a single text")
-    given = list(texts)
-    for number, text in enumerate(given, 1):
-        if not isinstance(text, str):
-            raise ConfigError(
-                f"text {number} is a {type(text).__name__}, not a str; for several texts use annotate_many"
-            )
-    return given
-
-
-def _name_or_none(given: object) -> str | None:
-    return given if isinstance(given, str) else None
-
-
-def _annotators(
-    path: str | os.PathLike[str], models: Mapping[str, str | None], given: Sequence[object] | None
-) -> list[object]:
-    """Return the given annotators, or else those with saved names; `models` are all that have weights."""
-    if given is None:
-        objects = [name for name, model in models.items() if model is None]
-        if objects:
-            raise ConfigError(f"{path}: the model {objects[0]!r} is an object, not saved: pass annotators=[…]")
-        return list(models.values())
-    if sorted(asking.annotator_names(given)) != sorted(models):
-        raise ConfigError(f"{path} has weights for {', '.join(models)}: pass exactly these as annotators")
-    return list(given)

@@ -251,11 +251,7 @@ def _listed(given: object, name: str) -> list[Any]:
 
 
 def texts_of(given: object) -> list[str]:
-    """Return the texts of X: a list, an array, a column, or a table with a single column.
-
-    Raises:
-        InputError: X is empty, or has a value that is not a text; the message names the row.
-    """
+    """Return the texts of X: a list, an array, a column, or a table with a single column."""
     values = values_of(given, "X")
     if not values:
         raise InputError("X is empty, with 0 sample(s): give at least one text")
@@ -268,11 +264,7 @@ def texts_of(given: object) -> list[str]:
 
 
 def gold_of(given: object, rows: int) -> list[Value | None]:
-    """Return the labels of y, None where there is none.
-
-    Raises:
-        InputError: y has a different length than X, or a value that is not a label.
-    """
+    """Return the labels of y, None where there is none; anything that is not a label is an error with its row."""
     if given is None:
         raise InputError("requires y to be passed, but the target y is None: give one label per text, '' if unknown")
     values = [_plain(value, row) for row, value in enumerate(values_of(given, "y"), 1)]
@@ -314,11 +306,7 @@ class Classes:
 
 
 def classes_of(task: Task | str, gold: Sequence[Value | None]) -> Classes:
-    """Return the classes of a task, or of y if the task is only an instruction.
-
-    Raises:
-        LabelError: A label in y is not one of the task's, or it is unclear which one.
-    """
+    """Return the classes of a task, or of y if the task is only an instruction."""
     present = [value for value in gold if value is not None]
     if not isinstance(task, str):
         labels = check_labels(task.labels)

@@ -6,11 +6,11 @@ import os
 import pickle
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import Columns as FrameColumns
@@ -18,27 +18,25 @@ from pcs_annotator.base.display import Frame, Page
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.arrays import values_of
 from pcs_annotator.core.outcome import Outcome, Outcomes
-from pcs_annotator.core.result_names import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE
+from pcs_annotator.core.result_names import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE, result_names
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.groups import groups_of
 from pcs_annotator.runs.labelling.labeller import LabelledTexts, LoadOptions, RunEngine
-from pcs_annotator.runs.labelling.rows import result_columns
 from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.result_columns import result_columns, result_schema, with_columns
 from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_result import Certificate, Model, RunResult
 from pcs_annotator.showing.pictures import Picture, picture
 from pcs_annotator.showing.report.page import write_report
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import read_json
-from pcs_annotator.tables.result_columns import result_schema, with_columns
 from pcs_annotator.tables.sources import items_of
 from pcs_annotator.tables.tables import Columns, find_columns
 from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, text_column
 from pcs_annotator.verbs.fit import open_run
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 T = TypeVar("T")
 _Text = tuple[str, str]
@@ -188,28 +186,25 @@ class LoadedRun(Frame):
             UserError: No row can be labelled: there is no such column, or a key is missing.
             AccessDenied: A key or a model's name is wrong.
         """
-        import pyarrow as pa
-
         place = place_or_table(table)
         rows = place if isinstance(place, pa.Table) else as_arrow(place)
         used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self.options.text_column)).text
         texts = _texts_of(used or "", rows[used])
         schema = self._new_columns()
-        parts = [self._labelled(part, schema) for part in _parts(texts)]
+        by = (self._fitted().get("certificate") or {}).get("by", "")
+        groups = groups_of(by, rows, [text for text, _ in texts]) or [""] * len(texts)
+        parts = [self._labelled(part, schema) for part in _parts([*zip(texts, groups, strict=True)])]
         added = pa.concat_tables([schema.empty_table(), *parts])
-        return with_columns(rows, dict(zip(schema.names, added.columns, strict=True)), self.labels)
+        return with_columns(rows, columns_of(added), result_names(self.labels))
 
     def label_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of `label_table` for tables with this schema; engines may ask for it beforehand."""
-        added = self._new_columns().empty_table()
-        columns = dict(zip(added.column_names, added.columns, strict=True))
-        return with_columns(schema.empty_table(), columns, self.labels).schema
+        added = columns_of(self._new_columns().empty_table())
+        return with_columns(schema.empty_table(), added, result_names(self.labels)).schema
 
     def _new_columns(self) -> pa.Schema:
         """Return the columns that `label_table` adds; known from the folder, without opening models."""
-        import pyarrow as pa
-
-        fitted = read_json(RunFolder(self.folder).model, REFIT)
+        fitted = self._fitted()
         kind, sets = (fitted.get("shape") or {}).get("kind"), bool(fitted.get("sets"))
         details = (WITHIN_ONE, LOW, HIGH) if kind == "scale" and sets else (LEVEL,) if kind == "tree" else ()
         known = result_schema(
@@ -217,11 +212,14 @@ class LoadedRun(Frame):
         )
         return known.append(pa.field(ERROR, pa.string()))
 
-    def _labelled(self, texts: Sequence[_Text], schema: pa.Schema) -> pa.Table:
-        """Return the new columns for some texts."""
+    def _fitted(self) -> Mapping[str, Any]:
+        return read_json(RunFolder(self.folder).model, REFIT)
+
+    def _labelled(self, texts: Sequence[tuple[_Text, str]], schema: pa.Schema) -> pa.Table:
+        """Return the new columns for some texts, each with its group."""
         engine = self._opened()
-        items = [Item(id=str(row), text=text) for row, (text, _) in enumerate(texts)]
-        return _added(engine.label(items), [error for _, error in texts], schema)
+        items = [Item(id=str(row), text=text) for row, ((text, _), _) in enumerate(texts)]
+        return _added(engine.label(items, [group for _, group in texts]), [error for (_, error), _ in texts], schema)
 
     def _opened(self) -> RunEngine:
         with self._opening:
@@ -251,8 +249,6 @@ def _of_this_process(folder: Path, options: LoadOptions) -> LoadedRun:
 
 
 def _texts_of(name: str, column: pa.ChunkedArray) -> list[_Text]:
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return [_decoded(value) for value in column.to_pylist()]
@@ -273,8 +269,6 @@ def _decoded(value: bytes | None) -> _Text:
 
 def _added(answered: LabelledTexts, errors: Sequence[str], schema: pa.Schema) -> pa.Table:
     """Return the new columns; `errors` say why texts are none."""
-    import pyarrow as pa
-
     why = [reason and (error or reason) for error, reason in zip(errors, answered.why, strict=True)]
     columns: dict[str, pa.Array] = {ERROR: pa.array(why, pa.string())}
     if answered.votes is not None and answered.judged is not None:

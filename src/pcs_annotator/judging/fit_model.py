@@ -255,7 +255,11 @@ def _certificate(trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask,
     if trial is None or why:
         return no_promise(promise, usable, why)
     upper = [_level(trial, level, at_random) for level in range(how.shape.levels - 1, 0, -1)]
-    found = certify(trial.judged.take(at_random), rows.labels, promise, how.spent, how.splits.seed, upper)
+    judged, names = trial.judged.take(at_random), rows.labels
+    if promise.by:
+        names, groups = rows.take(at_random).coded_groups()
+        judged = judged._replace(best=groups)
+    found = certify(judged, names, promise, how.spent, how.splits.seed, upper)
     return replace(found, split=_split(len(gold), usable, how.splits))
 
 

@@ -68,6 +68,11 @@ class Model:
         """What decisions are based on: `promise`, `agreement` (which accepts nothing), or empty for no decision."""
         return "agreement" if self.by_agreement else "" if self.certificate is None else "promise"
 
+    @property
+    def by(self) -> str:
+        """What groups of texts the promise is made for, such as `language`; empty if for all together."""
+        return "" if self.certificate is None else self.certificate.promise.by
+
     def judge(self, votes: Votes, judged: Verdicts | None = None) -> Iterator[Outcome]:
         """Yield the outcome of every item, in order; `judged` is what `judged` returned, if that is at hand."""
         judged = judged or self.judged(votes)
@@ -125,10 +130,14 @@ class Model:
             settled = self.calibrator.settles(self.read(votes)).tolist()
             why = [BY_WORDS if alone else one for one, alone in zip(why, settled, strict=True)]
         before = UNLIKE_GOLD if self.unlike_gold else UNCALIBRATED if self.by_agreement else ""
-        if not before:
+        first = [before] * len(votes)
+        if self.certificate is not None and self.by and not before:
+            names, groups = votes.coded_groups(self.certificate.groups)
+            first = np.array([self.certificate.why_review(name) for name in names], dtype=object)[groups].tolist()
+        if not any(first):
             return why
-        unlabelled = self.unlabelled(votes).tolist()
-        return [one if silent else f"{before}: {one}" for one, silent in zip(why, unlabelled, strict=True)]
+        said = zip(first, why, self.unlabelled(votes).tolist(), strict=True)
+        return [one if silent or not before else f"{before}: {one}" for before, one, silent in said]
 
     def unlabelled(self, votes: Votes) -> Mask:
         """Return which rows have no label: those without a vote, unless their words settle it."""
@@ -172,11 +181,7 @@ class Model:
         return found
 
     def read(self, votes: Votes) -> Floats | None:
-        """Return what the texts of the votes say, `[item, label]`; None if the model does not read texts.
-
-        Raises:
-            MismatchError: It does, and the texts are not known.
-        """
+        """Return what the texts of the votes say, `[item, label]`; None if the model does not read texts."""
         if votes.read is not None:
             return votes.read
         if self.text is None:
@@ -195,7 +200,8 @@ class Model:
         sure = probabilities[np.arange(len(votes)), best]
         if self.certificate.promise.near:
             sure = self.shape.confidence(probabilities, best, votes.labels, near=True)
-        return self.certificate.accepts(sure, best, votes.labels) & ~self.unlabelled(votes)
+        names, codes = votes.coded_groups(self.certificate.groups) if self.by else (votes.labels, best)
+        return self.certificate.accepts(sure, codes, names) & ~self.unlabelled(votes)
 
     def decisions(self, votes: Votes, judged: Verdicts) -> list[Decision | None]:
         """Return the decision about every row that has votes; None where no decisions were requested."""

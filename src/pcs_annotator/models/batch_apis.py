@@ -98,30 +98,89 @@ def batch_api(model: ChatModel) -> BatchApi | None:
     return getattr(model, "batches", None)
 
 
-class BatchApi:
-    """Submits batches to one model, and gets their results."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileWays:
+    """How a provider's batches of files differ from OpenAI's."""
 
-    most_lines: int
+    files: str = "files"  # path to upload to
+    batches: str = "batches"  # path of batches
+    purpose: str = "batch"  # the purpose of a file of requests
+    endpoint: str = "/v1/chat/completions"  # the endpoint that requests name
+    fields: Mapping[str, str] = field(default_factory=dict)  # further fields of the form
+    # whether a batch is a job in Mistral's sense: with a list of files, and a model for all requests
+    jobs: bool = False
+
+
+OPENAI = FileWays()
+FILE_BATCHES: Mapping[str, FileWays] = {
+    "openai": OPENAI,
+    "azure": FileWays(endpoint="/chat/completions"),
+    "groq": OPENAI,
+    "together": FileWays(
+        files="files/upload", purpose="batch-api", fields={"file_name": "requests.jsonl", "file_type": "jsonl"}
+    ),
+    "mistral": FileWays(batches="batch/jobs", jobs=True),
+}
+"""Provider → how its batches of files work."""
+
+
+class BatchApi:
+    """Submits batches of files to one model, and gets their results: upload, start, poll, download."""
+
+    most_lines = 50_000
     """Maximum number of requests in a batch."""
 
-    def __init__(self, model: Translator, client: Client, place: CallSite) -> None:
-        self._model, self._client, self._place = model, client, place
+    def __init__(self, model: Translator, client: Client, place: CallSite, ways: FileWays = OPENAI) -> None:
+        self._model, self._client, self._place, self._ways = model, client, place, ways
+        chat, _, self._query = client.url.partition("?")
+        self._folder = chat.removesuffix("/chat/completions").partition("/deployments/")[0]
+        # addresses of all batches, of one, and of results; `{}` stands for its name
+        self._list_url = self._url(ways.batches, "page_size=100" if ways.jobs else "limit=100")
+        self._batch_url, self._results_url = self._url(f"{ways.batches}/{{}}"), self._url("files/{}/content")
+
+    def _url(self, path: str, query: str = "") -> str:
+        queries = "&".join(part for part in (self._query, query) if part)
+        return f"{self._folder}/{path}" + (f"?{queries}" if queries else "")
 
     def line(self, custom_id: str, request: Request) -> bytes:
         """Return a request as a line of a batch, without a line break."""
-        raise NotImplementedError
+        payload = self._model.payload(request)
+        if self._place.batch_model:
+            payload["model"] = self._place.batch_model
+        if self._ways.jobs:
+            del payload["model"]
+            return as_json({"custom_id": custom_id, "body": payload})
+        return as_json({"custom_id": custom_id, "method": "POST", "url": self._ways.endpoint, "body": payload})
 
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
         return self._model.read(request, answer)
 
     async def upload(self, lines: Path) -> str:
-        """Send a file of lines, and return its ID; empty where batches need no file."""
-        return ""
+        """Send a file of lines, wait until the server has checked it, and return its ID."""
+        from aiohttp import FormData
+
+        form = FormData()
+        for name, value in {"purpose": self._ways.purpose, **self._ways.fields}.items():
+            form.add_field(name, value)
+        with lines.open("rb") as file:
+            form.add_field("file", file, filename="requests.jsonl", content_type="application/jsonl")
+            made = await self._json("POST", self._url(self._ways.files), form=form)
+        name, wait = self._id(made), 0.1
+        while made.get("status") in PENDING:  # Azure starts no batch before that
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, LONGEST_CHECK)
+            made = await self._json("GET", self._url(f"files/{name}"))
+        return name
 
     async def create(self, lines: Path, uploaded: str) -> str:
         """Start a batch, and return its ID; `RateLimited` if too many tokens are waiting already."""
-        raise NotImplementedError
+        given: dict[str, object] = {"input_file_id": uploaded, "completion_window": f"{HOURS}h"}
+        if self._ways.jobs:
+            given = {"input_files": [uploaded], "model": self._place.model, "timeout_hours": HOURS}
+        payload = {**given, "endpoint": self._ways.endpoint}
+        made = await self._json("POST", self._url(self._ways.batches), payload=payload)
+        return self._id(made.get("job", made))
 
     async def find(self, lost: LostBatch) -> str | None:
         """Return the ID of a batch that may have been started; None if it was not."""
@@ -146,19 +205,30 @@ class BatchApi:
                     continue
                 yield found
 
-    # addresses of all batches, of one, and of results; `{}` stands for its name
-    _list_url: str
-    _batch_url: str
-    _results_url: str
-
     def _is_lost(self, lost: LostBatch, batch: Mapping[str, Any]) -> bool:
-        raise NotImplementedError
+        return lost.uploaded in (batch.get("input_file_id"), *(batch.get("input_files") or ()))
 
     def _state(self, told: Mapping[str, Any]) -> BatchState:
-        raise NotImplementedError
+        end = _ENDS.get(str(told.get("status")).lower())
+        # a batch without answers has no file of answers, and one without errors no file of errors
+        files = [told.get(name) for name in ("output_file_id", "output_file", "error_file_id", "error_file")]
+        trouble = _batch_trouble(told) if end == "failed" else ""
+        return BatchState(
+            end,
+            _finished(told),
+            tuple(str(name) for name in files if name),
+            self._place.scrub(trouble),
+            over_quota=QUOTA.search(trouble) is not None,
+        )
 
     def _result(self, told: Mapping[str, Any]) -> BatchLine:
-        raise NotImplementedError
+        name, response, error = str(told["custom_id"]), told.get("response"), told.get("error")
+        if response:
+            status = int(response.get("status_code") or 200)
+            return BatchLine(name, _answered(status, response.get("body", response)))
+        code = str((error or {}).get("code") or "")
+        status = int(code) if code.isdecimal() and len(code) == 3 else 500
+        return BatchLine(name, None if code in NOT_PROCESSED else _answered(status, {"error": error}))
 
     async def _json(self, method: str, url: str, **sent: Any) -> dict[str, Any]:
         return self._object(await self._client.send(method, url, **sent))
@@ -187,110 +257,6 @@ class BatchApi:
         return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileWays:
-    """How a provider's batches of files differ from OpenAI's."""
-
-    files: str = "files"  # path to upload to
-    batches: str = "batches"  # path of batches
-    purpose: str = "batch"  # the purpose of a file of requests
-    endpoint: str = "/v1/chat/completions"  # the endpoint that requests name
-    fields: Mapping[str, str] = field(default_factory=dict)  # further fields of the form
-    # whether a batch is a job in Mistral's sense: with a list of files, and a model for all requests
-    jobs: bool = False
-
-
-FILE_BATCHES: Mapping[str, FileWays] = {
-    "openai": FileWays(),
-    "azure": FileWays(endpoint="/chat/completions"),
-    "groq": FileWays(),
-    "together": FileWays(
-        files="files/upload", purpose="batch-api", fields={"file_name": "requests.jsonl", "file_type": "jsonl"}
-    ),
-    "mistral": FileWays(batches="batch/jobs", jobs=True),
-}
-"""Provider → how its batches of files work."""
-
-
-class FileBatches(BatchApi):
-    """Batches of files: upload, start, poll, download."""
-
-    most_lines = 50_000
-
-    def __init__(self, model: Translator, client: Client, place: CallSite, ways: FileWays) -> None:
-        super().__init__(model, client, place)
-        self._ways = ways
-        chat, _, self._query = client.url.partition("?")
-        self._folder = chat.removesuffix("/chat/completions").partition("/deployments/")[0]
-        self._list_url = self._url(ways.batches, "page_size=100" if ways.jobs else "limit=100")
-        self._batch_url, self._results_url = self._url(f"{ways.batches}/{{}}"), self._url("files/{}/content")
-
-    def _url(self, path: str, query: str = "") -> str:
-        queries = "&".join(part for part in (self._query, query) if part)
-        return f"{self._folder}/{path}" + (f"?{queries}" if queries else "")
-
-    def line(self, custom_id: str, request: Request) -> bytes:
-        """Return a request as a line of a batch."""
-        payload = self._model.payload(request)
-        if self._place.batch_model:
-            payload["model"] = self._place.batch_model
-        if self._ways.jobs:
-            del payload["model"]
-            return as_json({"custom_id": custom_id, "body": payload})
-        return as_json({"custom_id": custom_id, "method": "POST", "url": self._ways.endpoint, "body": payload})
-
-    async def upload(self, lines: Path) -> str:
-        """Send a file of lines, wait until the server has checked it, and return its ID."""
-        from aiohttp import FormData
-
-        form = FormData()
-        for name, value in {"purpose": self._ways.purpose, **self._ways.fields}.items():
-            form.add_field(name, value)
-        with lines.open("rb") as file:
-            form.add_field("file", file, filename="requests.jsonl", content_type="application/jsonl")
-            made = await self._json("POST", self._url(self._ways.files), form=form)
-        name, wait = self._id(made), 0.1
-        while made.get("status") in PENDING:  # Azure starts no batch before that
-            await asyncio.sleep(wait)
-            wait = min(2 * wait, LONGEST_CHECK)
-            made = await self._json("GET", self._url(f"files/{name}"))
-        return name
-
-    async def create(self, lines: Path, uploaded: str) -> str:
-        """Start a batch on a file."""
-        given: dict[str, object] = {"input_file_id": uploaded, "completion_window": f"{HOURS}h"}
-        if self._ways.jobs:
-            given = {"input_files": [uploaded], "model": self._place.model, "timeout_hours": HOURS}
-        payload = {**given, "endpoint": self._ways.endpoint}
-        made = await self._json("POST", self._url(self._ways.batches), payload=payload)
-        return self._id(made.get("job", made))
-
-    def _is_lost(self, lost: LostBatch, batch: Mapping[str, Any]) -> bool:
-        return lost.uploaded in (batch.get("input_file_id"), *(batch.get("input_files") or ()))
-
-    def _state(self, told: Mapping[str, Any]) -> BatchState:
-        end = _ENDS.get(str(told.get("status")).lower())
-        # a batch without answers has no file of answers, and one without errors no file of errors
-        files = [told.get(name) for name in ("output_file_id", "output_file", "error_file_id", "error_file")]
-        trouble = _batch_trouble(told) if end == "failed" else ""
-        return BatchState(
-            end,
-            _finished(told),
-            tuple(str(name) for name in files if name),
-            self._place.scrub(trouble),
-            over_quota=QUOTA.search(trouble) is not None,
-        )
-
-    def _result(self, told: Mapping[str, Any]) -> BatchLine:
-        name, response, error = str(told["custom_id"]), told.get("response"), told.get("error")
-        if response:
-            status = int(response.get("status_code") or 200)
-            return BatchLine(name, _answered(status, response.get("body", response)))
-        code = str((error or {}).get("code") or "")
-        status = int(code) if code.isdecimal() and len(code) == 3 else 500
-        return BatchLine(name, None if code in NOT_PROCESSED else _answered(status, {"error": error}))
-
-
 class MessageBatches(BatchApi):
     """Anthropic's message batches: the requests are sent with the batch itself, and there are no files."""
 
@@ -305,6 +271,10 @@ class MessageBatches(BatchApi):
     def line(self, custom_id: str, request: Request) -> bytes:
         """Return a request as part of a batch."""
         return as_json({"custom_id": custom_id, "params": self._model.payload(request)})
+
+    async def upload(self, lines: Path) -> str:
+        """Do nothing: there is no file."""
+        return ""
 
     async def create(self, lines: Path, uploaded: str) -> str:
         """Start a batch."""

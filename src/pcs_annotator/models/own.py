@@ -17,7 +17,6 @@ import inspect
 import re
 import sys
 import textwrap
-import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cached_property, partial
@@ -27,7 +26,7 @@ from time import perf_counter
 from types import FunctionType, MethodType
 from typing import Any, Literal, NamedTuple
 
-from pcs_annotator.base.errors import ConfigError, ModelError, PcsWarning, ServerTrouble
+from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble, warn_user
 from pcs_annotator.core.chat import Message, Reply, Request
 from pcs_annotator.models.provider import CERTAIN_KEY, is_secret_name
 from pcs_annotator.models.wire import as_dicts
@@ -102,7 +101,7 @@ class OwnModel:
 
     def _warn(self, message: str) -> None:
         said = f"{self._known_as}{message}, as in Annotator(model, version='2')"
-        warnings.warn(said, PcsWarning, stacklevel=4)
+        warn_user(said)
 
 
 def _told(thing: Any, known: list[object]) -> str:

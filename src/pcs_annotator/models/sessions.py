@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from io import BytesIO
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from pcs_annotator.base.errors import ModelError, PcsWarning
+from pcs_annotator.base.errors import ModelError, warn_user
 from pcs_annotator.models.catalog import same_model
 from pcs_annotator.models.failures import MOST_BYTES, CallSite, too_large, unreachable
 from pcs_annotator.models.sharing import lease, release
@@ -141,7 +140,7 @@ class Client:
             f"{self._place.name}: the server answers as {self._place.scrub(named)!r}, not as the model that was asked: "
             "check which model it runs"
         )
-        warnings.warn(message, PcsWarning, stacklevel=2)
+        warn_user(message)
 
     async def close(self) -> None:
         """Release the connections; the last client closes them. Posting again opens new ones."""

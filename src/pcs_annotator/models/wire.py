@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from pcs_annotator.base.errors import ConfigError, ModelError, PcsWarning, ServerTrouble
+from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble, warn_user
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Message, Reply, Request, Sampling, Usage
-from pcs_annotator.models.batch_apis import FILE_BATCHES, FileBatches
+from pcs_annotator.models.batch_apis import FILE_BATCHES, BatchApi
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, call_site, chat_url, check_url
@@ -94,10 +93,10 @@ class WireModel(HttpModel):
                 return reply
 
     @property
-    def batches(self) -> FileBatches | None:
+    def batches(self) -> BatchApi | None:
         """The batch API of the host, if it has one."""
         ways = FILE_BATCHES.get(self._host.name)
-        return None if ways is None else FileBatches(self, self._client, self._place, ways)
+        return None if ways is None else BatchApi(self, self._client, self._place, ways)
 
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer to a request that was sent in a batch; of the request, no text is needed."""
@@ -198,7 +197,7 @@ class WireModel(HttpModel):
             self._limit_field = "max_completion_tokens"
         elif wrong not in self._left_out:
             self._left_out.add(wrong)
-            warnings.warn(message, PcsWarning, stacklevel=2)
+            warn_user(message)
         return ServerTrouble(message)
 
     def _refuses_logprobs(self, status: int, complaint: Complaint, payload: Mapping[str, Any]) -> bool:
@@ -214,11 +213,7 @@ class WireModel(HttpModel):
             return True
         self._top_logprobs = 0
         said = self._place.scrub(complaint.message)
-        warnings.warn(
-            f"{self.name} gives no log-probabilities, so its votes are hard. The server's message: {said}",
-            PcsWarning,
-            stacklevel=2,
-        )
+        warn_user(f"{self.name} gives no log-probabilities, so its votes are hard. The server's message: {said}")
         return True
 
 

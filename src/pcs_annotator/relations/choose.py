@@ -206,7 +206,9 @@ def find_relation(name: str, options: RelationOptions) -> Relation:
         )
     relation = relations.create(name)
     if "rewriter" in relation.needs and not options.rewriter:
-        raise ConfigError(f"relation {name!r} needs a model that rewrites: name one as rewriter (--rewriter MODEL)")
+        raise ConfigError(
+            f"relation {name!r} needs a model that rewrites: name it as rewriter (--rewriter MODEL, textmutator in PCS)"
+        )
     return relation
 
 

@@ -137,7 +137,10 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 def need_parser(relations: Sequence[str]) -> None:
     """Raise if relations that need a parse cannot have one, because it is not installed."""
     if relations and not Parser().available:
-        raise MissingPackage(f"{', '.join(relations)}: to parse English needs the extra rules: {INSTALL}")
+        raise MissingPackage(
+            f"{', '.join(relations)}: to parse English needs the extra rules: {INSTALL}; or name a model that rewrites "
+            "(--rewriter MODEL, textmutator in PCS)"
+        )
 
 
 @cache

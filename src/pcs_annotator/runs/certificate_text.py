@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.model import Model
@@ -84,7 +85,7 @@ def fallen_away(earlier: Model, now: Model) -> Model:
 def what_is_promised(certificate: Certificate) -> str:
     """Return the promise itself, as a clause."""
     promise = certificate.promise
-    each = ", per label" if promise.per_label else ""
+    each = ", per label" if promise.per_label else f", for each {promise.by} separately" if promise.by else ""
     if not promise.tested:
         return f"at most {_percent(promise.max_error)} of all rows are accepted and wrong{each}"
     wrong = "off by more than one step" if promise.near else "wrong"
@@ -102,7 +103,19 @@ def _threshold(certificate: Certificate) -> str:
         return f"accepted at {sure} {_least(certificate.thresholds)}; otherwise its parent at {parents}"
     if EVERY_LABEL in certificate.thresholds:
         return f"accepted at {sure} {_least(certificate.thresholds)}"
+    if certificate.promise.by:
+        missing = without_promise(certificate)
+        return f"accepted at {sure}: {_least(certificate.thresholds)}{missing and f'; {missing}'}"
     return f"accepted at {sure}: {_least(certificate.thresholds)}; other labels are never accepted"
+
+
+def without_promise(certificate: Certificate) -> str:
+    """Return the groups of texts for which nothing is promised, in a clause; empty if there are none."""
+    rows = {name: number for name, number in certificate.groups.items() if name not in certificate.thresholds}
+    if not rows:
+        return ""
+    few = listed((f"{name} ({counted(number, 'gold row')})" for name, number in rows.items()), len(rows))
+    return f"nothing is promised for {certificate.promise.by} {few}, and all their rows are for review"
 
 
 def _least(thresholds: Mapping[str, float]) -> str:

@@ -40,7 +40,7 @@ def fit_again(  # noqa: PLR0913  # options of pcs fit
         clear_leftovers(path)
         run = Run.open(path, ledger)
         settings = replace(run.settings, **(changes or {}))
-        run = run.having(config=replace(run.config, learn=settings))
+        run = run.having(config=replace(run.config, learn=settings), by=settings.by)
         if people.gold is not None:
             run = run.with_gold(people)
         learned = run.learn(settings, spare_looks=spare_looks)

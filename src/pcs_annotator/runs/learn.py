@@ -16,7 +16,7 @@ from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.task import MANY_LABELS
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.evaluation.agreement import (
     AgainstGold,
@@ -28,6 +28,7 @@ from pcs_annotator.judging.evaluation.agreement import (
 )
 from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
 from pcs_annotator.judging.evaluation.figures import Curves, MethodFigures, curves_of, with_holm
+from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model
@@ -59,6 +60,7 @@ class Learned:
     drift: Drift | None = None
     # labels of held-out gold rows against gold; None when there was too little gold
     against_gold: AgainstGold | None = None
+    by_group: FiguresByGroup | None = None  # figures of groups of texts; None without `by`, or with too little gold
     # how far several people agree; None if fewer than two columns of labels were given
     among_coders: AmongCoders | None = None
 
@@ -96,7 +98,11 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
             certainty=settings.certainty,
             kind=settings.promise,
             per_label=settings.per_label,
+            by=settings.by,
         )
+        if settings.by and (settings.per_label or shape.kind == "tree"):
+            other = "per_label" if settings.per_label else 'kind = "tree"'
+            raise ConfigError(f"by = {settings.by!r} cannot be used with {other}: promise either per group or so")
         if promise.near and not shape.ordered:
             raise ConfigError(f'promise = "{promise.kind}" is about the steps of a scale: use kind = "scale"')
         if shape.kind == "tree" and not promise.tested:
@@ -158,9 +164,19 @@ def learn(
             no_figures=no_figures,
             curves=_curves(trial, settings),
             drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
+            by_group=_by_group(votes, codes, once.distinct, settings.by, model, trial),
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
             **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
         )
+
+
+def _by_group(  # what is known about the rows, one argument each
+    votes: Votes, codes: Codes, distinct: Mask, by: str, model: Model, trial: Trial | None
+) -> FiguresByGroup | None:
+    if trial is None or not by:
+        return None
+    rows, _ = labelled_rows(votes.take(distinct), codes[distinct])
+    return figures_by_group(by, votes.groups or [NO_GROUP] * len(votes), votes, rows, model, trial)
 
 
 def _agreement(
@@ -303,6 +319,7 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "drift": lambda values: Drift(**values),
     "against_gold": AgainstGold.from_dict,
     "among_coders": AmongCoders.from_dict,
+    "by_group": FiguresByGroup.from_dict,
 }
 """Part of `Learned` that `evaluation.json` has, if there is one → how it is read."""
 

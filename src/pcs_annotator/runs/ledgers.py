@@ -21,6 +21,7 @@ from pcs_annotator.runs.files.config import config_from_dict
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import files
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_writer import WRITTEN
 from pcs_annotator.tables.tables import write_table
 
@@ -90,8 +91,6 @@ def paid_bills(address: LedgerAddress) -> list[Bill]:
 
 def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -> int:
     """Write all calls as a CSV or Parquet table; return how many. With `replace`, a file of that name is kept aside."""
-    import pyarrow as pa
-
     files.refuse_inputs(out, None if on_server(address) else Path(address))
     files.check_ending(out, WRITTEN)
     files.refuse_existing(out, replace=replace)

@@ -89,7 +89,8 @@ def key_of(votes: Votes, gold: Iterable[object], settings: LearnSettings, kind: 
     codes = gold_codes(votes, gold)
     labelled = codes != UNLABELLED
     seen = fingerprint(votes.take(labelled), codes[labelled], "")
-    shaping = [value for name, value in asdict(settings).items() if name not in ("resamples", "sets")]
+    unshaping = ("resamples", "sets") if settings.by else ("resamples", "sets", "by")
+    shaping = [value for name, value in asdict(settings).items() if name not in unshaping]
     shaping += [] if kind == "one" else [kind]
     return blake2b(json.dumps([shaping, seen], default=str).encode(), digest_size=8).hexdigest()
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -40,7 +40,6 @@ from pcs_annotator.models.provider import read_environment
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.runs import ask
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.version import __version__
 
 ROWS_PER_BATCH = 1_000
 FEWEST_ROWS_PER_BATCH = 16
@@ -78,10 +77,9 @@ async def ask_on_cluster(
     try:
         # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
         with redirect_stdout(sys.stderr), open_server_ledger(ledger) as opened:
-            rate = settings.max_per_second
-            share = replace(settings, cluster=None, max_per_second=rate and rate / workers)
-            work = Work.of(job, share, strategy, str(ledger), opened.lead_run())
-            results = _results(workers, resources, work, in_blocks(items, size))
+            asks = job.task, [annotator for annotator, _ in job.annotators], job.relations
+            arguments = asks, worker_settings(settings, workers), strategy, str(ledger), opened.lead_run()
+            results = _results(workers, resources, arguments, in_blocks(items, size))
             filling = asyncio.create_task(run_in_thread(partial(_count, results, tally, tracker, opened.__exit__)))
             async with showing(tally, tracker) if settings.progress else nullcontext():
                 await asyncio.shield(filling)
@@ -106,67 +104,34 @@ def _count(results: Iterable[Done], tally: Tally, tracker: BudgetTracker, stop: 
         raise failed
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Everything that a worker needs to know; it can be sent to other machines."""
+def worker_settings(settings: ask.CollectSettings, workers: int) -> ask.CollectSettings:
+    """Return the settings of one of several workers; what counts and shows stays here.
 
-    task: Task
-    annotators: Sequence[Annotator]
-    relations: Sequence[Relation]
-    settings: ask.CollectSettings = field(repr=False)  # its environment has only what models need, such as keys
-    strategy: Strategy | None
-    ledger: str = field(repr=False)
-    run: str  # the name of the command in the ledger
-    version: str = __version__  # our version on the driver
-
-    @classmethod
-    def of(cls, job: Job, settings: ask.CollectSettings, strategy: Strategy | None, ledger: str, run: str) -> Work:
-        """Return the work of a job that is open here; what counts and shows stays here."""
-        noted = _NotedEnvironment(settings.environment or read_environment(Path.cwd()))
-        settings = replace(settings, environment=noted, tally=Tally())
-        settings = replace(settings, progress=False, follow=None, on_variant=None)
-        annotators = [annotator for annotator, _ in job.annotators]
-        work = cls(job.task, annotators, job.relations, settings, strategy, ledger, run)
-        work.open()
-        needed = {name: noted[name] for name in sorted(noted.names) if name in noted}
-        return replace(work, settings=replace(settings, environment=needed))
-
-    def open(self) -> Job:
-        """Return the job with its models open."""
-        if self.version != __version__:
-            raise ClusterError(
-                f"a machine of the cluster has version {__version__} of perceived-confidence, and this one "
-                f"{self.version}: install the same on all"
-            )
-        return ask.open_job(self.task, self.annotators, self.relations, self.settings)
+    Of the environment, it gets what `.env` says: the rest is for Ray's `runtime_env`.
+    """
+    environment, rate = settings.environment, settings.max_per_second
+    if environment is None:
+        environment = {name: key for name, key in read_environment(Path.cwd()).items() if name not in os.environ}
+    alone = replace(settings, cluster=None, progress=False, follow=None, on_variant=None, tally=Tally())
+    return replace(alone, environment=environment, max_per_second=rate and rate / workers)
 
 
-class _NotedEnvironment(dict[str, str]):
-    """An environment that notes which variables are read, so that no others are sent to workers."""
-
-    def __init__(self, variables: Mapping[str, str]) -> None:
-        super().__init__(variables)
-        self.names: set[str] = set()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a variable."""
-        self.names.add(name)
-        return super().get(name, default)
-
-    def __getitem__(self, name: str) -> str:
-        self.names.add(name)
-        return super().__getitem__(name)
-
-
+Asks = tuple[Task, Sequence[Annotator], Sequence[Relation]]
 Done = tuple[Tally, Cost] | PcsError
 """What was counted while asking about some texts, and what that cost; or the error. The answers are in the ledger."""
 
 
 class Worker:
-    """Asks about batches of texts, several at the same time, with its models open."""
+    """Asks about batches of texts, several at the same time, with its models open.
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
+    Its arguments are sent to other machines. `run` is the name of the command in the ledger.
+    """
+
+    def __init__(
+        self, asks: Asks, settings: ask.CollectSettings, strategy: Strategy | None, ledger: str, run: str
+    ) -> None:
+        self._asks, self._settings, self._strategy = asks, settings, strategy
+        self._ledger, self._run = ledger, run
         self._opening: asyncio.Task[tuple[Asker, PreparedJob]] | None = None
         self._watching: asyncio.Task[None] | None = None
 
@@ -178,7 +143,7 @@ class Worker:
         try:
             asker, prepared = await asyncio.shield(self._opening)
             part = asker.part(asker.shared)
-            await run_job(prepared, pickle.loads(batch["items"][0].as_py()), part, self._work.strategy)
+            await run_job(prepared, pickle.loads(batch["items"][0].as_py()), part, self._strategy)
             spent = part.spent or part.tracker
             usd = None if spent.price_unknown else spent.usd
             done = part.tally, Cost(usd, spent.tokens, spent.output_tokens)
@@ -189,11 +154,12 @@ class Worker:
     async def _open(self) -> tuple[Asker, PreparedJob]:
         import ray
 
-        job = self._work.open()
+        environment = {**os.environ, **(self._settings.environment or {})}
+        job = ask.open_job(*self._asks, replace(self._settings, environment=environment))
         # a worker that is started again has the same name, and takes over what it had claimed
         name = str(ray.get_runtime_context().get_actor_id())
-        ledger = open_server_ledger(self._work.ledger, worker=name, run=self._work.run).__enter__()
-        asker = ask.open_asker(ledger, self._work.settings)
+        ledger = open_server_ledger(self._ledger, worker=name, run=self._run).__enter__()
+        asker = ask.open_asker(ledger, self._settings)
         self._watching = asyncio.create_task(self._until_stopped(ledger.run_is_led, asker))
         return asker, await prepare_job(job, asker)
 
@@ -219,9 +185,9 @@ def connect(settings: ask.ClusterSettings, job: Job) -> tuple[int, dict[str, flo
 
 
 def _results(
-    workers: int, resources: Mapping[str, Any], work: Work, batches: Iterable[Sequence[Item]]
+    workers: int, resources: Mapping[str, Any], arguments: tuple[Any, ...], batches: Iterable[Sequence[Item]]
 ) -> Iterator[Done]:
-    """Have workers ask about batches of texts, and yield what each has come to, in any order."""
+    """Have workers with these arguments ask about batches of texts; yield what each has come to, in any order."""
     from ray.data import ActorPoolStrategy, DataContext
     from ray.exceptions import RayError
 
@@ -236,7 +202,7 @@ def _results(
                 Worker,
                 batch_size=None,
                 batch_format="pyarrow",
-                fn_constructor_args=(work,),
+                fn_constructor_args=arguments,
                 compute=ActorPoolStrategy(size=min(workers, len(some))),
                 **resources,
                 max_concurrency=BATCHES_PER_WORKER,

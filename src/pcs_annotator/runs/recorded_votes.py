@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from pcs_annotator.base.errors import ConfigError, UnknownNameError, warn_user
 from pcs_annotator.core.arrays import CODE, Codes
@@ -21,6 +20,7 @@ from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.resolve_config import relation_options_of
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import RelationSettings
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tabular import as_arrow, columns_of, table_name, text_column
 from pcs_annotator.tables.votes import read_vote_table

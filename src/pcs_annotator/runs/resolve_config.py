@@ -59,6 +59,7 @@ from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
+NAMING = "name all labels with --labels, or each with --label"
 GOLD = "gold"
 ENOUGH = 0.9
 """Candidates that have the right label less often are a reason to do something."""
@@ -199,12 +200,7 @@ def reading_of(config: Config) -> Reading:
 
 
 def resolve(config: Config, dataset: Dataset) -> Config:
-    """Return settings with labels and columns; relations that are not named stay open.
-
-    Raises:
-        ConfigError: No model is named.
-        LabelError: There are no labels, or a gold label is not one of them.
-    """
+    """Return settings with labels and columns; relations that are not named stay open."""
     if not config.ask.models:
         raise ConfigError("no model is named: add --model provider:model, for example --model embedded:smollm2")
     if all(kind_of(model) for model in config.ask.models):
@@ -216,7 +212,7 @@ def resolve(config: Config, dataset: Dataset) -> Config:
         labels = _from_low_to_high(labels, given=bool(given))
     check_kind(config.task.kind, labels)
     refuse_line_breaks(labels)
-    _refuse_other_gold(dataset, labels)
+    refuse_other_gold(dataset, labels)
     found = dataset.columns
     config = _with_candidates(config, labels)
     return replace(
@@ -357,20 +353,21 @@ def own_relations(settings: RelationSettings) -> dict[str, Relation]:
     return {name: PromptedRelation(name, one.prompt, one.version, one.expects) for name, one in settings.own.items()}
 
 
-def labels_seen(dataset: Dataset) -> tuple[str, ...]:
-    """Return the labels of the gold column, sorted; of spellings that differ in case only, the most common one."""
+def labels_seen(dataset: Dataset, naming: str = NAMING) -> tuple[str, ...]:
+    """Return the labels of the gold column, sorted; of spellings that differ in case only, the most common one.
+
+    `naming` is how the user can name the labels.
+    """
     spellings = usual_spellings(dataset.gold)
     if not spellings:
-        raise LabelError(
-            f"no labels: name them with --labels a,b,c, or each with --label, or fill a column gold in {dataset.name}"
-        )
+        raise LabelError(f"no labels: {naming}, or fill a column gold in {dataset.name}")
     if len(spellings) > MOST_LABELS_TO_GUESS:
         raise LabelError(
             f"{dataset.name}: the column {dataset.columns.gold_source!r} has {len(spellings)} different values, too "
-            "many for labels: name the right column with --gold-column, or the labels with --labels"
+            f"many for labels: choose another gold column, or {naming}"
         )
     rows = [f"{dataset.name}, id {item.id!r}, column {dataset.columns.gold_source}" for item in dataset.items]
-    refuse_doubtful(dataset.gold, rows, "name all labels with --labels, or each with --label")
+    refuse_doubtful(dataset.gold, rows, naming)
     return tuple(sorted(spellings.values()))
 
 
@@ -382,7 +379,7 @@ def usual_spellings(values: Iterable[str | None]) -> dict[str, str]:
     return {key: max(counts, key=lambda name: (counts[name], name)) for key, counts in found.items()}
 
 
-def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
+def refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
     """Raise for a gold label that is not in the label set, before anything is paid for."""
     for row, value in enumerate(dataset.gold, 1):
         if value is not None:

@@ -30,16 +30,17 @@ from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_whole, variables_in
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
+from pcs_annotator.runs.groups import groups_of, refuse_many
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
+from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.review_state import ReviewState, read_review
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, LearnSettings
 from pcs_annotator.runs.stream import Stream, Streamed, with_stream
-from pcs_annotator.runs.versions import keep_version, number_in_use, version_of
+from pcs_annotator.runs.versions import keep_version, number_in_use, settings_of_fits, version_of
 from pcs_annotator.tables import tables, vote_files
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
-from pcs_annotator.tables.result_columns import with_outcomes
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.version import __version__
@@ -60,11 +61,7 @@ class Run:
 
     @classmethod
     def open(cls, path: Path, ledger: str = "", version: int = 0) -> Run:
-        """Open a run folder; `ledger` says where its answers are now, if that has changed; 0 is the version in use.
-
-        Raises:
-            ConfigError: It is not a run folder.
-        """
+        """Open a run folder; `ledger` says where its answers are now, if that has changed; 0 is the version in use."""
         folder = RunFolder(path, version)
         if not folder.settings.exists():
             within = next((one for one in (path, *path.parents) if RunFolder(one).codebook.exists()), path)
@@ -100,7 +97,8 @@ class Run:
         if found is None:
             return self
         dataset, answers = with_stream(self.dataset, self.answers, found)
-        return Run(self.folder, self.config, start=self.start, dataset=dataset, answers=answers, streamed=found)
+        parts = {"start": self.start, "dataset": dataset, "answers": answers, "streamed": found, "by": self.by}
+        return Run(self.folder, self.config, **parts)
 
     @cached_property
     def taught(self) -> Run:
@@ -135,7 +133,16 @@ class Run:
     @cached_property
     def votes(self) -> Votes:
         """The votes that scores are computed from: those of annotators that were asked for a label only."""
-        return replace(self.answers.plain(), texts=self.texts)
+        groups = groups_of(self.by, self.dataset.table, self.texts, self.dataset.name)
+        if groups and self.dataset.streamed:  # they came with their group, not with the columns of the table
+            kept = self.streamed.votes.groups or ()
+            groups[-len(kept) :] = [given or found for given, found in zip(kept, groups[-len(kept) :], strict=True)]
+        return replace(self.answers.plain(), texts=self.texts, groups=groups)
+
+    @cached_property
+    def by(self) -> str:
+        """What groups of texts the last fit made its promise for; before the first one, that of the settings."""
+        return str(settings_of_fits(self.folder, "learn").get("by", self.config.learn.by))
 
     @cached_property
     def gold(self) -> Gold:
@@ -182,6 +189,7 @@ class Run:
         """
         if self.taught is not self:
             return self.taught.learn(settings, spare_looks=spare_looks)
+        refuse_many(settings.by, self.votes.groups or ())
         gold, (key, looks) = self.gold, self._looks(settings)
         values = self._earlier_model()
         earlier = None if values is None else Model.from_dict(values)
@@ -248,11 +256,11 @@ class Run:
 
     def write_labels(self, model: Model, *, spreadsheet_safe: bool = False) -> list[Outcome]:
         """Write a label for every row, and return the outcomes."""
-        outcomes = list(model.judge(self.votes))
-        people = self.gold.verdicts.by_place(len(outcomes))
-        labelled = with_outcomes(self.dataset.table, outcomes, self.votes.labels, people, self.gold.labels)
+        votes, judged = self.votes, model.judged(self.votes)
+        people = self.gold.verdicts.by_place(len(votes))
+        labelled = labelled_table(self.dataset.table, model, votes, judged, people, self.gold.labels)
         tables.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
-        return outcomes
+        return list(model.judge(votes, judged))
 
     def write_learned(self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any]) -> None:
         """Write model and figures; `fits` is what `pcs fit` was given."""

@@ -19,13 +19,12 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.settings import CommandSettings, Config
 from pcs_annotator.tables import sources
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tables import TableStream
 from pcs_annotator.tables.tabular import table_stem
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from pcs_annotator.runs.run import Run
 
 

@@ -190,6 +190,8 @@ class LearnSettings(SettingsSection):
             and wrong, which holds on average; or the accepted labels of a scale, counting those off by two steps or
             more.
         per_label: Make the promise for each label separately.
+        by: Make the promise for each group of texts separately, and show figures for each: a column of the data, or
+            `language`, which is detected if there is no such column.
         sets: Also list, for every row, the labels that cannot be ruled out; a scale has an interval instead.
     """
 
@@ -205,6 +207,7 @@ class LearnSettings(SettingsSection):
         "error-among-accepted", "--promise"
     )
     per_label: bool = setting(False, "--per-label")
+    by: str = setting("", "--by COLUMN")
     sets: bool = setting(False, "--sets")
 
 
@@ -328,6 +331,7 @@ class RunSettings(SpendingSettings, total=False):
     certainty: float | None
     promise: str | None
     per_label: bool | None
+    by: str | None
     sets: bool | None
     limit: int | None
     to_label: int

@@ -26,6 +26,7 @@ from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tables import Dataset
 
 CREATE = """
@@ -36,13 +37,18 @@ CREATE TABLE IF NOT EXISTS texts (
 CREATE TABLE IF NOT EXISTS axes (number INTEGER PRIMARY KEY, names TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-# A text that comes again is judged anew, unless it was drawn: then it stays as it was drawn.
+# An ID that another text has (two tables of one name) gets a part of the hash. A text that comes again is judged anew,
+# unless it was drawn: then it stays as it was drawn.
 ADD = """INSERT INTO texts (id, text_hash, at, text, axes, codes, grades, accepted, version, drawn, probability, part)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (text_hash) DO UPDATE SET axes = excluded.axes,
+VALUES (iif(EXISTS (SELECT 1 FROM texts WHERE id = ?1), ?1 || ':' || substr(?2, 1, 16), ?1),
+?2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (text_hash) DO UPDATE SET axes = excluded.axes,
 codes = excluded.codes, grades = excluded.grades, accepted = excluded.accepted, version = excluded.version,
 drawn = excluded.drawn, probability = excluded.probability WHERE NOT drawn"""
 COLUMNS = "id, at, text, axes, codes, grades, accepted, version, drawn, part"
 DAY = 86_400.0
+SECONDS_TO_WAIT = 5.0
+"""How long to wait for another process, which holds the file for milliseconds; a service answers nobody meanwhile."""
+PURGED_AT_ONCE = 10_000
 
 
 class Streamed(NamedTuple):
@@ -66,7 +72,9 @@ class Stream:
     def __init__(self, path: Path) -> None:
         self.path = path
         with self._explained():
-            self._database = sqlite3.connect(path, timeout=30.0, check_same_thread=False, isolation_level=None)
+            self._database = sqlite3.connect(
+                path, timeout=SECONDS_TO_WAIT, check_same_thread=False, isolation_level=None
+            )
             # A killed process loses nothing that was added; deleted texts are overwritten.
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
                 self._database.execute(f"PRAGMA {pragma}")
@@ -85,10 +93,10 @@ class Stream:
         try:
             yield
         except sqlite3.Error as error:
-            remedy = "make room, or check the permissions of the folder; what was added before is kept"
-            raise LedgerError(
-                f"{self.path}, where texts wait for review, cannot be used ({error}): {remedy}"
-            ) from error
+            held = getattr(error, "sqlite_errorname", "") == "SQLITE_BUSY"
+            remedy = "another process holds it: stop that one" if held else "make room, or check the permissions"
+            what = f"{self.path}, where texts wait for review, cannot be used ({error})"
+            raise LedgerError(f"{what}: {remedy}; what was added before is kept") from error
 
     def note(self, name: str, first: object = None) -> Any:
         """Return what was noted under a name; `first` is noted if there is nothing yet."""
@@ -103,7 +111,7 @@ class Stream:
         with self._explained():
             self._database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, json.dumps(value)))
 
-    def add(  # noqa: PLR0913  # what is known about the texts, one argument each
+    def add(  # what is known about the texts, one argument each
         self,
         items: Iterable[Item],
         votes: Votes,
@@ -112,29 +120,30 @@ class Stream:
         version: int,
         probability: float,
         keep_text: bool = True,
-        part: str = "",
     ) -> None:
         """Store the texts that people should see: those not accepted, and others with a probability.
 
         When this returns, they are in the file.
         """
         axes, now, rows = self._axes_of(votes), time.time(), []
+        all_codes, all_grades = votes.codes.astype("<i2"), None if votes.grades is None else votes.grades.astype("<f4")
         for row, item in enumerate(items):
             hashed = text_hash(item.text)
             drawn = self._is_drawn(hashed, probability)
             if accepted[row] and not drawn:
                 continue
-            grades = None if votes.grades is None else votes.grades[row].astype("<f4").tobytes()
-            about = (int(accepted[row]), version, int(drawn), probability, part)
-            codes = votes.codes[row].astype("<i2").tobytes()
-            rows.append((item.id, hashed, now, item.text if keep_text else None, axes, codes, grades, *about))
+            grades = None if all_grades is None else all_grades[row].tobytes()
+            about = (int(accepted[row]), version, int(drawn), probability, votes.groups[row] if votes.groups else "")
+            text = item.text if keep_text else None
+            rows.append((item.id, hashed, now, text, axes, all_codes[row].tobytes(), grades, *about))
         if rows:
             with self._explained():
                 self._database.execute("BEGIN IMMEDIATE")
                 try:
                     self._database.executemany(ADD, rows)
-                finally:  # of several rows, those before an error are kept
-                    self._database.execute("COMMIT")
+                finally:  # of several rows, those before an error are kept, unless the disk is full
+                    if self._database.in_transaction:
+                        self._database.execute("COMMIT")
 
     def _is_drawn(self, hashed: str, probability: float) -> bool:
         """Return whether a text is in the random sample: the same for its copies, and unknown to who sends it."""
@@ -153,7 +162,8 @@ class Stream:
     def read(self, like: Votes, ids: Iterable[str] | None = None) -> Streamed | None:
         """Return the texts that are kept, or some of them; None if there are none.
 
-        Those that were asked other questions than the run (`like`) are left out, and those that the run has itself.
+        Those that were asked other questions than the run (`like`) are left out, and those that the run has itself. A
+        group that was not known is empty.
         """
         names = json.dumps([like.annotators, like.relations, like.codes.shape[3], like.labels])
         query, given = f"SELECT {COLUMNS} FROM texts JOIN axes ON axes.number = axes WHERE text IS NOT NULL", [names]
@@ -166,16 +176,20 @@ class Stream:
         if not rows:
             return None
         shape = like.codes.shape[1:]
-        codes = np.stack([np.frombuffer(row[4], "<i2").reshape(shape) for row in rows]).astype(like.codes.dtype)
-        graded = [_grades(row[5], (*shape, len(like.labels))) for row in rows] if any(row[5] for row in rows) else None
+        codes = np.frombuffer(b"".join(row[4] for row in rows), "<i2").reshape(-1, *shape).astype(like.codes.dtype)
+        grades, hard = None, np.full((*shape, len(like.labels)), np.nan, dtype="<f4").tobytes()
+        if any(row[5] for row in rows):
+            stored = b"".join(row[5] or hard for row in rows)
+            grades = np.frombuffer(stored, "<f4").reshape(-1, *shape, len(like.labels))
         votes = Votes(
             codes=codes,
             ids=[row[0] for row in rows],
             annotators=like.annotators,
             relations=like.relations,
             labels=like.labels,
-            grades=None if graded is None else np.stack(graded),
+            grades=grades,
             texts=[row[2] for row in rows],
+            groups=[row[9] for row in rows],
         )
         items = [Item(id=row[0], text=row[2]) for row in rows]
         accepted, drawn = (np.array([row[place] for row in rows], dtype=np.bool_) for place in (6, 8))
@@ -202,8 +216,10 @@ class Stream:
     def purge(self, days: float) -> int:
         """Delete texts that came longer ago, and return how many."""
         with self._explained():
-            oldest = time.time() - days * DAY
-            gone = self._database.execute("DELETE FROM texts WHERE at < ?", (oldest,)).rowcount
+            oldest, gone = time.time() - days * DAY, 0
+            query = f"DELETE FROM texts WHERE number IN (SELECT number FROM texts WHERE at < ? LIMIT {PURGED_AT_ONCE})"
+            while some := self._database.execute(query, (oldest,)).rowcount:  # others can add in between
+                gone += some
             if gone:
                 self._clean()
         return gone
@@ -236,14 +252,8 @@ class StreamMemory(NamedTuple):
             self.stream.set_note("alarm", values["alarm"])
 
 
-def _grades(stored: bytes | None, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    return np.full(shape, np.nan, dtype=np.float32) if stored is None else np.frombuffer(stored, "<f4").reshape(shape)
-
-
 def with_stream(dataset: Dataset, answers: Votes, found: Streamed) -> tuple[Dataset, Votes]:
     """Return rows and votes of a run, and after them those of its stream."""
-    import pyarrow as pa
-
     texts = pa.array([item.text for item in found.items])
     nothing = {field.name: pa.nulls(len(texts), field.type) for field in dataset.table.schema}
     text = str(dataset.columns.text)

@@ -113,10 +113,13 @@ def take_version(folder: RunFolder, number: int) -> None:
     write_json(folder.evaluation, evaluation)
 
 
-def settings_of_fits(folder: RunFolder) -> dict[str, Any]:
-    """Return the settings that were given to `pcs fit` in a folder; the next `pcs run` there keeps them."""
+def settings_of_fits(folder: RunFolder, name: str = "fit") -> dict[str, Any]:
+    """Return the settings that were given to `pcs fit` in a folder, which the next `pcs run` there keeps.
+
+    Those under `learn` are all that the last fit used.
+    """
     try:
         with expecting(folder.model, REMEDY):
-            return known_learn_settings(read_json(folder.model).get("fit", {}))
+            return known_learn_settings(read_json(folder.model).get(name, {}))
     except TableError:  # missing, or damaged
         return {}

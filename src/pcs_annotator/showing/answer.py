@@ -15,7 +15,7 @@ from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs.certificate_text import promised, what_is_promised
+from pcs_annotator.runs.certificate_text import promised, what_is_promised, without_promise
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
@@ -106,6 +106,7 @@ def usable(model: Model, counts: Counts) -> Line:
     if certificate is not None:
         review = counts.decisions.get("review", 0)
         rest = f"{leaves_and_parents(model, counts)}{f'; {count(review)} to review' if review else ''}"
+        rest += f"; {missing}" if (missing := without_promise(certificate)) else ""
         return "use", f"{count(counts.decisions.get('accept', 0))} of {rows}: {what_is_promised(certificate)}{rest}"
     if model.by_agreement:
         agreeing = count(counts.decisions.get("agree", 0))

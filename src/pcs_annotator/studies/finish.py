@@ -14,6 +14,7 @@ from pcs_annotator.judging.promising.whole_table import most_errors, share_rows
 from pcs_annotator.runs.drawing import write_to_label
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import expecting, read_json, write_json
 from pcs_annotator.tables.human_files import DrawnRow
 from pcs_annotator.tables.table_writer import PLAIN
@@ -128,8 +129,6 @@ def _progress(run: Run, plan: dict[str, Any], out: Path) -> Finish:
 
 def _write(run: Run, by_machine: dict[int, str], out: Path) -> None:
     """Write the user's rows with a label each, and who gave it."""
-    import pyarrow as pa
-
     gold = run.gold.labels
     final = [label or by_machine[row] for row, label in enumerate(gold)]
     who = ["machine" if label is None else "person" for label in gold]

@@ -12,14 +12,13 @@ hf:OWNER/NAME@SPLIT    a dataset of Hugging Face
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.base.errors import MissingPackage, PcsWarning, TableError
+from pcs_annotator.base.errors import MissingPackage, TableError, warn_user
 from pcs_annotator.base.text import first_line
 from pcs_annotator.core.arrays import is_column
 from pcs_annotator.core.task import Item
@@ -172,10 +171,8 @@ def _news_gold(rows: list[Row], place: str) -> list[str | None]:
         labels.setdefault(row["text"], set()).add(row["gold"])
     unclear = [bool(row["text"]) and len(labels[row["text"]]) > 1 for row in rows]
     if any(unclear):
-        warnings.warn(
-            f"fakenewsnet:{place}: {sum(unclear)} rows have a text that occurs as both fake and real: they get no gold",
-            PcsWarning,
-            stacklevel=4,
+        warn_user(
+            f"fakenewsnet:{place}: {sum(unclear)} rows have a text that occurs as both fake and real: they get no gold"
         )
     return [None if skip else row["gold"] for row, skip in zip(rows, unclear, strict=True)]
 

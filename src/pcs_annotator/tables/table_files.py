@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import warnings
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath, PurePosixPath
 from typing import Any, ClassVar, NamedTuple
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.encodings import BOMS, UTF8, Encoding, NotText, find_encoding
@@ -282,7 +281,7 @@ def say_notes(notes: Mapping[str, str]) -> None:
     for note in dict.fromkeys(filter(None, notes.values())):
         names = [name for name, one in notes.items() if one == note]
         more = f" (and so are {len(names) - 1} more files)" if len(names) > 1 else ""
-        warnings.warn(f"{names[0]} {note}{more}", PcsWarning, stacklevel=3)
+        warn_user(f"{names[0]} {note}{more}")
 
 
 def gathered(tables: Iterable[pa.Table], schema: pa.Schema, name: str, *, packed: bool) -> pa.Table:

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables import table_files
 from pcs_annotator.tables.arrow import pa, parquet
@@ -176,11 +175,7 @@ def _table_of(rows: Sequence[dict[str, Any]], schema: pa.Schema, name: str) -> p
     try:
         return pa.table(columns, schema=schema)
     except UnicodeEncodeError:
-        warnings.warn(
-            f"{name} has lone surrogates, which are halves of characters: they are replaced by U+FFFD",
-            PcsWarning,
-            stacklevel=6,
-        )
+        warn_user(f"{name} has lone surrogates, which are halves of characters: they are replaced by U+FFFD")
     return pa.table([[cell and _without_surrogates(cell) for cell in column] for column in columns], schema=schema)
 
 

@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Grades, Integers, Mask
 from pcs_annotator.core.task import label_lookup, unknown_label
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
@@ -270,11 +269,7 @@ def _grade_columns(
             found.append((kind, names))
         elif len(named) > 1:
             listed = ", ".join(map(repr, named.values()))
-            warnings.warn(
-                f"{columns.table}: columns not read as grades, because none of them names a label: {listed}",
-                PcsWarning,
-                stacklevel=6,
-            )
+            warn_user(f"{columns.table}: columns not read as grades, because none of them names a label: {listed}")
     if len(found) > 1:
         one, other = (next(iter(names.values())) for _, names in found)
         raise TableError(f"{columns.table} has both {one!r} and {other!r}: keep the probabilities or their logarithms")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import operator
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsError, PcsWarning, TableError
+from pcs_annotator.base.errors import PcsError, TableError, warn_user
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
@@ -162,7 +161,7 @@ def _variant_table(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.T
         with _opened_variants(path) as file:
             return file.read(columns=list(columns))
     except TableError as error:
-        warnings.warn(f"{error}; rewrites are not shown", PcsWarning, stacklevel=3)
+        warn_user(f"{error}; rewrites are not shown")
         return None
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import CODE, Array, Integers, Mask
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.task import check_labels, label_lookup
@@ -158,7 +157,7 @@ def _asked(who: Mapping[str, Integers], blank: Mask, table: str) -> Mask:
 
 def _ids(columns: VoteColumns) -> list[str]:
     if "id" not in columns.columns:
-        warnings.warn(f"{columns.table} has no column 'id': its rows are numbered from 1", PcsWarning, stacklevel=5)
+        warn_user(f"{columns.table} has no column 'id': its rows are numbered from 1")
         return [str(row) for row in range(1, len(columns) + 1)]
     ids: list[str | None] = text_column("id", columns.columns["id"]).to_pylist()
     for row, value in enumerate(ids, start=1):
@@ -185,7 +184,7 @@ def _unique_ids(ids: Sequence[str], name: str) -> list[str]:
     if repeated:
         more = f" and {len(repeated) - 3} more" if len(repeated) > 3 else ""
         shown = "; ".join(repeated[:3])
-        warnings.warn(f"{name}: repeated ids are treated as separate items: {shown}{more}", PcsWarning, stacklevel=6)
+        warn_user(f"{name}: repeated ids are treated as separate items: {shown}{more}")
     return result
 
 
@@ -209,7 +208,7 @@ def _cells(names: Sequence[str], table: str) -> dict[str, ColumnPlace]:
         )
     if others:
         listed = ", ".join(repr(name) for name in others)
-        warnings.warn(f"{table}: columns that are not read as votes: {listed}", PcsWarning, stacklevel=5)
+        warn_user(f"{table}: columns that are not read as votes: {listed}")
     return cells
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from unicodedata import east_asian_width
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.tables.files import atomic_path, check_ending
 
 WORKBOOK = ".xlsx"
@@ -156,11 +155,9 @@ class Book:
         self._sheet.autofilter(0, 0, self._rows, len(self._widths) - 1)
         self._sheet = None
         if self._cut:
-            warnings.warn(
+            warn_user(
                 f"{self._name}: {self._cut:,} texts were cut, because they have more than {MOST_CHARACTERS:,} "
-                "characters, and a cell holds no more; .csv, .jsonl and .parquet hold them whole",
-                PcsWarning,
-                stacklevel=4,
+                "characters, and a cell holds no more; .csv, .jsonl and .parquet hold them whole"
             )
 
 

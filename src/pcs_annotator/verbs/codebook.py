@@ -9,16 +9,15 @@ from typing import Any
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, TableError
-from pcs_annotator.core.result_names import input_names
 from pcs_annotator.runs.codebook import CodebookFolder, final_labels, labels_of, open_codebook, place_of
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.result_columns import with_columns
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Saving, TaskSettings
 from pcs_annotator.showing.report.index import write_index
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables import tables
-from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.tabular import as_arrow
@@ -89,7 +88,8 @@ def _written(
     outcomes = {name: one.outcomes for name, one in results.items()}
     reviewed = any(one.verdicts.by_row for one in results.values())
     final = {name: final_labels(one) for name, one in results.items()} if reviewed else None
-    table = _joined(as_arrow(folder.items), labels_of(variables, outcomes, final))
+    columns = labels_of(variables, outcomes, final)
+    table = with_columns(as_arrow(folder.items), columns, columns)
     tables.write_table(folder.labels, table, TableStyle(spreadsheet_safe=spreadsheet_safe))
     index = write_index(results, variables, folder.report)
     return CodebookResult(folder=folder.path, variables=variables, results=results, labels=folder.labels, report=index)
@@ -103,14 +103,5 @@ def label_codebook(
     first = next(iter(found.values()))
     columns = labels_of(book.variables, {name: one.outcomes for name, one in found.items()})
     if out is not None:
-        tables.write_table(out, _joined(first.dataset.table, columns))
+        tables.write_table(out, with_columns(first.dataset.table, columns, columns))
     return found
-
-
-def _joined(table: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
-    """Return the user's table with columns of results."""
-    own = input_names(table.column_names, columns)
-    table = table.rename_columns([own[name] for name in table.column_names])
-    for name, values in columns.items():
-        table = table.append_column(name, values)
-    return table

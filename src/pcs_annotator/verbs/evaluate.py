@@ -16,13 +16,16 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
+from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.evaluation.methods import Method, methods_named
 from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, relation_values
-from pcs_annotator.judging.evaluation.scored import FIGURES, Splitting, refuse_without_gold
+from pcs_annotator.judging.evaluation.scored import FIGURES, Splitting, one_thread, refuse_without_gold
 from pcs_annotator.judging.evaluation.tables import agreement_tables, evaluation_tables
+from pcs_annotator.judging.fit_model import fit_model, labelled_rows
 from pcs_annotator.judging.metrics.agreement import AlternativeAnnotator, alternative_annotator
 from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.learn import expected_labels
+from pcs_annotator.runs.groups import groups_of, refuse_many
+from pcs_annotator.runs.learn import counted_once, expected_labels, learning_of
 from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import result_tables
@@ -40,32 +43,18 @@ WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VotesRequest:
-    """Which votes to compare methods or relations on, and how."""
+class EvaluateRequest:
+    """What to evaluate."""
 
     source: Path  # a table of votes with gold, or a run folder
     rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
     splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
     reading: Reading = AS_FOUND  # how to read the table
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluateRequest(VotesRequest):
-    """What to evaluate."""
-
     optimiser: str = "auto"  # the first method, which is tested against all others
     methods: Sequence[str] = ()  # names of methods instead of the usual ones; the first is tested against the others
     # the labels from the lowest to the highest; empty if they have no order, or that of a run folder
     order: Sequence[str] = ()
     out: Path | None = None  # a folder for the tables as Markdown, CSV and LaTeX
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValueRequest(VotesRequest):
-    """Where to measure relations."""
-
-    optimiser: str = ""  # how to learn; empty for `naive-bayes`, or `scaling` for graded votes
-    hard: bool = False  # whether to use labels only, without their log-probabilities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -153,12 +142,26 @@ def may_replace(path: Path, epsilon: float) -> tuple[Sequence[str], AlternativeA
     return coders.names, alternative_annotator(given, coders.codes, epsilon)
 
 
-def value_of_source(request: ValueRequest) -> RelationValues:
-    """Return what each relation adds on the votes of a table or run folder; no model is called."""
-    recorded = RecordedVotes.read(request.source, request.reading).plus(request.rewritten)
-    if request.hard:
-        recorded = recorded._replace(votes=recorded.votes.hard())
-    return value_of_votes(recorded, request.splitting, request.optimiser, request.source.name)
+def figures_of_groups(path: Path, by: str) -> FiguresByGroup:
+    """Return accuracy, confidence and acceptance for the groups of a column of a run; no model is called.
+
+    Its promise may be made for other groups, or for all rows together.
+    """
+    recorded = Run.open(path)
+    votes, gold, texts = recorded.votes, recorded.gold, recorded.texts
+    groups = groups_of(by, recorded.dataset.table, texts, recorded.dataset.name) or []
+    refuse_many(by, groups)
+    codes = gold_codes(votes, gold.labels)
+    how = learning_of(recorded.settings, recorded.looked(recorded.settings), recorded.shape)
+    once = counted_once(votes, codes, texts, gold.random_sample)
+    with one_thread():
+        model, trial = fit_model(
+            votes, codes, replace(how, resamples=0), random_sample=gold.random_sample, distinct=once.distinct
+        )
+    if trial is None:
+        raise GoldError(f"{path} has too little gold for figures of groups: label more rows")
+    rows, _ = labelled_rows(votes.take(once.distinct), codes[once.distinct])
+    return figures_by_group(by, groups, replace(votes, read=model.read(votes)), rows, model, trial)
 
 
 def value_of_votes(
@@ -169,11 +172,5 @@ def value_of_votes(
 
 
 def compare(first: str, second: str, splitting: Splitting | None = None) -> Comparison:
-    """Compare two runs, or parts of runs, on the rows that they have in common; no model is called.
-
-    Args:
-        first: A run folder, or a part of its votes such as `runs/news:model=openai:gpt-4o`; see `RunPart`.
-        second: The same; without a folder, as in `:model=NAME`, a part of the first one.
-        splitting: How gold rows are split and resampled.
-    """
+    """Compare two runs, or parts of runs, on the rows that they have in common; no model is called."""
     return compare_sides(*open_sides(first, second, open_run), splitting or Splitting())

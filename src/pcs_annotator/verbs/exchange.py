@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,15 +34,6 @@ NOTHING = "nothing was imported"
 OTHER = "is this the export of another project, or of another run"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowsToExport:
-    """Which rows to write."""
-
-    decision: str = "review"  # rows with this decision that have neither a gold label nor a verdict, or `all` rows
-    queue: Queue | None = None  # draw from this queue instead, so that it is known what verdicts are good for
-    rows: int | None = None  # how many rows at most; None for all, or `ROWS_DRAWN` from a queue
-
-
 class Exported(NamedTuple):
     """How many rows were written to which file, and the file with the settings that a project needs for them."""
 
@@ -61,19 +51,27 @@ class Imported(NamedTuple):
     reviewers: Mapping[str, int]  # who gave the new verdicts, and how many each
 
 
-def export_rows(path: Path, out: Path, choice: RowsToExport | None = None, *, replace: bool = False) -> Exported:
+def export_rows(
+    path: Path,
+    out: Path,
+    *,
+    decision: str = "review",
+    queue: Queue | None = None,
+    count: int | None = None,
+    replace: bool = False,
+) -> Exported:
     """Write rows of a run as tasks of Label Studio, and beside them the labelling interface of a project for them.
 
-    Rows drawn from a queue are noted in the review of the run; those that were drawn before and have no verdict yet
-    come first.
+    They have this decision and neither a gold label nor a verdict, or are `all` rows, or drawn from a queue, so that it
+    is known what verdicts are good for. At most `count` are written, from a queue `ROWS_DRAWN` by default. Rows of a
+    queue are noted in the review; those that were drawn before and have no verdict yet come first.
     """
-    choice = choice or RowsToExport()
     beside, settings = label_studio.labelling_interface(task_of(Run.open(path).config)), out.with_suffix(".xml")
     check_ending(out, [".json"])
     for file in (out, settings):
         refuse_existing(file, replace=replace)
-    rows, places = _chosen(path, choice) if choice.queue is None else _drawn(path, choice.queue, choice.rows)
-    to_answer = list(_to_answer(rows, places, choice.queue or "chosen"))
+    rows, places = _chosen(path, decision, count) if queue is None else _drawn(path, queue, count)
+    to_answer = list(_to_answer(rows, places, queue or "chosen"))
     for file in (out, settings):
         make_way(file)
     write_page(settings, beside)
@@ -81,16 +79,16 @@ def export_rows(path: Path, out: Path, choice: RowsToExport | None = None, *, re
     return Exported(len(to_answer), out, settings)
 
 
-def _chosen(path: Path, choice: RowsToExport) -> tuple[Rows, Integers]:
+def _chosen(path: Path, decision: str, count: int | None) -> tuple[Rows, Integers]:
     rows = Rows.read(path)
-    if choice.decision == "all":
+    if decision == "all":
         wanted = np.ones(len(rows), dtype=np.bool_)
     else:
         open_rows = (rows.gold == UNLABELLED) & (rows.run.review().coders == 0)
-        wanted = open_rows & (rows.judgement.decision == DECISIONS.index(choice.decision))
-    places: Integers = np.flatnonzero(wanted)[: choice.rows]
+        wanted = open_rows & (rows.judgement.decision == DECISIONS.index(decision))
+    places: Integers = np.flatnonzero(wanted)[:count]
     if not len(places):
-        which = f"with the decision {choice.decision!r} and neither a gold label nor a verdict"
+        which = f"with the decision {decision!r} and neither a gold label nor a verdict"
         raise TableError(f"{path} has no rows {which}: choose others with --decision")
     return rows, places
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,19 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.votes import Unknown
 from pcs_annotator.runs.gold import FromPeople, read_labels, refuse_other_labels
+from pcs_annotator.runs.groups import groups_of, refuse_many
 from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file
 from pcs_annotator.runs.recorded_votes import texts_of
+from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables import tables
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import check_ending, read_json, refuse_inputs, set_aside, signature, write_json
-from pcs_annotator.tables.result_columns import with_outcomes
 from pcs_annotator.tables.table_files import AS_FOUND
 from pcs_annotator.tables.table_writer import WRITTEN, TableStyle
 from pcs_annotator.tables.tabular import as_arrow, table_name
@@ -79,21 +80,32 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     gold = _with_gold(table, texts, files.people, files.table.name)
     if not files.people.gold_wins:
         refuse_contradictions([texts.get(name, "") for name in table.votes.ids], gold, table_name(files.table))
-    votes = replace(table.votes.plain(), texts=list(texts.values()) or None)
+    said, groups = list(texts.values()), None
+    if settings.by:
+        name = table_name(files.table)
+        if len(arrow) != len(table.votes) or not (said or settings.by in arrow.column_names):
+            needs = f"a row per text, with a column {settings.by!r} or the text"
+            raise TableError(f"{name}: --by needs {needs}: write the wide form of votes with it")
+        groups = groups_of(settings.by, arrow, said, name)
+        refuse_many(settings.by, groups or ())
+    votes = replace(table.votes.plain(), texts=said or None, groups=groups)
     # what a person chose to label may be easier or harder than the rest
     from_table = np.array([label is not None for label in table.gold], dtype=np.bool_)
     known = KnownRows(from_table, texts=list(texts.values()) or None)
     learned = learn_if_possible(votes, gold, settings, known)
-    outcomes = list(learned.model.judge(votes))
+    judged = learned.model.judged(votes)
     for path in in_the_way:
         set_aside(path)
     written = dict(earlier.get("written", {}))
     if files.labels_out is not None:
-        labelled = with_outcomes(arrow, outcomes, table.votes.labels)
+        # a table with a row per vote has other rows than the labels
+        rows = arrow if len(arrow) == len(votes) else pa.table({"id": list(votes.ids)})
+        labelled = labelled_table(rows, learned.model, votes, judged)
         tables.write_table(files.labels_out, labelled, TableStyle(spreadsheet_safe=files.spreadsheet_safe))
         written.update(signature(files.labels_out, files.model.parent))
     made = {"table": files.table.name, "written": written}
     write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})
+    outcomes = list(learned.model.judge(votes, judged))
     return FittedTable(
         table=VoteTable(votes, gold), learned=learned, outcomes=outcomes, folds=settings.folds, texts=known.texts
     )
@@ -119,7 +131,7 @@ def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
     if files.model.exists() and earlier.get("table", files.table.name if earlier else None) != files.table.name:
         in_the_way.append(files.model)
         what = f"a model of {earlier['table']}" if earlier else "no model"
-        warnings.warn(f"{files.model} was {what}: it is kept under a dated name", PcsWarning, stacklevel=3)
+        warn_user(f"{files.model} was {what}: it is kept under a dated name")
     out = files.labels_out
     if out is None:
         return in_the_way

@@ -53,11 +53,7 @@ seed = 0
 
 
 def write_first_config(data: Path | str, out: Path | None, config: Config, *, force: bool) -> Path:
-    """Write a commented `pcs.toml` for a table and return its path; `config` has what the user says about it.
-
-    Raises:
-        ConfigError: The file already exists.
-    """
+    """Write a commented `pcs.toml` for a table and return its path; `config` has what the user says about it."""
     path = out or Path(CONFIG_NAME)
     if path.exists() and not force:
         raise ConfigError(f"{path} already exists: name another file with --out, or overwrite it with --force")

@@ -37,11 +37,7 @@ class Paper(NamedTuple):
 
 
 def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
-    """Return the tables and the methods paragraph of a run; `order` lists its labels, lowest first.
-
-    Raises:
-        GoldError: There are no figures, because there is too little gold.
-    """
+    """Return the tables and the methods paragraph of a run; `order` lists its labels, lowest first."""
     learned = result.learned
     found = learned.against_gold
     if found is None:

@@ -34,6 +34,7 @@ from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.ask import CollectSettings, open_asker
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import Config
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, refuse_inputs
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_writer import WRITTEN
@@ -81,18 +82,6 @@ class Coverage:
         self.statuses[variant.status] += 1
         if variant.text is None:
             self.causes[variant.cause] += 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckRequest:
-    """What to measure relations on."""
-
-    file: Path  # a table of texts
-    config: Config  # settings; if they name no relations, the paper's three are measured
-    votes: Path | None = None  # a run folder or a table of votes, for how often answers changed under each relation
-    out: Path | None = None  # where to write every variant; None to write none
-    replace: bool = False  # whether to keep a file in the way of `out` under a dated name
-    limit: int | None = None  # use only the first N texts; None for all
 
 
 def list_relations(config: Config) -> list[KnownRelation]:
@@ -156,18 +145,27 @@ def _read_as(question: Phrasing, source: str, text: str) -> str:
     return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
 
 
-def check_relations(request: CheckRequest) -> dict[str, Coverage]:
-    """Return how well each relation does on the texts of a file; write every variant if the request asks for it."""
-    if request.out is not None:
-        check_ending(request.out, WRITTEN)
-        refuse_inputs(request.out, request.file)
-        refuse_existing(request.out, replace=request.replace)
-    config = request.config
-    items = read_source(
-        request.file, resolve_config.columns_of(config), request.limit, resolve_config.reading_of(config)
-    ).items
+def check_relations(
+    file: Path,
+    config: Config,
+    votes: Path | None = None,
+    out: Path | None = None,
+    *,
+    replace: bool = False,
+    limit: int | None = None,
+) -> dict[str, Coverage]:
+    """Return how well each relation of the settings, or of the paper's three, does on the texts of a file.
+
+    `votes`, a run folder or a table, tells how often answers changed. `out` gets every variant; with `replace`, a file
+    in its way is kept under a dated name.
+    """
+    if out is not None:
+        check_ending(out, WRITTEN)
+        refuse_inputs(out, file)
+        refuse_existing(out, replace=replace)
+    items = read_source(file, resolve_config.columns_of(config), limit, resolve_config.reading_of(config)).items
     flips: dict[str, Flips] = {}
-    if (votes := request.votes) is not None:
+    if votes is not None:
         flips = flips_by("relation", Votes.from_table(RunFolder(votes).votes if votes.is_dir() else votes))
     variants: list[tuple[Item, Variant]] = []
 
@@ -182,9 +180,9 @@ def check_relations(request: CheckRequest) -> dict[str, Coverage]:
             return found
 
     found = run_sync(all_of_them)
-    if request.out is not None:
-        make_way(request.out)
-        _write_variants(request.out, variants)
+    if out is not None:
+        make_way(out)
+        _write_variants(out, variants)
     return found
 
 
@@ -228,8 +226,6 @@ async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[S
 
 
 def _write_variants(path: Path, variants: Sequence[tuple[Item, Variant]]) -> None:
-    import pyarrow as pa
-
     columns = ("relation", "status", "text", "reason")
     rows = [{"id": item.id, **{name: getattr(one, name) for name in columns}} for item, one in variants]
     write_table(path, pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in ("id", *columns)])))

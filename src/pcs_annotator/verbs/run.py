@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from pcs_annotator.asking.engine.job import job_digest
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError, PcsWarning
+from pcs_annotator.base.errors import ConfigError, warn_user
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
@@ -25,6 +24,7 @@ from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
 from pcs_annotator.runs.gold import check_gold, gold_of, without_examples
+from pcs_annotator.runs.groups import groups_of, refuse_many
 from pcs_annotator.runs.labelling.rows import label_whole
 from pcs_annotator.runs.labelling.run_table import RunTable, open_table, refuse_other_work
 from pcs_annotator.runs.ledgers import refuse_lost_ledger
@@ -60,6 +60,8 @@ def run(request: RunRequest) -> RunResult:
     # Settings and gold are checked before the first call, not after the last.
     # raises for settings that cannot be used
     learn.learning_of(config.learn, shape=LabelShape.of(config.task.kind, config.task.labels))
+    texts = [item.text for item in table.sample.items]
+    refuse_many(config.learn.by, groups_of(config.learn.by, table.sample.table, texts, table.stream.name) or ())
     _check_models(request, config)
     if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
         check_gold(None, table.sample)
@@ -87,7 +89,8 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, wat
     request, asking = replace(request, follow=watch.begin()), time.perf_counter()
     config = _with_panel(request, config, dataset.items, tally)
     votes, config = _asked(request, config, table, tally, replacing=replacing)
-    recorded = Run(folder=folder, config=config, dataset=dataset, answers=votes, gold=gold, sampled=table.sampled)
+    parts = {"dataset": dataset, "answers": votes, "gold": gold, "sampled": table.sampled, "by": config.learn.by}
+    recorded = Run(folder, config, **parts)
     learning = time.perf_counter()
     learned = recorded.learn(config.learn)
     writing = time.perf_counter()
@@ -118,11 +121,7 @@ def _kept_from_fits(folder: RunFolder, config: Config) -> dict[str, Any]:
     kept = {name: value for name, value in settings_of_fits(folder).items() if getattr(config.learn, name) == value}
     if kept:
         listed = ", ".join(f"{name} = {value}" for name, value in kept.items())
-        warnings.warn(
-            f"as in the last pcs fit of {folder.path}: {listed}; pcs.toml and options override this",
-            PcsWarning,
-            stacklevel=3,
-        )
+        warn_user(f"as in the last pcs fit of {folder.path}: {listed}; pcs.toml and options override this")
     return kept
 
 

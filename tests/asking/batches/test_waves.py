@@ -25,7 +25,7 @@ from pcs_annotator.base.errors import (
     TableError,
 )
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.models.batch_apis import FileBatches
+from pcs_annotator.models.batch_apis import BatchApi
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from tests.runs.asking_in_batches import MODELS, Desk, MajorityOfThree, at_desk, texts
@@ -359,7 +359,7 @@ def test_batches_are_no_larger_than_providers_take(
     tmp_path: Path, name: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(desk: Desk) -> None:
-        monkeypatch.setattr(FileBatches if name == "most_lines" else batch, name, most)
+        monkeypatch.setattr(BatchApi if name == "most_lines" else batch, name, most)
         assert (await desk.ask(texts(60))).codes.min() >= 0
         sizes = [record.requests for record in desk.records]
         assert sum(sizes) == 60

@@ -189,6 +189,13 @@ def test_other_columns_of_the_table_are_kept_and_mentioned(capsys: pytest.Captur
 VOTES = "id,gold,a|x,text\n1,yes,yes,hello\n2,no,no,there\n"
 
 
+def test_a_table_with_a_row_per_vote_gets_labels_with_a_row_per_item(tmp_path: Path) -> None:
+    answers = "a,x,original,fake,\na,y,original,fake,\nb,x,original,real,\nb,y,original,real,\n"
+    (tmp_path / "votes.csv").write_text(f"id,annotator,relation,label,gold\n{answers}", encoding="utf-8")
+    assert main(["fit", "votes.csv", "-q", "--out", "labels.csv"]) == 0
+    assert [(row["id"], row["pcs_label"]) for row in rows_of(tmp_path / "labels.csv")] == [("a", "fake"), ("b", "real")]
+
+
 def test_rows_that_repeat_a_text_count_once(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [f"{row},{'yes' if row % 2 else 'no'},{'no' if row % 5 else 'yes'},Text {row % 20}" for row in range(40)]
     Path("votes.csv").write_text("id,gold,a|x,text\n" + "\n".join(rows) + "\n")

@@ -128,7 +128,7 @@ def test_other_requests_that_make_no_sense(run: Path) -> None:
 def test_a_full_queue_says_when_to_come_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     classify, gate = Service.classify, asyncio.Event()
 
-    async def slow(self: Service, text: str) -> Any:
+    async def slow(self: Service, text: str, group: str | None) -> Any:
         await gate.wait()
         return await classify(self, text)
 

@@ -15,6 +15,7 @@ import pytest
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.watch import read_status
+from tests.faces.serve.killing import check, kill_again_and_again, promising_stub_run
 from tests.faces.serve.processes import ServiceProcess, service_process
 from tests.stub import StubProcess
 
@@ -82,6 +83,19 @@ def test_every_answer_that_a_client_got_is_in_the_ledger_after_a_kill(stub_folde
     assert 20 <= acknowledged < 200
     assert acknowledged <= stored() - before
     assert stub.stats().answered - (stored() - before) <= 16
+
+
+@pytest.mark.slow
+def test_what_a_killed_service_said_is_in_the_stream_with_the_version_that_decided(
+    stub: StubProcess, tmp_path: Path
+) -> None:
+    stub.change(latency_s=0.05)
+    folder = promising_stub_run(stub.url, tmp_path)
+    found = check(folder, kill_again_and_again(folder, 4))
+    assert found.replies > 100
+    assert 0 < found.accepted < found.replies
+    assert found.versions > 1
+    assert (found.lost, found.misplaced, found.mixed) == (0, 0, 0)
 
 
 @pytest.fixture

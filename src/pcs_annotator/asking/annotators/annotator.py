@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
@@ -22,7 +21,7 @@ from pcs_annotator.asking.annotators.prompt import (
 from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.asking.annotators.together import TOKENS_PER_PART, read_part
 from pcs_annotator.base.display import brief
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator.base.errors import warn_user
 from pcs_annotator.core.chat import (
     Answers,
     ChatModel,
@@ -220,7 +219,7 @@ def _warn_of_fewer_examples(model: str) -> None:
     message = (
         f"{model} has too little room for all examples, so it gets fewer with long texts: give fewer or shorter ones"
     )
-    warnings.warn(message, PcsWarning, stacklevel=2)
+    warn_user(message)
 
 
 def _vote(reply: Reply, question: Question) -> Vote:

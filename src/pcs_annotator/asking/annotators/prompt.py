@@ -33,15 +33,10 @@ _ALL_THAT_APPLY = f"Name every label that applies, with semicolons between them,
 
 
 class OtherAnswer(NamedTuple):
-    """A form of answer that is not just a label.
+    """A form of answer that is not just a label."""
 
-    Attributes:
-        wanted: What to answer, for the part that is the same for every text.
-        last: What to answer, in a few words, after the text.
-    """
-
-    wanted: str
-    last: str
+    wanted: str  # what to answer, for the part that is the same for every text
+    last: str  # what to answer, in a few words, after the text
 
 
 class _FixedPart(NamedTuple):

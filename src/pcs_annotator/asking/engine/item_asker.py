@@ -26,7 +26,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.relations.base import Context, asks_about_truth
 from pcs_annotator.relations.choose import text_parts
 
-FIRST_ROWS = 1024
+FIRST_ROWS = 16
 BUDGET_REACHED = "budget reached"
 """The reason under which the tally counts questions that the budget did not allow."""
 
@@ -117,13 +117,16 @@ _Questions = Sequence[_PendingQuestion]
 class PreparedJob:
     """A job, with what is the same for all its texts.
 
-    For every annotator, how keys of its calls begin; for every relation, how it asks and which annotators it asks.
+    For every annotator, how keys of its calls begin; for every relation, how it asks, which annotators it asks, and
+    whether it leaves texts as they are.
     """
 
     job: Job
     identities: Sequence[str]
     asking: Sequence[QuestionForm]
     asked_under: Sequence[Sequence[int]]
+    as_is: Sequence[bool]
+    about_truth: bool  # whether the question is about what is true
 
     @classmethod
     def of(cls, job: Job, ledger: LedgerAdmin) -> PreparedJob:
@@ -138,6 +141,8 @@ class PreparedJob:
             [annotator.identity(model) for annotator, model in job.annotators],
             [job.form(relation, annotators) for relation in job.relations],
             [job.asked_under(relation) for relation in range(len(job.relations))],
+            [not text_parts(relation) for relation in job.relations],
+            asks_about_truth(job.task),
         )
 
 
@@ -151,11 +156,10 @@ class ItemAsker:
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
         self._cut: set[tuple[int, int]] = set()
         rewriter = None if job.rewriter is None else Rewriter(job.rewriter, asker)
-        self._context = Context(ask=rewriter, about_truth=asks_about_truth(job.task))
+        self._context = Context(ask=rewriter, about_truth=prepared.about_truth)
         self._identities, self._asking, self._asked_under = prepared.identities, prepared.asking, prepared.asked_under
-        as_is = [not text_parts(relation) for relation in job.relations]
-        self._as_is = [relation for relation, kept in enumerate(as_is) if kept]
-        self._rewritten = [relation for relation, kept in enumerate(as_is) if not kept]
+        self._as_is = [relation for relation, kept in enumerate(prepared.as_is) if kept]
+        self._rewritten = [relation for relation, kept in enumerate(prepared.as_is) if not kept]
 
     async def look_up(self, items: Sequence[Item]) -> list[Callable[[], Awaitable[None]]]:
         """Store all votes on items that the ledger has, and return the work that is left; most calls are one lookup.

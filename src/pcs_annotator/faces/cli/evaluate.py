@@ -64,6 +64,7 @@ splitting_options = options.with_options(
 @options.reading_options
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Random seed for splits and resamples.")
 @click.option("-o", "--out", type=options.PATH, help="Folder for the tables as Markdown, CSV and LaTeX.")
+@click.option("--by", default="", metavar="COLUMN", help="Show instead figures for each group of a run's rows.")
 @click.option("--alt-test", is_flag=True, help="Test instead whether the model may replace the human coders.")
 @click.option(
     "--epsilon",
@@ -73,7 +74,7 @@ splitting_options = options.with_options(
     help="For --alt-test: how much worse than a coder the model may be: .2 for experts, .1 for crowds.",
 )
 @options.printing
-def evaluate_command(*, source: Path, alt_test: bool, epsilon: float, **given: Any) -> None:
+def evaluate_command(*, source: Path, by: str, alt_test: bool, epsilon: float, **given: Any) -> None:
     """Is PCS better than simpler methods? All of them on the same votes and the same splits; no model is called.
 
     SOURCE is a table of votes with gold (see pcs fit), or a run folder, which then also gets evaluation-methods.json.
@@ -81,6 +82,14 @@ def evaluate_command(*, source: Path, alt_test: bool, epsilon: float, **given: A
     """
     if alt_test:
         options.show(replacing_json, replacing_shown, *evaluate.may_replace(source, epsilon))
+        return
+    if by:
+        with options.gathered_warnings() as notes:
+            groups = evaluate.figures_of_groups(source, by)
+        options.show(
+            lambda: {**groups.to_dict(), "warnings": notes},
+            lambda: [groups.table(), *learned_view.notes_shown(notes)],
+        )
         return
     splitting = options.take(evaluate.Splitting, given)
     given["reading"] = options.take(Reading, given)

@@ -76,11 +76,10 @@ def check(*, config: Path | None, **given: Any) -> None:
     Shows how many texts each one changes, why it does not change the others, and how fast it is.
     """
     settings = read_settings(config, Path.cwd(), options.take_settings(given))
-    request = relations.CheckRequest(config=settings, **given)
-    found = relations.check_relations(request)
+    found = relations.check_relations(config=settings, **given)
     options.show(
         lambda: {name: coverage_json(one) for name, one in found.items()},
-        lambda: coverage_shown(found, request.out),
+        lambda: coverage_shown(found, given["out"]),
     )
 
 
@@ -102,11 +101,12 @@ def value(*, source: Path, **given: Any) -> None:
     on gold rows that the fit did not see, with 95 % intervals: per question, where the relation applies, and over all
     texts.
     """
-    splitting = options.take(evaluate.Splitting, given)
-    given["reading"] = options.take(Reading, given)
-    request = evaluate.ValueRequest(source=source, splitting=splitting, **given)
+    splitting, reading = options.take(evaluate.Splitting, given), options.take(Reading, given)
     with options.gathered_warnings() as notes:
-        found = evaluate.value_of_source(request)
+        recorded = evaluate.RecordedVotes.read(source, reading).plus(given["rewritten"])
+        if given["hard"]:
+            recorded = recorded._replace(votes=recorded.votes.hard())
+        found = evaluate.value_of_votes(recorded, splitting, given["optimiser"], source.name)
     options.show(
         lambda: {**found.to_dict(), "warnings": notes},
         lambda: values_shown(found, notes),

@@ -110,8 +110,7 @@ def export(*, run: Path, out: Path, decision: str | None, queue: Queue | None, r
     """
     if queue and decision:
         raise click.UsageError("--queue draws rows whatever their decision: leave out one of --queue and --decision")
-    choice = exchange.RowsToExport(decision=decision or "review", queue=queue, rows=rows)
-    written = exchange.export_rows(run, out, choice, replace=replace)
+    written = exchange.export_rows(run, out, decision=decision or "review", queue=queue, count=rows, replace=replace)
     paste = f"paste {written.settings} under Settings > Labeling Interface > Code"
     options.tell(
         written._asdict(),

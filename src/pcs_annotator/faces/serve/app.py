@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import orjson
@@ -109,11 +110,13 @@ class App:
 
     async def classify(self, request: Request) -> Response:
         """Label texts."""
-        texts, model = bodies.texts_and_model(await bodies.read_object(request), self._queue.most)
+        body = await bodies.read_object(request)
+        texts, model = bodies.texts_and_model(body, self._queue.most)
         service = self._service
         if model not in (None, "", service.name, service.version):
             raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
-        labelled = {name: await self._label(texts, one) for name, one in self._services.items()}
+        groups = bodies.groups_of(body, len(texts))
+        labelled = {name: await self._label(texts, one, groups) for name, one in self._services.items()}
         found = self._listed(labelled, request_id_of(request))
         if texts == [EXAMPLE]:
             self._example = found
@@ -128,10 +131,12 @@ class App:
         example = ExampleCall(url, self._token, reply, real=self._example is not None)
         return HTMLResponse(docs_page(self._about, self._service.name, labels, example))
 
-    async def _label(self, texts: Sequence[str], service: Service) -> list[Classified]:
+    async def _label(
+        self, texts: Sequence[str], service: Service, groups: Sequence[str | None] = ()
+    ) -> list[Classified]:
         """Return the labels of texts; 503 if there are none for a reason that concerns all texts."""
         self._queue.take(len(texts))
-        work = [self._keep(service.classify(text)) for text in texts]
+        work = [self._keep(service.classify(text, group)) for text, group in zip_longest(texts, groups)]
         if (await asyncio.wait(work, timeout=self._seconds))[1]:
             service.note_failure("late")
             message = f"no answer within {self._seconds:g} s; what is on its way will be kept: try again"

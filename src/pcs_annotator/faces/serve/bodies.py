@@ -46,6 +46,17 @@ def texts_and_model(values: dict[str, Any], most: int) -> tuple[list[str], str |
     return texts, model
 
 
+def groups_of(values: dict[str, Any], texts: int) -> list[str | None]:
+    """Return the groups of texts that a body names: `groups`, one for each, or `group` for all; None if it does not."""
+    given = values.get("groups", [values.get("group")] * texts)
+    if not isinstance(given, list) or len(given) != texts:
+        raise HTTPException(400, "`groups` must be a list of texts, one for each text in `input`")
+    for place, group in enumerate(given):
+        if group is not None and not isinstance(group, str):
+            raise HTTPException(400, f"`groups[{place}]` must be a text, not {kind_of(group)}")
+    return given
+
+
 def _check_number(texts: int, most: int) -> None:
     """Raise if a request has more texts than the queue can ever hold."""
     if texts > most:

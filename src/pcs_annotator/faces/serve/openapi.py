@@ -114,7 +114,13 @@ def _schemas(labels: Sequence[str]) -> dict[str, Any]:
         "Error": _object({"error": _object(error)}),
         "ClassifyRequest": _object(
             {"input": _about(texts, "A text, or a list of texts.")},
-            {"model": _about(maybe_text, "The name of the run, as in /v1/models; leave it out.")},
+            {
+                "model": _about(maybe_text, "The name of the run, as in /v1/models; leave it out."),
+                "groups": _list(
+                    maybe_text, "The group of each text, if the promise is made for groups (pcs run --by)."
+                ),
+                "group": _about(maybe_text, "The group of all texts."),
+            },
         ),
         "Classified": _classified(labels, version),
         "Models": _object({"object": TEXT, "data": _list(_object({"id": TEXT, "object": TEXT}))}),

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -28,16 +28,17 @@ from pcs_annotator.base.errors import PcsError, UserError
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
-SECURITY_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+SECURITY_HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
 """Headers of every answer, unless the app has set them."""
 SECONDS_TO_DRAIN = 2.0
 BUG = "a bug in pcs: please report it, with the line in the server's log"
@@ -124,10 +125,10 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                ours = MutableHeaders(scope=message)
-                for name, value in SECURITY_HEADERS.items():
-                    ours.setdefault(name, value)
-                ours["X-Request-Id"] = request_id
+                own = message["headers"]
+                names = {name for name, _ in own}
+                added = [header for header in SECURITY_HEADERS if header[0] not in names]
+                message["headers"] = [*own, *added, (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:

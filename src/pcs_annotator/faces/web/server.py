@@ -37,15 +37,8 @@ class Listening:
 def listen(host: str, port: int, token: str = "", names: Sequence[str] = ()) -> Listening:
     """Open a port; 0 picks a free one.
 
-    Args:
-        host: The name or address to listen at; only a loopback address needs no token.
-        port: The port.
-        token: What clients must know; empty for none.
-        names: Further names that clients may use for this server, such as that of a proxy, with its port if that is
-            not the usual one.
-
-    Raises:
-        ConfigError: The port is in use or not allowed, the host is unknown, or a token is missing or too short.
+    Clients must know the token; only a loopback address needs none. `names` are further names that they may use for
+    this server, such as that of a proxy, with its port if that is not the usual one.
     """
     _check_token(token)
     opened, address = _open(host, port)

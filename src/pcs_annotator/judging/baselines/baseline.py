@@ -79,11 +79,7 @@ def cells_of(votes: Votes, annotators: Sequence[int], relations: Sequence[int], 
 
 
 def mean_scores(by_annotator: Floats, who: str) -> Floats:
-    """Return the mean over annotators of `[item, annotator, label]`; a row of zeros means no answer and is left out.
-
-    Raises:
-        UndefinedMetric: No item has an answer, so every label would get the same score.
-    """
+    """Return the mean over annotators of `[item, annotator, label]` without rows of zeros; raise if all of them are."""
     present = by_annotator.sum(axis=2, keepdims=True) > 0
     if present.size and not present.any():
         raise UndefinedMetric(f"{who} finds no usable answer to its questions among these votes: look at the answers")

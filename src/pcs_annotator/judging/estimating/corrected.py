@@ -128,11 +128,7 @@ class LabelRegression:
         return _Pull(columns, weights.ravel(), weights.reshape(-1, 1) * (outcome - expected), expected)
 
     def solve(self, weights: Floats, start: Floats | None = None) -> Floats:
-        """Return the coefficients, given the weight of every row and label, and coefficients that should be near.
-
-        Raises:
-            UndefinedMetric: There is no solution: columns are collinear, or tell the outcome perfectly.
-        """
+        """Return the coefficients, given the weight of every row and label, and coefficients that should be near."""
         found = np.zeros(self.shape) if start is None else start
         if self.link == "linear":
             scores, curvature = self.sums(found, weights)

@@ -169,11 +169,7 @@ class AmongCoders:
 def against_gold(
     given: Codes, gold: Codes, labels: Sequence[str], scale: Scale, how: Resampling | None = None
 ) -> AgainstGold:
-    """Return labels against gold, both as positions in `labels`; negative where a row was given none.
-
-    Raises:
-        UndefinedMetric: All gold rows have the same label, or there are too few.
-    """
+    """Return labels against gold, both as positions in `labels`; negative where a row was given none."""
     how, size = how or Resampling(), len(labels)
     lines = np.where(given < 0, size, given)
 

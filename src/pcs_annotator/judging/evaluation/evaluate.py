@@ -273,9 +273,6 @@ def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOp
     """Return the figures of two contenders on the same gold rows and the same splits, with paired tests.
 
     Their votes have the same items and labels, in the same order. Each has a calibration of its own.
-
-    Raises:
-        UndefinedMetric: Too few gold rows, or a single class.
     """
     how = how or EvaluationOptions()
     if len({(tuple(one.votes.ids), tuple(one.votes.labels)) for one in contenders}) > 1:

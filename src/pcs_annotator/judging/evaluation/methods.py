@@ -190,11 +190,7 @@ def calls_of(votes: Votes, rewritten: AbstractSet[str], cells: Mask | None = Non
 
 
 def self_consistency(votes: Votes, budget: float) -> OnCells:
-    """Return self-consistency by vote share, on as many draws of the unchanged text as the calls per item allow.
-
-    Raises:
-        UndefinedMetric: No annotator was asked more than once.
-    """
+    """Return self-consistency by vote share, on as many draws of the unchanged text as the calls per item allow."""
     votes = votes.plain()
     original = original_of(votes)
     drawn = (votes.select(relations=[original]).codes >= 0).any(axis=(0, 2)).sum(axis=1)

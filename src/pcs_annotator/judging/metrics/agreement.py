@@ -179,9 +179,6 @@ def alternative_annotator(machine: Codes, coders: Codes, epsilon: float = EPSILO
 
     Labels are negative where there is none. The model must not have learned from these rows. ε is the benefit of not
     having to pay a coder, as a share of wins.
-
-    Raises:
-        UndefinedMetric: There are too few coders, or rows that two of them labelled.
     """
     if len(coders) < LEAST_CODERS:
         raise UndefinedMetric(

@@ -12,7 +12,7 @@ wrong, on average over draws of the gold rows. It is a different promise with it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -43,6 +43,7 @@ class Promise:
     certainty: float = 0.9
     kind: PromiseKind = "error-among-accepted"  # which of the promises
     per_label: bool = False  # whether it must hold for each label separately
+    by: str = ""  # what groups of texts it must hold for separately, such as `language`; empty for all texts together
 
     def __post_init__(self) -> None:
         for name, value in (("max_error", self.max_error), ("certainty", self.certainty)):
@@ -58,6 +59,21 @@ class Promise:
     def near(self) -> bool:
         """Whether a label that is one step off counts as right."""
         return self.kind == "off-by-more-than-one"
+
+    @property
+    def divided(self) -> bool:
+        """Whether it must hold for parts of the rows separately: those with a label, or groups of texts."""
+        return self.per_label or bool(self.by)
+
+    def division(self, rows: Collection[int], level: float) -> tuple[int, int]:
+        """Return into how many parts a level is divided for groups of gold rows, and how many of these can pass.
+
+        A group that is too small to pass at a part of the level, even without a single error, needs none. That follows
+        from the numbers of rows alone, whatever their labels. So there are at most as many tests as parts.
+        """
+        tried = range(1, len(rows) + 1)
+        found = ((parts, sum(one >= self.rows_at(level / parts) for one in rows)) for parts in tried)
+        return next((parts, can_pass) for parts, can_pass in found if can_pass <= parts)
 
     @property
     def delta(self) -> float:
@@ -82,10 +98,11 @@ class Promise:
         if not self.tested:
             return int(np.ceil(round(1 / self.max_error - 1, 9)))
         enough = self._rows_for_half
-        few, many = (self._rows_at(self.level(rows, spent)) for rows in (0, enough))
+        few, many = (self.rows_at(self.level(rows, spent)) for rows in (0, enough))
         return few if few < enough else max(many, enough)
 
-    def _rows_at(self, level: float) -> int:
+    def rows_at(self, level: float) -> int:
+        """Return the minimum number of rows, all of them right, with which a test at this level passes."""
         return int(np.ceil(np.log(level) / np.log1p(-self.max_error)))
 
 
@@ -99,7 +116,7 @@ class Judged(NamedTuple):
     """Gold rows, each judged by a model that did not see it."""
 
     confidence: Floats  # calibrated probability that the chosen label is right
-    best: Codes  # code of the chosen label
+    best: Codes | Integers  # code of the chosen label, or of the row's group if the promise is made for groups
     right: Mask  # whether it is the gold label, or near enough
 
     def __repr__(self) -> str:
@@ -124,18 +141,24 @@ def find_thresholds(judged: Judged, labels: Sequence[str], promise: Promise, spe
 
 def thresholds_at(judged: Judged, labels: Sequence[str], promise: Promise, level: float) -> dict[str, float]:
     """Return the same, tested at a level."""
-    if not promise.per_label:
+    if not promise.divided:
         found = _threshold(judged, promise, level)
         return {} if found is None else {EVERY_LABEL: found}
-    # each label gets an equal share, so that all thresholds hold simultaneously
+    # each label or group gets an equal share, so that all thresholds hold simultaneously
+    share = level / (promise.division(rows_in(judged, labels), level)[0] if promise.by else len(labels))
     by_label = {
-        label: _threshold(judged.take(judged.best == code), promise, level / len(labels))
-        for code, label in enumerate(labels)
+        label: _threshold(judged.take(judged.best == code), promise, share) for code, label in enumerate(labels)
     }
     return {label: found for label, found in by_label.items() if found is not None}
 
 
-def accepted(confidence: Floats, best: Codes, labels: Sequence[str], thresholds: Thresholds) -> Mask:
+def rows_in(judged: Judged, labels: Sequence[str]) -> list[int]:
+    """Return how many rows each label has; rows that are judged by group have a group in its place."""
+    counts: list[int] = np.bincount(judged.best, minlength=len(labels)).tolist()
+    return counts
+
+
+def accepted(confidence: Floats, best: Codes | Integers, labels: Sequence[str], thresholds: Thresholds) -> Mask:
     """Return which rows are accepted."""
     if EVERY_LABEL in thresholds:
         return np.asarray(confidence >= thresholds[EVERY_LABEL])

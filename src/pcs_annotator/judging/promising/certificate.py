@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.display import html_table
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.special import betaln, xlog1py, xlogy
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, thresholds_at
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, rows_in, thresholds_at
 from pcs_annotator.judging.promising.rows_needed import RowsNeeded, rows_needed
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 
@@ -135,6 +136,7 @@ class Certificate:
         gold_rows: Gold rows behind it.
         assumed_rows: Those of them that came with the data, so that they are only assumed to be a random sample.
         thresholds: The minimum confidence at which a label is accepted; empty when nothing is promised.
+        groups: If it is made for groups of texts, the gold rows of each; they are the keys of `thresholds`.
         upper: The same for the levels above the labels of a tree, the lowest of them first; empty for other labels.
         why_not: Why nothing is promised; empty when something is.
         rows_needed: Gold rows that the promise would probably need, in all; None when it holds, or that is unknown.
@@ -161,6 +163,7 @@ class Certificate:
     audit: Audit | None = None
     assumed_rows: int = 0
     upper: tuple[Mapping[str, float], ...] = ()
+    groups: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def found(self) -> bool:
@@ -169,7 +172,10 @@ class Certificate:
 
     @property
     def unpromised(self) -> float:
-        """How much of its level went to tests that found nothing; each level of a tree has an equal part."""
+        """How much of its level went to tests that found nothing; each level of a tree or group has an equal part."""
+        if self.groups and self.level:
+            parts, tested = self.promise.division(self.groups.values(), self.level)
+            return self.level / parts * (tested - len(self.thresholds))
         tests = (self.thresholds, *self.upper)
         return self.level * sum(not one for one in tests) / len(tests)
 
@@ -204,11 +210,20 @@ class Certificate:
         """Whether labels may be accepted because of it."""
         return self.found and not self.revoked
 
-    def accepts(self, confidence: Floats, best: Codes, labels: Sequence[str], above: int = 0) -> Mask:
-        """Return which rows are accepted, or would be so many levels above their label."""
+    def accepts(self, confidence: Floats, best: Codes | Integers, labels: Sequence[str], above: int = 0) -> Mask:
+        """Return which rows are accepted, or would be so many levels above their label.
+
+        If the promise is made for groups, `best` and `labels` are these: see `coded_groups`.
+        """
         if not self.holds:
             return np.zeros(len(best), dtype=np.bool_)
         return accepted(confidence, best, labels, (self.thresholds, *self.upper)[above])
+
+    def why_review(self, group: str) -> str:
+        """Return that nothing is promised for a group of texts; empty if something is, or if that is so for all."""
+        if not self.holds or not self.promise.by or group in self.thresholds:
+            return ""
+        return f"no promise for {group} ({counted(self.groups.get(group, 0), 'gold row')})"
 
     def with_coverage(self, accepted_rows: Mask) -> Certificate:
         """Return the certificate with its effect on the rows at hand."""
@@ -227,8 +242,8 @@ class Certificate:
             "per_label": promise.per_label,
             "n_gold": self.gold_rows,
             "n_assumed": self.assumed_rows,
-            "threshold": common if not promise.per_label else None,
-            "thresholds": dict(self.thresholds) if promise.per_label else None,
+            "threshold": common if not promise.divided else None,
+            "thresholds": dict(self.thresholds) if promise.divided else None,
             "accepted_share": self.accepted_share,
             "review_rows": self.review_rows,
             "why_not": self.why_not,
@@ -239,6 +254,7 @@ class Certificate:
             "fingerprint": self.fingerprint and self.fingerprint._asdict(),
             "audit": self.audit and self.audit._asdict(),
             **({"upper": [dict(one) for one in self.upper]} if self.upper else {}),
+            **({"by": promise.by, "groups": dict(self.groups)} if promise.by else {}),
         }
 
     @classmethod
@@ -252,6 +268,7 @@ class Certificate:
                 certainty=values["certainty"],
                 kind=values["promise"],
                 per_label=values["per_label"],
+                by=values.get("by", ""),
             ),
             gold_rows=values["n_gold"],
             assumed_rows=values.get("n_assumed", 0),
@@ -262,6 +279,7 @@ class Certificate:
             level=values.get("level", 0.0),
             spent=values.get("spent", 0.0),
             upper=tuple(values.get("upper", ())),
+            groups=values.get("groups", {}),
             **{name: values[name] for name in ("why_not", "split", "accepted_share", "review_rows")},
         )
 
@@ -292,21 +310,25 @@ def certify(  # what is known about the rows, one argument each
 
     `spent` is how much of δ earlier looks at the gold labels have used; `seed`, of the simulation of rows needed.
     `upper` are the levels above the labels of a tree, the lowest first. Each has an equal part of the look's δ, and is
-    tested on the rows that no level below accepts: those that its promise is about.
+    tested on the rows that no level below accepts: those that its promise is about. For a promise about groups of
+    texts, `labels` are their names, and `judged` has them in the place of labels.
     """
     rows = len(judged.right)
-    tested = promise.tested and rows >= promise.least_rows(spent)
-    level = promise.level(rows, spent) if tested else 0.0
+    given = promise.level(rows, spent)
+    groups = dict(zip(labels, rows_in(judged, labels), strict=True)) if promise.by else {}
+    tested = promise.tested and promise.division(groups.values() or [rows], given)[1] > 0
+    level = given if tested else 0.0
     found, left = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_)
     for one, names in (Level(judged, labels), *upper):
-        found.append(thresholds_at(one.take(left), names, promise, promise.level(rows, spent) / (1 + len(upper))))
+        found.append(thresholds_at(one.take(left), names, promise, given / (1 + len(upper))))
         left = left & ~accepted(one.confidence, one.best, names, found[-1])
     if any(found):
         bare = Certificate(promise=promise, gold_rows=rows, thresholds=found[0], level=level, spent=spent)
-        return replace(bare, upper=tuple(found[1:]))
+        return replace(bare, upper=tuple(found[1:]), groups=groups)
     needed = rows_needed(judged, labels, promise, spent + level, seed)
-    why = f"{_shortfall(rows, promise, spent)}; {_remedy(needed, rows)}"
-    return replace(no_promise(promise, rows, why, needed), level=level, spent=spent)
+    short = _shortfall_of_groups(groups, promise, given) if groups else _shortfall(rows, promise, spent)
+    why = f"{short}; {_remedy(needed, rows)}"
+    return replace(no_promise(promise, rows, why, needed), level=level, spent=spent, groups=groups)
 
 
 def no_promise(promise: Promise, rows: int, why: str, needed: RowsNeeded | None = None) -> Certificate:
@@ -329,6 +351,14 @@ def _shortfall(rows: int, promise: Promise, spent: float) -> str:
     if rows >= least:
         return f"on {rows:,} gold rows not even the most confident labels are shown to be right often enough"
     return f"{rows:,} gold rows are too few: even without a single error it takes {least:,} of them"
+
+
+def _shortfall_of_groups(groups: Mapping[str, int], promise: Promise, level: float) -> str:
+    largest, by = max(groups, key=lambda name: groups[name]), promise.by
+    if not promise.tested or promise.division(groups.values(), level)[1]:
+        return f"in no group by {by} are even the most confident labels shown to be right often enough"
+    rows, least = groups[largest], promise.rows_at(level)
+    return f"no group by {by} has enough gold rows: {largest} has most, {rows:,}, and it takes at least {least:,}"
 
 
 def _remedy(needed: RowsNeeded | None, rows: int) -> str:

@@ -100,19 +100,25 @@ class _Cause(NamedTuple):
     """A kind of reason: the items it applies to, the numbers for each item's sentence, and the sentence."""
 
     holds: Mask
-    numbers: Array
+    numbers: Sequence[Array]  # each is a column, or several
     sentence: Callable[..., str]
 
 
 def _explain(causes: Iterator[_Cause], items: int) -> list[str]:
     """Return the sentence of the first cause that applies; equal numbers are formatted once."""
-    found = np.full(items, "", dtype=object)
+    found, unexplained = [""] * items, np.ones(items, dtype=np.bool_)
     for cause in causes:
-        rows = np.flatnonzero(cause.holds & (found == ""))
-        if len(rows):
-            numbers, place = np.unique(cause.numbers[rows], axis=0, return_inverse=True)
-            found[rows] = np.array([cause.sentence(*row) for row in numbers.tolist()], dtype=object)[place.ravel()]
-    return [str(sentence) for sentence in found]
+        rows = np.flatnonzero(cause.holds & unexplained)
+        if not len(rows):
+            continue
+        unexplained[rows] = False
+        columns = np.column_stack([column[rows] for column in cause.numbers])
+        sentences: dict[tuple[int, ...], str] = {}
+        for row, numbers in zip(rows.tolist(), map(tuple, columns.tolist()), strict=True):
+            if numbers not in sentences:
+                sentences[numbers] = cause.sentence(*numbers)
+            found[row] = sentences[numbers]
+    return found
 
 
 def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
@@ -120,19 +126,19 @@ def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
     answers = facts.counts.sum(axis=(1, 2))
     total = answers.sum(axis=1)
     ours = answers[np.arange(len(best)), best]
-    yield _Cause(total == 0, np.column_stack([facts.asked > 0]), words.no_answer)
-    yield _Cause(2 * total < facts.asked, np.column_stack([total, facts.asked]), words.few_answers)
+    yield _Cause(total == 0, [facts.asked > 0], words.no_answer)
+    yield _Cause(2 * total < facts.asked, [total, facts.asked], words.few_answers)
     tied = scores == scores.max(axis=1, keepdims=True)
-    yield _Cause(tied.sum(axis=1) > 1, tied, words.tie)
+    yield _Cause(tied.sum(axis=1) > 1, [tied], words.tie)
     other = _only_other(answers, best)
-    yield _Cause(ours == 0, np.column_stack([best, other, total]), words.unsupported)
+    yield _Cause(ours == 0, [best, other, total], words.unsupported)
     if facts.original is not None:
         yield _changed(facts, facts.original)
         yield _contradicted(facts, facts.original, best)
     yield _torn(facts, best)
-    yield _Cause(total > ours, np.column_stack([best, other, ours, total]), words.minority)
+    yield _Cause(total > ours, [best, other, ours, total], words.minority)
     shares = facts.shares[np.arange(len(best)), best]
-    yield _Cause(total > 0, np.column_stack([best, total, shares]), words.agreement)
+    yield _Cause(total > 0, [best, total, shares], words.agreement)
 
 
 def _only_other(answers: Array, best: Codes) -> Integers:
@@ -152,7 +158,7 @@ def _changed(facts: _Facts, original: int) -> _Cause:
     worst = (flips / np.maximum(pairs, 1) + flips / 1e6).argmax(axis=1)
     rows = np.arange(len(worst))
     flips, pairs, first = flips[rows, worst], pairs[rows, worst], changed[rows, :, worst].argmax(axis=1)
-    return _Cause(2 * flips > pairs, np.column_stack([worst, flips, pairs, first]), facts.words.changed)
+    return _Cause(2 * flips > pairs, [worst, flips, pairs, first], facts.words.changed)
 
 
 def _contradicted(facts: _Facts, original: int, best: Codes) -> _Cause:
@@ -164,7 +170,7 @@ def _contradicted(facts: _Facts, original: int, best: Codes) -> _Cause:
     steady = ((facts.counts.sum(axis=2) > 0).sum(axis=2) <= 1).all(axis=1)
     steady_there = ((counts > 0).sum(axis=2) <= 1).all(axis=1)
     against = ((voice >= 0) & (voice != best[:, np.newaxis])).any(axis=1)
-    numbers = np.column_stack([best, steady, steady_there, voice])
+    numbers = [best, steady, steady_there, voice]
     return _Cause(against & (supported | denied), numbers, facts.words.contradicted)
 
 
@@ -177,7 +183,7 @@ def _torn(facts: _Facts, best: Codes) -> _Cause:
     model = against.argmax(axis=1)
     twofold = ((facts.counts > 0).sum(axis=3) > 1).any(axis=2)[rows, model]
     holds = (against.sum(axis=1) == 1) & twofold & (ours[rows, model] > 0)
-    return _Cause(holds, np.column_stack([best, model, ours[rows, model], total[rows, model]]), facts.words.torn)
+    return _Cause(holds, [best, model, ours[rows, model], total[rows, model]], facts.words.torn)
 
 
 class _Words(NamedTuple):

@@ -39,8 +39,8 @@ def rows_needed(
     order = np.argsort(-judged.confidence, kind="stable")
     wrong, right, group = _by_confidence(judged.take(order), promise.max_error)
     confidence, best = judged.confidence[order], judged.best[order]
-    parts = [best == code for code in np.unique(best)] if promise.per_label else [best >= 0]
-    tests = len(labels) if promise.per_label else 1
+    parts = [best == code for code in np.unique(best)] if promise.divided else [best >= 0]
+    tests = len(labels) if promise.divided else 1
 
     def odds_of(size: int) -> float:
         rows = rng.multinomial(size, np.full(len(group), 1 / len(group)), size=DRAWS)  # how often each row is drawn

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsWarning, UnknownNameError
+from pcs_annotator.base.errors import UnknownNameError, warn_user
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import CODE, Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -60,7 +59,7 @@ def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: in
     weights = fit_optimiser(chosen, ordered, codes, seed)
     flags = (*weights.diagnostics.flags, *_flags(ordered, codes, weights, chosen.needs_gold))
     for flag in flags:
-        warnings.warn(flag.detail, PcsWarning, stacklevel=3)
+        warn_user(flag.detail)
     by_annotator, by_relation = _stability_ranges(_refitted(chosen, weights), weights, ordered, codes, seed, resamples)
     diagnostics = replace(
         weights.diagnostics,
@@ -88,11 +87,7 @@ def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     columns = positions_of(labels, votes.labels, "label")
     grades = None if ordered.grades is None else ordered.grades[rows][..., columns]
     read = None if ordered.read is None else ordered.read[rows][:, columns]
-    parts: dict[str, Any] = {
-        "texts": votes.texts and [votes.texts[row] for row in rows.tolist()],
-        "read": read,
-        "grades": grades,
-    }
+    parts: dict[str, Any] = {"read": read, "grades": grades, **votes.per_item(rows)}
     codes = recode[ordered.codes[rows]]
     return replace(ordered, codes=codes, ids=ids, labels=labels, stated=None, **parts), recode[gold[rows]]
 

@@ -57,6 +57,8 @@ def config_to_dict(config: Config) -> dict[str, Any]:
     """Return plain values for JSON, without a password in the address of the ledger."""
     values = asdict(config)
     values["ask"]["ledger"] = without_password(config.ask.ledger)
+    if not config.learn.by:
+        del values["learn"]["by"]
     codebook = {name: values.pop(name) for name in ("part", "variables")}
     return {**values, "codebook": codebook} if config.variables else values
 

@@ -34,6 +34,7 @@ from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Check, Frugal, graded_annotators, learn_frugal
 from pcs_annotator.runs import ask, learn, resolve_config
+from pcs_annotator.runs.groups import given_or_detected
 from pcs_annotator.runs.labelling.recent_texts import RecentTexts
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.own_objects import OwnObjects
@@ -246,10 +247,11 @@ class Labeller:
         """Return the votes on texts, as many as their labels need; `part` of the asker counts what they take."""
         return await run_job(self._prepared, items, part, self.fitted.strategy, missing)
 
-    async def label(self, items: Sequence[Item]) -> LabelledTexts:
+    async def label(self, items: Sequence[Item], groups: Sequence[str] = ()) -> LabelledTexts:
         """Return what models and ledger say about some texts; a model that fails is not an error.
 
-        A failure closes the pace for all texts, so the next ones are asked with another.
+        `groups` are those that the promise is made for; by default languages are detected, and others unknown. A
+        failure closes the pace for all texts, so the next ones are asked with another.
         """
         asker, failure = self.asker, ""
         missing = Missing()
@@ -269,6 +271,9 @@ class Labeller:
             except PcsError:  # the ledger itself has failed
                 return LabelledTexts(self.fitted.model, None, None, [failure] * len(items))
         reasons = [failure or "; ".join(missing.get(row, ())) or NO_ANSWER for row in range(len(items))]
+        if by := self.fitted.model.by:
+            groups = groups or [given_or_detected(by, item.text) for item in items]
+            votes = replace(votes, groups=groups)
         silent = self.fitted.model.unlabelled(votes)
         why = [reason if no else None for no, reason in zip(silent, reasons, strict=True)]
         return LabelledTexts(*self._judged([item.text for item in items], votes), why)
@@ -318,9 +323,9 @@ class RunEngine:
             labeller = await Labeller.open(fitted, ask.open_asker(ledger, fitted.settings))
             return cls(os.getpid(), asyncio.get_running_loop(), stack.pop_all(), labeller)
 
-    def label(self, items: Sequence[Item]) -> LabelledTexts:
+    def label(self, items: Sequence[Item], groups: Sequence[str] = ()) -> LabelledTexts:
         """Return what is known about some texts; Ctrl-C stops asking and keeps paid answers."""
-        return _wait_for(self._labeller.label(items), self._loop)
+        return _wait_for(self._labeller.label(items, groups), self._loop)
 
     async def alabel(self, items: Sequence[Item]) -> LabelledTexts:
         """Do the same as `label`, for asynchronous code; cancelling it stops asking and keeps paid answers."""

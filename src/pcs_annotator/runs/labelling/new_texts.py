@@ -22,6 +22,7 @@ from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs.certificate_text import about_confidence, promised
 from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files import runs
+from pcs_annotator.runs.groups import check_column, groups_of
 from pcs_annotator.runs.labelling.labeller import FittedRun, job_of
 from pcs_annotator.runs.labelling.rows import RowWriter, label_all, with_counted_coverage
 from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined, lost_rows
@@ -72,9 +73,11 @@ class NewTexts:
 
     def ask(self, fitted: FittedRun) -> tuple[tables.Dataset, Votes]:
         """Ask a run about all texts; return them, or a sample of them, and the votes."""
+        check_column(fitted.model.by, self._stream.schema.names, self._stream.name)
         if self._all is not None:
             how = (self._all.items, fitted.ledger, fitted.settings, fitted.strategy)
-            return self._all, run_sync(lambda: ask_job(fitted.job, *how))
+            found = run_sync(lambda: ask_job(fitted.job, *how))
+            return self._all, replace(found, groups=groups_of(fitted.model.by, self._all.table, found.texts or ()))
         self._make_way()
         # what is on standard output cannot be taken back
         if fitted.on_drift == "fail" or (self._out == STDIO and fitted.on_drift == "review"):

@@ -12,14 +12,13 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import TableError, warn_user
-from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.result_names import DECISION, LABEL, input_names, result_names
@@ -30,70 +29,26 @@ from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.executors import asking
 from pcs_annotator.runs.files.runs import RunFolder, WholeTable, read_whole
+from pcs_annotator.runs.groups import groups_of
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, job_of
 from pcs_annotator.runs.labelling.run_table import RunTable, data_hash_of, sampled_rows, taken
 from pcs_annotator.runs.learn import Learned
+from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import sources, tables, vote_files
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import signature, write_json
-from pcs_annotator.tables.result_columns import Results, detail_columns, people_columns, with_columns
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, TableWriter, writing_table
 from pcs_annotator.tables.tables import CHUNK_ROWS, Dataset, TableStream, gold_in
 from pcs_annotator.tables.tabular import text_column
 from pcs_annotator.tables.vote_files import VoteAxes
 from pcs_annotator.tables.workbook import original_cell
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 CHUNKS_AT_ONCE = 2
 """While the last calls of one chunk are awaited, the next chunk is asked about."""
 
 C = TypeVar("C")
 R = TypeVar("R")
-
-
-def result_columns(model: Model, votes: Votes, judged: Verdicts) -> dict[str, pa.Array]:
-    """Return the columns of results for all rows, as `Model.judge` and `with_outcomes` do."""
-    silent = model.unlabelled(votes)
-    sure = None if judged.probabilities is None else np.where(silent[:, np.newaxis], np.nan, judged.probabilities)
-    confidence = judged.confidence
-    more = {name: _unless(silent, values) for name, values in model.details(votes, judged).items()}
-    decided = zip(model.decisions(votes, judged), silent.tolist(), strict=True)
-    return Results(
-        labels=votes.labels,
-        label=_labels(model, votes, judged, silent),
-        decision=["review" if no else one for one, no in decided],
-        reason=model.reasons(votes, judged),
-        confidence=np.full(len(votes), np.nan) if confidence is None else np.where(silent, np.nan, confidence),
-        scores=judged.scores,
-        probabilities=sure,
-        sets=_sets(model, votes, judged),
-        details=detail_columns(more),
-    ).columns()
-
-
-def _labels(model: Model, votes: Votes, judged: Verdicts, silent: Mask) -> pa.Array:
-    import pyarrow as pa
-
-    if judged.level is not None:
-        return pa.array(_unless(silent, model.given(votes, judged)), pa.string())
-    return pa.array(votes.labels, pa.string()).take(pa.array(judged.best, pa.int64(), mask=silent))
-
-
-def _unless(silent: Mask, values: Iterable[Any]) -> list[Any]:
-    return [None if no else value for value, no in zip(values, silent.tolist(), strict=True)]
-
-
-def _sets(model: Model, votes: Votes, judged: Verdicts) -> pa.Array | None:
-    import pyarrow as pa
-
-    plausible = None if model.shape.ordered else model.plausible(votes, judged)
-    if plausible is None:
-        return None
-    patterns, places = np.unique(plausible, axis=0, return_inverse=True)
-    names = ["|".join(np.array(votes.labels)[pattern].tolist()) for pattern in patterns]
-    return pa.array(names, pa.string()).take(pa.array(places.ravel()))
 
 
 @dataclass(kw_only=True)
@@ -133,16 +88,17 @@ class RowWriter:
 
     def write(self, chunk: Dataset, votes: Votes) -> None:
         """Add the next rows, with the labels that these votes give them."""
+        votes = replace(votes, groups=votes.groups or groups_of(self.model.by, chunk.table, votes.texts or ()))
         judged = self.model.judged(votes)
-        columns = result_columns(self.model, votes, judged)
         self.keep(chunk, votes, self.model, judged)
-        found: list[str | None] = columns[LABEL].to_pylist()
+        reviewed: list[Reviewed | None] = []
+        gold: list[str | None] = []
         if self.people:
             reviewed = [self.people.get(item.id) for item in chunk.items]
             given = gold_in(chunk.table, chunk.columns) or [None] * len(votes)
             gold = [self.gold.get(item.id) or label for item, label in zip(chunk.items, given, strict=True)]
-            columns |= people_columns(reviewed, gold, found, votes.labels)
-        labelled = with_columns(chunk.table, columns, votes.labels)
+        labelled = labelled_table(chunk.table, self.model, votes, judged, reviewed, gold)
+        found, decided = labelled[LABEL].to_pylist(), labelled[DECISION].to_pylist()
         if self._labels is not None:
             self._labels.write(labelled)
         if self._votes is not None:
@@ -151,7 +107,7 @@ class RowWriter:
             rows = np.flatnonzero(some)
             self.sample.append((taken(chunk, rows), votes.take(rows)))
         empty = sum(label is None and is_empty(item.text) for label, item in zip(found, chunk.items, strict=True))
-        labels, decisions = (Counter(one for one in values if one) for values in (found, columns[DECISION].to_pylist()))
+        labels, decisions = (Counter(one for one in values if one) for values in (found, decided))
         self.counts = self.counts.plus(Counts(rows=len(votes), labels=labels, decisions=decisions, empty=empty))
 
 
@@ -278,8 +234,6 @@ def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collectio
 
 def _with_own_columns(path: Path, whole: WholeTable, parts: Iterable[Votes]) -> Iterator[tuple[Votes, pa.Table]]:
     """Yield votes with the user's own columns of their rows, from a file of labels; other rows there are an error."""
-    import pyarrow as pa
-
     other_rows = TableError(f"{path.name} does not have the rows that were asked about: pcs run writes it again")
     stream = sources.open_stream(path, tables.Columns(text=next(iter(whole.columns), None)))
     read = stream.batches(pa.schema([stream.schema.field(name) for name in whole.columns]))
@@ -297,8 +251,6 @@ def _with_own_columns(path: Path, whole: WholeTable, parts: Iterable[Votes]) -> 
 
 
 def _with_original_cells(table: pa.Table) -> pa.Table:
-    import pyarrow as pa
-
     texts = [name for name, column in zip(table.column_names, table.columns, strict=True) if column.type == pa.string()]
     for name in texts:
         cells = [cell and original_cell(cell) for cell in table[name].to_pylist()]

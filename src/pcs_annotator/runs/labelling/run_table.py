@@ -21,6 +21,7 @@ from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import human_files
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.tables import Dataset, IdCheck, TableStream
 
@@ -245,8 +246,6 @@ def taken(rows_of: Dataset, rows: Array) -> Dataset:
 
 def joined(parts: Sequence[Dataset]) -> Dataset:
     """Return the rows of several parts of a table as one."""
-    import pyarrow as pa
-
     return replace(
         parts[0],
         table=pa.concat_tables([part.table for part in parts]),
@@ -265,8 +264,6 @@ def _lowest(lots: Array, parts: Sequence[Dataset]) -> tuple[Array, list[Dataset]
 
 def _with_ids(sample: Dataset) -> Dataset:
     """Return a sample with a column of ids: rows without one have their number, which is another one in a sample."""
-    import pyarrow as pa
-
     columns, table = sample.columns, sample.table.combine_chunks()
     ids = pa.array([item.id for item in sample.items], pa.string())
     if columns.id is None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -27,13 +28,13 @@ from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.fit_process import FitProcess
+from pcs_annotator.runs.groups import given_or_detected
 from pcs_annotator.runs.labelling.judge_together import JudgeTogether
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of, refuse_lost_ledger
 from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
-from pcs_annotator.runs.versions import number_in_use
 from pcs_annotator.tables.files import read_json
 
 LOOK_EVERY = 1.0
@@ -150,12 +151,13 @@ class Service:
         await self._opened.retire()
 
     def _open(self) -> tuple[FittedRun, str]:
-        """Return the run, and the name of its version."""
-        number = number_in_use(self.folder)
-        fitted = open_fitted(Run.open(self.folder.path, self._moved_ledger), self._options)
+        """Return the run, and the name of its version; a fit that ends meanwhile must not mix two versions."""
+        before: object = None
+        while before != (now := _state(self.folder)[:2]):
+            before, fitted = now, open_fitted(Run.open(self.folder.path, self._moved_ledger), self._options)
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
         ask.warn_about_hard_models(fitted.job)
-        return fitted, f"{self.name}@{number}"
+        return fitted, f"{self.name}@{fitted.version}"
 
     @property
     def version(self) -> str:
@@ -221,9 +223,9 @@ class Service:
         """Note why a text got no label, if others may get none for the same reason; `kind` is a key of `TROUBLE`."""
         self._failed = (kind, _now(), today())
 
-    async def classify(self, text: str) -> Classified:
-        """Ask about a text, and return its label, or why it has none."""
-        found = await self._classify(text)
+    async def classify(self, text: str, group: str | None = None) -> Classified:
+        """Ask about a text, perhaps of a group that the promise is made for; return its label, or why it has none."""
+        found = await self._classify(text, group)
         if found.error is None:
             spent = self._failed is not None and self._failed[0] == "budget_reached"
             self._failed = self._failed if spent and not found.spent.calls else None
@@ -231,7 +233,7 @@ class Service:
             self.note_failure(found.error.kind)
         return found
 
-    async def _classify(self, text: str) -> Classified:
+    async def _classify(self, text: str, group: str | None) -> Classified:
         self.look_for_changes()
         opened = self._opened
         asker = opened.labeller.asker
@@ -245,6 +247,8 @@ class Service:
             self._check_ledger()
             item = Item(id=f"serve:{token_hex(8)}", text=text)
             votes = await opened.labeller.ask([item], part)
+            if by := opened.labeller.fitted.model.by:
+                votes = replace(votes, groups=[given_or_detected(by, text, group)])
             outcome, probabilities = await opened.judge.judge(item, votes)
             failed = _why(part.tally) if outcome.label is None else None
         except PcsError as error:
@@ -267,7 +271,7 @@ class Service:
             raise LedgerError(f"{self._ledger} was moved or replaced: start the service again")
 
     def _file_number(self) -> int:
-        return 0 if on_server(self._ledger) else Path(self._ledger).stat().st_ino
+        return 0 if on_server(self._ledger) else os.stat(self._ledger).st_ino  # a `Path` takes longer
 
     def look_for_changes(self) -> None:
         """Begin to load the run again if its folder has changed, unless that was looked at a moment ago."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,9 @@ from pcs_annotator.judging.promising.review_design import AT_RANDOM
 from pcs_annotator.runs.files.runs import read_whole
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
+from pcs_annotator.tables.arrow import pa, pc
 from pcs_annotator.tables.human_files import DrawnRow, read_drawn
 from pcs_annotator.tables.tabular import columns_of, read_file, text_column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LEAST_GOLD = 30
 """Fewer gold rows give intervals that cannot be trusted."""
@@ -48,8 +46,6 @@ class CodedColumn(NamedTuple):
 
 def encoded_column(table: pa.Table, name: str, of: str = "", among: Sequence[str] = ()) -> CodedColumn:
     """Return a column of a table; `of` says what it has, and `among` which columns there are, for messages."""
-    import pyarrow.compute as pc
-
     found = columns_of(table)
     if name not in found:
         raise ConfigError(f"there is no column {name!r}{of}; there are {', '.join(among or found)}")
@@ -64,9 +60,6 @@ def cells_of(table: pa.Table, name: str, of: str = "") -> Array:
 
 def numbers_of(table: pa.Table, name: str) -> Floats | None:
     """Return a column as numbers, nan where empty; None if some cell is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     texts = pc.utf8_trim_whitespace(text_column(name, columns_of(table)[name]))
     try:
         found = pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -178,9 +171,6 @@ def _whole_table(recorded: Run, columns: Collection[str] | None) -> _Whole:
 
 def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers:
     """Return where rows with these ids are in a table; without a column of ids, these are the numbers of rows."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if of_ids is None or of_ids not in table.column_names:
         return np.array(ids).astype(np.intp) - 1
     found = pc.index_in(text_column(of_ids, table[of_ids]), pa.array(ids, pa.string())).to_numpy(zero_copy_only=False)

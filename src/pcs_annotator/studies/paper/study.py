@@ -94,11 +94,7 @@ class ExperimentBench:
     def on_cells(
         self, optimiser: str, annotators: Sequence[str], relations: Sequence[str] | None = None, *, hard: bool = False
     ) -> Scored:
-        """Return the results of an optimiser on the first draw of some cells, or on their labels alone.
-
-        Raises:
-            UndefinedMetric: No row has a vote there.
-        """
+        """Return the results of an optimiser on the first draw of some cells, or on their labels alone."""
         key = (optimiser, tuple(annotators), tuple(relations or self.plain.relations), hard)
         if key not in self._seen:
             part = self.plain.select(annotators=annotators, relations=relations, draws=1)

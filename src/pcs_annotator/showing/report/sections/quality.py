@@ -193,6 +193,8 @@ def how_good(view: View) -> b.Section:
     shown.append(b.Group(beside, kind="pair") if beside else None)
     if found is not None:
         shown += [beyond_chance(found)] if many else [per_label(found), beyond_chance(found)]
+    if learned.by_group is not None:
+        shown.append(b.titled(f"By {learned.by_group.by}", *b.results(learned.by_group.table())[1:]))
     if people is not None:
         shown.append(b.Folded(f"Agreement of {counted(len(people.names), 'coder')}", [coders(people)]))
     compared = quality(learned, config.learn.folds, unit).blocks

@@ -8,58 +8,52 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import LabelError, TableError, UserError
-from pcs_annotator.runs.classic.files import (
-    ClassicDataset,
-    beside,
-    labels_of_prompt,
-    prompt_labels,
-    read_classic_dataset,
-)
+from pcs_annotator.runs.classic import beside, labels_of, read_classic_dataset
+from pcs_annotator.tables.tables import Dataset
 
 PROMPT = "Label the news as <label>Fake</label> or <label>Real</label>."
 UNTAGGED = "Is this news true?"
 
 
-def read(tmp_path: Path, content: str | bytes, prompt: str = PROMPT) -> ClassicDataset:
+def read(tmp_path: Path, content: str | bytes, prompt: str = PROMPT) -> tuple[Dataset, tuple[str, ...]]:
     path = tmp_path / "dataset.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return read_classic_dataset(path, prompt)
 
 
 def test_labels_match_in_any_case_and_the_prompts_spelling_wins(tmp_path: Path) -> None:
-    dataset = read(tmp_path, "label,text\nFAKE,One.\n real ,Two.\n,Three.\n")
-    assert dataset.labels == ("Fake", "Real")
-    assert dataset.gold == ("Fake", "Real", None)
-    assert dataset.rows(labelled=True) == [0, 1]
-    assert dataset.rows(labelled=False) == [0, 1, 2]
+    dataset, labels = read(tmp_path, "label,text\nFAKE,One.\n real ,Two.\n,Three.\n")
+    assert labels == ("Fake", "Real")
+    assert dataset.gold == ("FAKE", "real", None)
 
 
 def test_without_tags_the_labels_are_those_of_the_column_in_their_most_common_spelling(tmp_path: Path) -> None:
     content = "label,text\nreal,a\nReal,b\nReal,c\nfake,d\nother,e\n"
-    assert read(tmp_path, content, UNTAGGED).labels == ("Real", "fake", "other")
+    assert read(tmp_path, content, UNTAGGED)[1] == ("Real", "fake", "other")
 
 
 def test_a_label_that_is_probably_none_must_be_named_in_the_prompt(tmp_path: Path) -> None:
     content = "label,text\nreal,a\nfake,b\nnone,c\n"
-    with pytest.raises(LabelError, match=r"row 3: 'none' may mean .* or name all labels in the prompt as <label>"):
+    with pytest.raises(
+        LabelError, match=r"column label: 'none' may mean .* or name all labels in the prompt as <label>"
+    ):
         read(tmp_path, content, UNTAGGED)
     prompt = "Answer <label>real</label>, <label>fake</label> or <label>none</label>."
-    assert read(tmp_path, content, prompt).gold == ("real", "fake", "none")
+    assert read(tmp_path, content, prompt)[0].gold == ("real", "fake", "none")
 
 
 def test_a_single_tag_spells_its_label_and_the_column_gives_the_others(tmp_path: Path) -> None:
     prompt = "Answer <label>FAKE</label> or otherwise, in the form <label>…</label>."
-    assert read(tmp_path, "label,text\nfake,a\nreal,b\n", prompt).labels == ("FAKE", "real")
+    assert read(tmp_path, "label,text\nfake,a\nreal,b\n", prompt)[1] == ("FAKE", "real")
 
 
 def test_tags_may_have_spaces_capitals_and_repeats() -> None:
     prompt = "<LABEL> very  good </label>, < label >bad</ label >, such as <label>BAD</label> or <label>...</label>"
-    assert prompt_labels(prompt) == ("very good", "bad")
-    assert labels_of_prompt(prompt) == ("very good", "bad")
+    assert labels_of(prompt) == ("very good", "bad")
 
 
 def test_numbers_are_labels_too(tmp_path: Path) -> None:
-    assert read(tmp_path, "label,text\n0,a\n1,b\n", UNTAGGED).labels == ("0", "1")
+    assert read(tmp_path, "label,text\n0,a\n1,b\n", UNTAGGED)[1] == ("0", "1")
 
 
 @pytest.mark.parametrize(
@@ -74,8 +68,8 @@ def test_numbers_are_labels_too(tmp_path: Path) -> None:
     ],
 )
 def test_byte_order_mark_delimiter_and_case_of_the_header_do_not_matter(tmp_path: Path, content: bytes) -> None:
-    dataset = read(tmp_path, content)
-    assert dataset.texts == ("Café.",)
+    dataset, _ = read(tmp_path, content)
+    assert [item.text for item in dataset.items] == ["Café."]
     assert dataset.gold == ("Fake",)
 
 
@@ -85,7 +79,7 @@ ROWS = "".join(f"Fake,Text {row}.\n" for row in range(1, 17))
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (f"label,text\n{ROWS}Flase,Text.\n", r"row 17: .*'Flase'.* Fake, Real"),
+        (f"label,text\n{ROWS}Flase,Text.\n", r"row 17, column label: 'Flase' .*'Fake', 'Real'"),
         (f'label,text\n{ROWS}Real,"Open.\nFake,a\nReal,b\n', r"row 17: .*quote"),
         (f'text,label\n"Open.\n{"x,Fake" + chr(10)}y,Real\n",Real\n', r"row 1: .*quote"),
         (f"label,text\n{ROWS}Real,one,two\n", r"row 17: .*2 columns, got 3"),
@@ -106,14 +100,14 @@ def test_a_broken_file_gives_one_sentence_with_the_remedy(tmp_path: Path, conten
 
 def test_prose_over_several_lines_is_not_taken_for_an_open_quote(tmp_path: Path) -> None:
     content = 'label,text\nReal,"He said:\nreal, as it was, and\nfake."\nFake,"a\nReal,x\nb\nc"\n'
-    assert len(read(tmp_path, content).texts) == 2
+    assert len(read(tmp_path, content)[0].items) == 2
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("label,text\nFake,a\nfake,b\n", r"two labels.*'label' has 'fake'"),
-        ("label,text\n,a\n", r"'label' has none"),
+        ("label,text\nFake,a\nfake,b\n", r"two labels.* 'fake': name all labels in the prompt"),
+        ("label,text\n,a\n", r"no labels: name all labels in the prompt"),
         ("label,text\n" + "".join(f"l{row},a\n" for row in range(51)), r"51 different values"),
     ],
 )
@@ -132,5 +126,5 @@ def test_no_file_and_a_folder_are_named(tmp_path: Path) -> None:
 def test_a_compressed_dataset_is_read_and_its_files_are_placed_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "news.csv.gz"
     path.write_bytes(gzip.compress(b"label,text\nFake,a\n"))
-    assert read_classic_dataset(path, PROMPT).texts == ("a",)
+    assert len(read_classic_dataset(path, PROMPT)[0].items) == 1
     assert beside(path, "annotations.csv") == tmp_path / "news_annotations.csv"

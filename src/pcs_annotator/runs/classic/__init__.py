@@ -1,1 +1,0 @@
-"""What the paper's class `PCS` needs: its files, its keys and relations, and the answers about texts."""

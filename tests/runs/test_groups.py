@@ -1,0 +1,262 @@
+"""Whole runs with a promise for each group of texts, such as their language or their source."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import csv
+
+import pcs_annotator as pcs
+from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.core.chat import ChatModel, Request
+from pcs_annotator.core.votes import NO_GROUP
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.models.provider import providers
+from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.runs.fitting import fit_again, open_run
+from pcs_annotator.runs.groups import groups_of
+from pcs_annotator.runs.labelling import run_table
+from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.stream import Stream
+from pcs_annotator.showing import answer
+from pcs_annotator.showing.report.page import render
+from pcs_annotator.tables.files import read_json
+from tests.faces.serve.running import running
+from tests.simulated import copy_run, read_csv, write_csv
+from tests.stub.behaviour import pick
+
+QUICK: Any = {"optimiser": "lr", "relations": ["original", "frame"], "text": False, "max_error": 0.1}
+RIGHT = {"news": 95, "forum": 93, "chat": 60}
+
+
+MODELS = [f"sourced:{number}" for number in range(3)]
+
+
+class SourcedProvider:
+    """Opens models that are right as often as the source of a text allows."""
+
+    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
+        def answer(request: Request) -> str:
+            asked = request.messages[-1].content
+            source, truth = re.findall(r"Case \d+ from (\w+) looks (good|bad)", asked)[-1]
+            right = pick(100, asked, model) < RIGHT[source]
+            label = truth if right else {"good": "bad", "bad": "good"}[truth]
+            return label if request.constraint is not None else f"<label>{label}</label>"
+
+        return ScriptedModel(answer, name=f"sourced:{model}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sourced() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(providers._factories, "sourced", SourcedProvider)
+        yield
+
+
+def case(row: int, source: str) -> str:
+    return f"Case {row} from {source} looks {'good' if pick(2, 'truth', str(row)) else 'bad'}."
+
+
+def rows_of(rows: range, gold: int = 0) -> list[dict[str, str]]:
+    found = []
+    for row in rows:
+        source = [*RIGHT][pick(3, "source", str(row))]
+        text = case(row, source)
+        truth = "good" if "good" in text else "bad"
+        found.append({"id": f"t{row}", "text": text, "source": source, "gold": truth if row < gold else ""})
+    return found
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("groups")
+    rows = rows_of(range(420), gold=360)
+    rows[0]["source"] = ""
+    data = write_csv(folder / "data.csv", rows)
+    pcs.run(data, folder / "run", models=MODELS, labels=["good", "bad"], by="source", **QUICK)
+    return folder / "run"
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> Path:
+    return copy_run(made, tmp_path / "run")
+
+
+def decisions(rows: list[dict[str, str]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        found.setdefault(row["source"], set()).add(row["pcs_decision"])
+    return found
+
+
+def test_a_group_whose_promise_fails_is_for_review_while_others_are_accepted(made: Path) -> None:
+    rows = read_csv(made / "labels.csv")
+    decided = decisions(rows)
+    assert "accept" in decided["news"]
+    assert "accept" in decided["forum"]
+    assert (decided["chat"], decided[""]) == ({"review"}, {"review"})
+    reasons = {row["source"]: row["pcs_reason"].partition(":")[0] for row in rows if row["source"] in ("chat", "")}
+    assert re.fullmatch(r"no promise for chat \(\d+ gold rows\)", reasons["chat"])
+    assert reasons[""] == "no promise for (none) (1 gold row)"
+
+
+def test_report_and_answer_name_the_groups_without_a_promise(made: Path) -> None:
+    result = open_run(made)
+    _, said = answer.usable(result.learned.model, result.counts)
+    assert "for each source separately" in str(said)
+    assert re.search(r"nothing is promised for source .*chat \(\d+ gold rows\)", str(said))
+    page = render(result)
+    assert "By source" in page
+    assert "All intervals together hold with 95 %." in page
+    assert result.learned.by_group is not None
+    assert [one.group for one in result.learned.by_group.groups] == [NO_GROUP, "chat", "forum", "news"]
+
+
+def test_another_fit_may_promise_for_all_together_again(run: Path) -> None:
+    found = fit_again(run, {"by": ""}).learned
+    assert found.model.certificate is not None
+    assert not found.model.certificate.promise.by
+    assert found.by_group is None
+    assert Run.open(run).by == ""
+    again = fit_again(run, {"by": "source"}).learned
+    assert again.model.certificate is not None
+    assert again.model.certificate.groups["news"] > 100
+
+
+def test_new_texts_need_the_column_and_unseen_groups_are_for_review(run: Path, tmp_path: Path) -> None:
+    rows = [
+        {**row, "source": "blog" if place < 5 else row["source"]} for place, row in enumerate(rows_of(range(900, 960)))
+    ]
+    data = write_csv(tmp_path / "new.csv", [{key: row[key] for key in ("id", "text", "source")} for row in rows])
+    pcs.label(data, run, tmp_path / "out.csv")
+    written = read_csv(tmp_path / "out.csv")
+    decided = decisions(written)
+    assert "accept" in decided["news"]
+    assert (decided["blog"], decided["chat"]) == ({"review"}, {"review"})
+    assert written[0]["pcs_reason"].startswith("no promise for blog (0 gold rows): ")
+    bare = write_csv(tmp_path / "bare.csv", [{"id": row["id"], "text": row["text"]} for row in rows])
+    with pytest.raises(TableError, match=r"bare.csv has no column 'source' \(--by\): add it"):
+        pcs.label(bare, run, tmp_path / "other.csv")
+
+
+def test_a_loaded_run_labels_tables_by_group_and_single_texts_never(run: Path) -> None:
+    rows = rows_of(range(900, 940))
+    with pcs.load_run(run) as loaded:
+        table = loaded.label_table({"text": [row["text"] for row in rows], "source": [row["source"] for row in rows]})
+        decided = decisions(table.to_pylist())
+        assert "accept" in decided["news"]
+        assert decided["chat"] == {"review"}
+        assert loaded.label(rows[0]["text"]).reason.startswith("no promise for (none)")
+        with pytest.raises(TableError, match="the table has no column 'source'"):
+            loaded.label_table([rows[0]["text"]])
+
+
+def test_a_service_takes_groups_and_keeps_them_for_the_next_fit(run: Path) -> None:
+    texts = [case(row, "news") for row in range(2000, 2012)]
+
+    async def asked() -> list[Any]:
+        async with running(run) as one:
+            sent: list[dict[str, Any]] = [
+                {"groups": ["news"] * 12},
+                {"group": "chat"},
+                {},
+                {"groups": ["a"]},
+                {"group": 1},
+            ]
+            return [await one.ask("POST", "/v1/classify", json={"input": texts, **more}) for more in sent]
+
+    by_list, by_one, unknown, *wrong = asyncio.run(asked())
+    assert {one["decision"] for one in by_list[1]["data"]} >= {"accept"}
+    assert {one["decision"] for one in by_one[1]["data"]} == {"review"}
+    assert unknown[1]["data"][0]["reason"].startswith("no promise for (none)")
+    assert [status for status, _ in wrong] == [400, 400]
+    with Stream(run / "stream.db") as stream:
+        kept = stream.read(Run.open(run).votes)
+    assert kept is not None
+    assert {*(kept.votes.groups or ())} <= {"news", "chat"}
+    with_stream = Run.open(run).with_stream().votes
+    assert (with_stream.groups or ())[-1] in ("news", "chat")
+
+
+def test_figures_of_any_column_are_shown(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(made), "--by", "source"]) == 0
+    assert "By source, on gold rows" in capsys.readouterr().out
+    assert main(["evaluate", str(made), "--by", "language", "--json"]) == 0
+    groups = json.loads(capsys.readouterr().out)["groups"]
+    assert {one["group"] for one in groups} <= {"en", NO_GROUP}
+    assert sum(one["gold_rows"] for one in groups) == 360
+    assert main(["evaluate", str(made), "--by", "nothing"]) == 2
+    assert "no column 'nothing' (--by)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"by": "shop"}, r"data.csv has no column 'shop' \(--by\)"),
+        ({"by": "id"}, "column 'id' has 60 groups, and at most 50 can have a promise each"),
+        ({"by": "source", "per_label": True}, "by = 'source' cannot be used with per_label"),
+    ],
+)
+def test_groups_that_cannot_be_used_are_refused_before_anything_is_asked(
+    settings: Any, why: str, tmp_path: Path
+) -> None:
+    data = write_csv(tmp_path / "data.csv", rows_of(range(60), gold=30))
+
+    def unasked(question: str) -> str:
+        raise AssertionError(question)
+
+    with pytest.raises((ConfigError, TableError), match=why):
+        pcs.run(data, tmp_path / "run", models=[unasked], labels=["good", "bad"], **{**QUICK, **settings})
+
+
+def test_languages_are_detected_where_no_column_names_them() -> None:
+    import pyarrow as pa
+
+    texts = ["Das Essen war leider schon kalt.", "The food was cold, sadly enough.", "42"]
+    assert groups_of("language", pa.table({"text": texts}), texts) == ["de", "en", NO_GROUP]
+    assert groups_of("language", pa.table({"language": ["x", " ", None]}), texts) == ["x", NO_GROUP, NO_GROUP]
+    assert groups_of("", pa.table({"text": texts}), texts) is None
+
+
+def test_a_table_of_votes_is_fitted_by_group(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run.open(made)
+    votes = run.votes.to_table().append_column("gold", [[*run.gold.labels]])
+    path, model = tmp_path / "votes.csv", tmp_path / "m.json"
+    csv.write_csv(votes.append_column("source", [[*(run.votes.groups or ())]]), path)
+    assert main(["fit", str(path), "--by", "source", "--max-error", ".1", "--model-out", str(model)]) == 0
+    assert read_json(model)["certificate"]["groups"]["news"] > 100
+    csv.write_csv(votes, path)
+    assert main(["fit", str(path), "--by", "source", "--model-out", str(model)]) == 2
+    assert "--by needs a row per text" in capsys.readouterr().err
+
+
+def test_rows_of_a_large_table_are_decided_by_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, limit in (("IN_MEMORY_ROWS", 100), ("SAMPLE_ROWS", 400)):
+        monkeypatch.setattr(run_table, name, limit)
+    data = write_csv(tmp_path / "data.csv", rows_of(range(500), gold=360))
+    folder = tmp_path / "run"
+    pcs.run(data, folder, models=MODELS, labels=["good", "bad"], by="source", **QUICK)
+    first = decisions(read_csv(folder / "labels.csv"))
+    assert "accept" in first["news"]
+    assert first["chat"] == {"review"}
+    fit_again(folder)
+    assert decisions(read_csv(folder / "labels.csv")) == first
+    pcs.label(data, folder, tmp_path / "out.csv")
+    new = decisions(read_csv(tmp_path / "out.csv"))
+    assert "accept" in new["news"]
+    assert new["chat"] == {"review"}
+
+
+def test_settings_without_groups_are_as_they_were(run: Path) -> None:
+    config = Run.open(run).config
+    from pcs_annotator.runs.files.config import config_to_dict
+
+    assert config_to_dict(config)["learn"]["by"] == "source"
+    assert "by" not in config_to_dict(replace(config, learn=replace(config.learn, by="")))["learn"]
