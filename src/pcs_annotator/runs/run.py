@@ -38,7 +38,7 @@ from pcs_annotator.runs.review_state import ReviewState, read_review
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, LearnSettings
 from pcs_annotator.runs.stream import Stream, Streamed, with_stream
-from pcs_annotator.runs.versions import keep_version, number_in_use, settings_of_fits, version_of
+from pcs_annotator.runs.versions import keep_version, number_in_use, numbers, settings_of_fits, version_of
 from pcs_annotator.tables import tables, vote_files
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
 from pcs_annotator.tables.sources import read_source
@@ -340,12 +340,15 @@ class Run:
         return drawing.stream_audit(model, full.votes, full.gold.verdicts, rows)
 
     def as_fitted(self) -> Run:
-        """Return the run with the gold that the fit knew: later rows, and later verdicts, are left out."""
+        """Return the run with the gold that the fit knew: verdicts of a review that came later are left out.
+
+        After a later fit, so are rows whose gold came later; before it, they are a change that a new fit must know.
+        """
         values = read_json(self.folder.model, REFIT)
         gold, until = self.gold, values.get("verdicts_until", 0)
         if gold.verdicts.last > until:
             gold = self._gold(until)
-        if "gold_ids" not in values:  # by an earlier version
+        if values.get("number", 1) >= max(numbers(self.folder), default=1):
             return self.having(gold=gold)
         known = set(values["gold_ids"])
         rows = zip(self.dataset.items, gold.labels, strict=True)
