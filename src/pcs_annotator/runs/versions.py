@@ -34,7 +34,8 @@ class Version(NamedTuple):
 def keep_version(folder: RunFolder, model: Mapping[str, Any], evaluation: Mapping[str, Any]) -> dict[str, Any]:
     """Store a fit as a version, and return its `model.json`; the same fit once more stays the same version."""
     _keep_earlier(folder)
-    before = read_json(folder.model) if folder.model.exists() else {}
+    latest = folder if folder.model.exists() else folder.at(max(numbers(folder), default=0))  # it may be damaged
+    before = read_json(latest.model) if latest.model.exists() else {}
     same = before.get("fit_id") == model["fit_id"]
     number = before["number"] if same else max(numbers(folder), default=0) + 1
     made = before["made"] if same else datetime.now(UTC).isoformat(timespec="seconds")

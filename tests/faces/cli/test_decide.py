@@ -327,7 +327,7 @@ def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warnin
     model = json.loads(Path(run, "model.json").read_text())
     model["certificate"]["fingerprint"]["version"] = "0.0.0"
     Path(run, "model.json").write_text(json.dumps(model))
-    found = shown(["label", "other.csv", "--run", run, "--ask", "all"], capsys)
+    found = shown(["label", "other.csv", "--run", run, "--ask", "all"], capsys, 4)
     assert "version changed" in found["certificate"]["why_not"]
     assert found["decisions"] == {"review": 150}
     assert any("texts" in note for note in found["warnings"])
@@ -346,7 +346,7 @@ def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warnin
 
 def test_the_remedy_for_texts_of_another_kind_brings_acceptance_back(run: str, capsys: Captured) -> None:
     write_texts(Path("other.csv"), range(2000, 2300), truths=["good" if n % 5 else "bad" for n in range(300)])
-    assert main(["label", "other.csv", "--run", run]) == 0
+    assert main(["label", "other.csv", "--run", run]) == 4
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("warning   these texts differ from the gold rows the promise was made on")
     assert {row["pcs_decision"] for row in read_csv(Path("other-labels.csv"))} == {"review"}

@@ -65,11 +65,11 @@ def test_each_label_has_a_dot_plot_with_a_row_per_group() -> None:
     assert len(shown.with_class("whisker")) == 3
     assert len(shown.with_class("reference")) == 3
     text = section(html, "estimates")
-    assert "hateful group 0 to 52 corrected 95 % interval naive gold rows north 40.0 [30.0, 52.0] 20.0 40" in text
+    assert "hateful 0 to 52 share, % 95 % interval naive gold rows north 40.0 30.0 to 52.0 20.0 40" in text
     assert ATTACK not in html
     alone = page(replace(ESTIMATED, differences=[], lines=[line("hateful", "", 0.4), line("other", "", 0.6)]))
     assert 'id="differences"' not in alone
-    assert "hateful 40.0 [30.0, 52.0] 20.0 40 other 60.0" in section(alone, "estimates")
+    assert "hateful 40.0 30.0 to 52.0 20.0 40 other 60.0" in section(alone, "estimates")
 
 
 def test_the_specification_curve_names_every_choice_and_marks_this_run() -> None:

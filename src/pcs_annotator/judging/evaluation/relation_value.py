@@ -34,7 +34,7 @@ TOLD = 0.02
 Advice = Literal["keep", "drop", "unknown"]
 ADVICE: dict[Advice, str] = {"keep": "keep", "drop": "drop", "unknown": "cannot tell"}
 POINTS = "points of class AUROC"
-COLUMNS = ("Relation", "Applies to", "Calls per text", "Per question", "Over all texts", "Advice")
+COLUMNS = ("Relation", "Applies to", "Calls", "Per question", "On all", "Advice")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,16 +142,16 @@ class RelationValues(Frame):
             columns=COLUMNS,
             rows=rows,
             notes=self._notes(),
-            digits={"Calls per text": 2, "Per question": 1, "Over all texts": 1},
+            digits={"Calls": 2, "Per question": 1, "On all": 1},
         )
 
     def _notes(self) -> list[str]:
         """Return how the gains were computed."""
         votes = "graded votes" if self.graded else "labels only"
         return [
-            f"Per question: gain on the texts that the relation applies to. Over all texts: gain on all. Both compare "
-            f"{self.original!r} and the relation with {self.original!r} alone, by {self.optimiser} on {votes}; "
-            f"{self.how.folds}-fold cross-validation, seeds {', '.join(map(str, self.how.seeds))}.",
+            "Calls are per text. Per question: gain on the texts that the relation applies to. On all: gain on all "
+            f"texts. Both compare {self.original!r} and the relation with {self.original!r} alone, by {self.optimiser} "
+            f"on {votes}; {self.how.folds}-fold cross-validation, seeds {', '.join(map(str, self.how.seeds))}.",
             "Gains of several relations do not add up. Advice follows the gain per question: drop if its interval ends "
             "below one point, else keep if it is above 0 after adjustment for the number of relations (Holm).",
             about_intervals(self.how.resamples),
