@@ -122,6 +122,8 @@ def test_errors_among_accepted_texts_withdraw_acceptance_and_a_fit_that_learned_
     audit = Run.open(folder).stream_audit(Run.open(folder).model_in_force())
     assert audit is not None
     assert audit.finding == "revoked"
+    with Review.open(folder) as review:
+        assert not review.progress("Ann").fit.holds  # the page says so, too
     found = classify(folder, range(2000, 2040))
     assert {one.outcome.decision for one in found if one.outcome} == {"review"}
     fit_run(folder)

@@ -315,8 +315,8 @@ class Run:
         if with_gold:
             now = fingerprint(votes, gold_codes(votes, self.as_fitted().gold.labels), __version__)
         elif folder.votes.stat().st_mtime_ns > folder.model.stat().st_mtime_ns:
-            no_gold = np.full(len(votes), UNLABELLED, dtype=CODE)
-            now = fingerprint(votes, no_gold, __version__)._replace(gold=then.gold)
+            own = votes.take(np.arange(len(votes) - len(self.dataset.streamed)))
+            now = fingerprint(own, np.full(len(own), UNLABELLED, dtype=CODE), __version__)._replace(gold=then.gold)
         else:
             now = then._replace(version=__version__)
         return self._audited(fallen_away(model, replace(model, certificate=in_force(model.certificate, now))))
@@ -334,9 +334,10 @@ class Run:
         None if nothing is promised, or nobody has checked any.
         """
         full: Run = self.taught
-        if full is self:
+        if not full.dataset.streamed:
             return None
-        rows = (np.flatnonzero(full.streamed.accepted_by(number_in_use(self.folder))) + len(self.votes)).tolist()
+        own = len(full.votes) - len(full.dataset.streamed)
+        rows = (np.flatnonzero(full.streamed.accepted_by(number_in_use(self.folder))) + own).tolist()
         return drawing.stream_audit(model, full.votes, full.gold.verdicts, rows)
 
     def as_fitted(self) -> Run:
