@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from threading import Event, Thread
 from unittest import mock
 
 from pcs_annotator import run_codebook
@@ -18,8 +15,7 @@ from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.review.jointly import CodebookReview
 from pcs_annotator.runs.review.values import ReviewOptions
-from tests.faces.review.made import OPTIONS
-from tests.faces.web.serving import serving
+from tests.faces.review.made import OPTIONS, served
 from tests.stub.behaviour import pick
 
 ONE = {
@@ -113,30 +109,6 @@ def open_review(folder: Path, options: ReviewOptions = OPTIONS) -> AbstractConte
     return CodebookReview.open(book, options)
 
 
-@contextmanager
-def page_of_codebook(folder: Path, options: ReviewOptions = OPTIONS) -> Iterator[str]:
+def page_of_codebook(folder: Path, options: ReviewOptions = OPTIONS) -> AbstractContextManager[str]:
     """Serve the page of a codebook from another thread of this process; yields its address."""
-    ready, stop, addresses = Event(), Event(), []
-
-    async def serve() -> None:
-        with open_review(folder, options) as review:
-            async with serving(Pages(review, "run", {}).app(), max_body=256 * 1024) as door:
-                addresses.append(door.url)
-                ready.set()
-                while not stop.is_set():
-                    await asyncio.sleep(0.01)
-
-    def work() -> None:
-        try:
-            asyncio.run(serve())
-        finally:
-            ready.set()
-
-    thread = Thread(target=work)
-    thread.start()
-    try:
-        ready.wait()
-        yield addresses[0]
-    finally:
-        stop.set()
-        thread.join()
+    return served(lambda: open_review(folder, options), lambda review: Pages(review, "run", {}))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import csv
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Event, Thread
+from typing import TypeVar
 
 from pcs_annotator.core.review import Undo, Verdict
 from pcs_annotator.faces.review.app import Pages
@@ -21,6 +22,7 @@ from pcs_annotator.verbs.run import run
 from tests.faces.web.serving import serving
 from tests.simulated import MODELS, simulated_models, truth_of
 
+R = TypeVar("R")
 GOLD_ROWS = 40
 ATTACK = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>"
 LABELS = ("good", "bad", "<b>neither</b>")
@@ -68,15 +70,21 @@ def make_run(folder: Path, rows: int, labels: tuple[str, ...] = LABELS) -> Path:
     return folder / "run"
 
 
-@contextmanager
-def page_of(folder: Path, options: ReviewOptions = OPTIONS, reviewer: str = "") -> Iterator[str]:
+def page_of(folder: Path, options: ReviewOptions = OPTIONS, reviewer: str = "") -> AbstractContextManager[str]:
     """Serve the page of a run from another thread of this process; yields its address."""
+    return served(
+        lambda: Review.open(folder, options), lambda review: Pages(review, "run", keys_of(review.labels), reviewer)
+    )
+
+
+@contextmanager
+def served(opened: Callable[[], AbstractContextManager[R]], pages_of: Callable[[R], Pages]) -> Iterator[str]:
+    """Serve the pages of a review that is opened, used and closed in another thread; yields their address."""
     ready, stop, addresses = Event(), Event(), []
 
     async def serve() -> None:
-        with Review.open(folder, options) as review:
-            pages = Pages(review, "run", keys_of(review.labels), reviewer)
-            async with serving(pages.app(), max_body=256 * 1024) as door:
+        with opened() as review:
+            async with serving(pages_of(review).app(), max_body=256 * 1024) as door:
                 addresses.append(door.url)
                 ready.set()
                 while not stop.is_set():
