@@ -122,6 +122,7 @@ def test_files_of_a_model_that_are_deleted_by_hand_leave_the_service_with_what_i
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(services, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(services, "RETRY_SECONDS", 0.1)
     at = RunFolder(folder)
     said: list[str] = []
 
@@ -155,7 +156,7 @@ def test_two_services_keep_texts_in_one_stream(folder: Path) -> None:
     assert len(labelled(found)) == 440
     assert len(kept(folder)) == 400
     with Stream(RunFolder(folder).stream) as stream:
-        assert stream.note("drift")["looks"] >= 2
+        assert stream.note("drift")["looks"] >= 1  # texts that are judged together are counted together
     assert not [one for one in asyncio.run(_again(folder)) if one.error]
 
 
