@@ -16,6 +16,7 @@ import pytest
 from pcs_annotator.base.errors import LedgerError, UnknownRow
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.runs import stream as stream_module
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.forget import forget
 from pcs_annotator.runs.labelling import service as labelling
@@ -259,6 +260,31 @@ def test_texts_are_not_kept_if_that_is_not_wanted_and_go_after_some_days(folder:
     classify(folder, range(1010, 1011), Saving(audit=1.0, keep_days=2))
     with Stream(path) as stream:
         assert stream.counts()["texts"] == 7
+
+
+def test_a_service_that_runs_on_and_pcs_label_delete_old_texts_too(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_module, "PURGE_EVERY", 0.0)
+    path, saving = RunFolder(folder).stream, Saving(audit=1.0, keep_days=2)
+
+    def grow_old() -> None:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE texts SET at = at - 3 * 86400")
+
+    async def served() -> int:
+        async with Service(folder, LoadOptions(saving=saving, environment={})) as service:
+            await asyncio.gather(*(service.classify(text(row)) for row in range(1000, 1010)))
+            grow_old()
+            await service.classify(text(1010))
+            return service.waiting["texts"]
+
+    assert asyncio.run(served()) == 1
+    grow_old()
+    data = write_texts(tmp_path / "new.csv", range(3000, 3005))
+    label(RunRequest(data=data, folder=folder, config=Config()), tmp_path / "out.csv", saving)
+    with Stream(path) as stream:
+        assert stream.counts()["texts"] == 5
 
 
 def test_a_file_that_cannot_be_used_is_named_and_no_text_is_acknowledged(folder: Path) -> None:

@@ -45,7 +45,7 @@ VALUES (iif(EXISTS (SELECT 1 FROM texts WHERE id = ?1), ?1 || ':' || substr(?2, 
 codes = excluded.codes, grades = excluded.grades, accepted = excluded.accepted, version = excluded.version,
 drawn = excluded.drawn, probability = excluded.probability WHERE NOT drawn"""
 COLUMNS = "id, at, text, axes, codes, grades, accepted, version, drawn, part"
-DAY = 86_400.0
+DAY, PURGE_EVERY = 86_400.0, 3_600.0
 SECONDS_TO_WAIT = 5.0
 """How long to wait for another process, which holds the file for milliseconds; a service answers nobody meanwhile."""
 PURGED_AT_ONCE = 10_000
@@ -80,6 +80,7 @@ class Stream:
                 self._database.execute(f"PRAGMA {pragma}")
             self._database.executescript(CREATE)
         self._axes: dict[str, int] = {}
+        self._purge_at = 0.0
         self._key = bytes.fromhex(str(self.note("key", token_hex(16))))
 
     def __enter__(self) -> Self:
@@ -214,7 +215,10 @@ class Stream:
             self._clean()
 
     def purge(self, days: float) -> int:
-        """Delete texts that came longer ago, and return how many."""
+        """Delete texts that came longer ago, unless that was done within the last hour, and return how many."""
+        if time.monotonic() < self._purge_at:
+            return 0
+        self._purge_at = time.monotonic() + PURGE_EVERY
         with self._explained():
             oldest, gone = time.time() - days * DAY, 0
             query = f"DELETE FROM texts WHERE number IN (SELECT number FROM texts WHERE at < ? LIMIT {PURGED_AT_ONCE})"

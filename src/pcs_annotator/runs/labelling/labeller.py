@@ -94,6 +94,8 @@ class FittedRun:
 
         While nothing is accepted whatever the votes, every text is drawn.
         """
+        if self.saving.keep_days:
+            stream.purge(self.saving.keep_days)
         if judged.accepted is None:  # nothing is decided, so nothing is left to people
             return
         holds = model.certificate is not None and model.certificate.holds and not model.unlike_gold

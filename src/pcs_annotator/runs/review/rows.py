@@ -132,16 +132,14 @@ class Rows:
     @cached_property
     def streamed(self) -> Integers:
         """The rows that came as a stream: those drawn at random first, then the others, as they came."""
-        later = self.run.dataset.streamed
-        drawn = np.array([drawn for drawn, _ in later], dtype=np.bool_)
-        return len(self) - len(later) + np.argsort(~drawn, kind="stable")
+        own = len(self) - len(self.run.dataset.streamed)
+        return own + np.argsort(~self.drawn[own:], kind="stable")
 
     @cached_property
     def drawn(self) -> Mask:
         """Which rows came as a stream and were drawn at random."""
-        found = np.zeros(len(self), dtype=np.bool_)
-        found[self.streamed] = [drawn for drawn, _ in sorted(self.run.dataset.streamed, key=lambda one: not one[0])]
-        return found
+        later = [drawn for drawn, _ in self.run.dataset.streamed]
+        return np.array([False] * (len(self) - len(later)) + later, dtype=np.bool_)
 
     @cached_property
     def disagreement(self) -> Mask:
