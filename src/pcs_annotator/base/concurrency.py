@@ -1,7 +1,5 @@
 """Asynchronous code called from ordinary code and the reverse, awaitables that all run to the end, and deadlines."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable

@@ -1,7 +1,5 @@
 """How values show themselves: in a few lines, as data frames, and in a notebook as small tables and pages."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Sized

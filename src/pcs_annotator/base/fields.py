@@ -1,7 +1,5 @@
 """A setting: a field of a dataclass with a docstring, and perhaps with an option of the command line and bounds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields

@@ -1,7 +1,5 @@
 """Standard error for programs: every line that is printed becomes a JSON object."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Registries by name, in which built-ins and plug-ins register in the same way."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Sequence
 from importlib import import_module

@@ -3,8 +3,6 @@
 `docs/design/removed.md` has the figure behind each removal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _INSTEAD: Mapping[tuple[str, str], str] = {

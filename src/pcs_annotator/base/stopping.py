@@ -1,7 +1,5 @@
 """Who may stop what runs; apart from `concurrency.py`, because every command needs this and not all need asyncio."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Small texts for people: counts with their nouns, lists of names, and one line of many."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Finds what a reasoning model wrote on the way to its answer."""
 
-from __future__ import annotations
-
 import re
 
 # `<think>`, `[THINK]`, `◁think▷` and `<|begin_of_thought|>`, with their ends. Possessive quantifiers, because a reply

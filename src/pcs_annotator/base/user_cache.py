@@ -1,7 +1,5 @@
 """The folder for files that can be made again: `$XDG_CACHE_HOME/pcs-annotator`, by default in `~/.cache`."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What calls cost: a `Bill` per model and purpose, and the `Plan` of a whole job."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -18,7 +16,7 @@ class Bill:
     output_tokens: int
     usd: float | None
 
-    def scaled(self, number: Callable[[int], int], price: Callable[[float], float]) -> Bill:
+    def scaled(self, number: Callable[[int], int], price: Callable[[float], float]) -> "Bill":
         """Return a bill with other numbers of calls and tokens, and another price."""
         return replace(
             self,
@@ -38,7 +36,7 @@ class Plan:
     # how many of these calls a ledger has answers to; those on rewritten texts are not looked up
     known: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
-    def for_rows(self, rows: int) -> Plan:
+    def for_rows(self, rows: int) -> "Plan":
         """Return the plan for another number of similar rows."""
         if rows == self.rows:
             return self
@@ -56,7 +54,7 @@ class Plan:
         return sum(model.calls for model in self.models)
 
     @property
-    def left(self) -> Plan:
+    def left(self) -> "Plan":
         """The calls that the ledger has no answers to."""
 
         def rest(bill: Bill) -> Bill:

@@ -3,8 +3,6 @@
 Every model implements `ChatModel`; `sendable` cleans a text before it is sent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """Labels that several people gave independently of each other, in a column each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,7 +26,7 @@ class Coders:
     @classmethod
     def of(
         cls, given: Mapping[str, Sequence[str | None]], labels: Sequence[str], ids: Sequence[str], table: str
-    ) -> Coders | None:
+    ) -> "Coders | None":
         """Return what people said as codes, given name → the label of every row or None; None if nobody is named.
 
         `ids` and `table` are what messages call rows and table. A label that is not in the label set is a `LabelError`.

@@ -1,7 +1,5 @@
 """Rows that repeat a text: they say nothing new, so each text counts once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Gold values that are probably not labels: words for a missing value, several labels in one cell, measurements."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -4,8 +4,6 @@ An elicited annotator has its own name in the votes, `<annotator>/<kind>`: its c
 `Votes.stated` the probabilities that it gave.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """The examples that are most like a text, by the words that they share: cosines of weighted character n-grams."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Gold labels, kept apart from items and votes."""
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Where a ledger is: in an SQLite file, or on a PostgreSQL server."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Names of the columns that results have in tables: always the same, whatever the user's columns are called."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from pcs_annotator.core.task import MANY_LABELS

@@ -1,7 +1,5 @@
 """Results as values: tables, curves and pairs; `judging` computes them and `files` writes them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

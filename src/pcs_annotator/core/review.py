@@ -1,7 +1,5 @@
 """A review: which rows were drawn for people and how, what they decided, and what follows for each row."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -89,7 +87,7 @@ class Reviewed:
         return any(one.label is not None and not one.group for one in self.by_reviewer.values())
 
     @classmethod
-    def of(cls, verdicts: Iterable[Verdict]) -> Reviewed:
+    def of(cls, verdicts: Iterable[Verdict]) -> "Reviewed":
         """Return what the verdicts on one row say, in the order in which they were given."""
         latest = {one.reviewer: one for one in verdicts}
         given = [one for one in latest.values() if one.label is not None]

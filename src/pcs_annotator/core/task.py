@@ -3,8 +3,6 @@
 Labels are matched regardless of case, and exactly otherwise.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +39,7 @@ class Example(NamedTuple):
     why: str = ""  # the reason for the label, in a few words
 
     @classmethod
-    def of(cls, number: int, values: Mapping[str, str]) -> Example:
+    def of(cls, number: int, values: Mapping[str, str]) -> "Example":
         """Return the example in a table of settings; errors call it by its number."""
         unknown = [name for name in values if name not in cls._fields]
         if unknown or not {"text", "label"} <= values.keys():

@@ -3,8 +3,6 @@
 An `Expectation` says what a rewrite may do; a `CheckResult` is the result of one check on it.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One vote: its place (`Cell`), its content (`Vote`), codes for cells without a label, and what to ask (`Strategy`)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """`PCS`: the paper's class, as printed in its Listing 1."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`PCSClassifier`: language models as a scikit-learn text classifier; it reads X and y of many types."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

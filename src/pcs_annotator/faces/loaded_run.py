@@ -1,7 +1,5 @@
 """A loaded run: its results, and labels for further texts and Arrow tables, wherever Python runs."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import threading
@@ -75,7 +73,7 @@ class LoadedRun(Frame):
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_this_process, (self.folder, self.options)
 
-    def __enter__(self) -> LoadedRun:
+    def __enter__(self) -> "LoadedRun":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,5 @@
 """`run`, `label` and `evaluate` for Python: what the commands of the same name do, with values instead of text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, wraps

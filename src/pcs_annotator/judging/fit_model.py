@@ -1,7 +1,5 @@
 """From votes and gold to a model: weights, calibrator and promise, each learned from rows unseen by the one before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple

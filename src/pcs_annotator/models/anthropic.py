@@ -1,7 +1,5 @@
 """Claude through Anthropic's Messages API."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

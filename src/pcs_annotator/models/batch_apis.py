@@ -4,8 +4,6 @@ OpenAI, Azure, Groq, Together and Mistral take a file of requests, under slightl
 takes the requests themselves.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -93,7 +91,7 @@ class Translator(Protocol):
         """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
 
 
-def batch_api(model: ChatModel) -> BatchApi | None:
+def batch_api(model: ChatModel) -> "BatchApi | None":
     """Return the batch API of a model; None if it has none."""
     return getattr(model, "batches", None)
 

@@ -5,8 +5,6 @@ was seen; if the page had none, the earliest possible one. An unknown price is e
 the company that serves the model sets it); a user's own prices take precedence over this table.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

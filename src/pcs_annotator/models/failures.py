@@ -1,7 +1,5 @@
 """Turns a server's status and body into one of our errors."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re

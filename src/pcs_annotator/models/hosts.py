@@ -1,7 +1,5 @@
 """Servers that speak the OpenAI chat protocol, and how each differs from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal

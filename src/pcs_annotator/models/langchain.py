@@ -1,7 +1,5 @@
 """Any LangChain chat model: an object, or `langchain:provider:model`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from time import perf_counter

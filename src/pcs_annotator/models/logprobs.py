@@ -4,8 +4,6 @@ Of all tokens, only those from the start of the answer itself are kept: markup b
 whatever follows it decide nothing, and would make most of the work and of the ledger.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

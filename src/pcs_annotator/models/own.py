@@ -7,8 +7,6 @@ What does not count: comments, keys and passwords, and what a function itself as
 without a `repr`, such as a client, are listed as unseen.
 """
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import dis

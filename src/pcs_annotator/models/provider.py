@@ -8,8 +8,6 @@ A package adds its own in `pyproject.toml`::
 What looks like a key is never shown, stored or counted among a model's settings.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@
 'scripted:hash'
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeGuard

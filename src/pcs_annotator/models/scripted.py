@@ -1,7 +1,5 @@
 """Models that answer from a script: deterministic and in this process, for tests, docs and benchmarks."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import deque

@@ -1,7 +1,5 @@
 """What several models share, connections to a host or weights in memory: made once, closed by the last holder."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Gives models that think room for it: which ones do is learned from their replies, on every host."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace

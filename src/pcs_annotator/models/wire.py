@@ -1,7 +1,5 @@
 """The OpenAI chat protocol over aiohttp, with as little overhead per call as possible."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

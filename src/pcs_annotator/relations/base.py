@@ -1,7 +1,5 @@
 """The interface of a relation, and the relation that changes nothing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field

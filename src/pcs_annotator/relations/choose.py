@@ -1,7 +1,5 @@
 """Turns what a user writes, such as `rule:voice|llm:voice`, into relations: single or combined."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -3,8 +3,6 @@
 A sample of texts is enough; it depends on the texts alone and not on the order of the rows.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

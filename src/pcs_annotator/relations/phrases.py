@@ -1,7 +1,5 @@
 """The sentences that are put around an instruction or a text, in the languages that they are written in."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

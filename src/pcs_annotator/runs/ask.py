@@ -1,7 +1,5 @@
 """Asking models: from a task, items and names of models to votes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """What was promised and measured as text, the same on the command line and in the report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

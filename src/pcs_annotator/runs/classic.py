@@ -4,8 +4,6 @@ A dataset has the columns `label` and `text`. The answers about it are in `datas
 `text_mr1`, …, the answers in `<model>_text`, `<model>_text_mr1`, ….
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter

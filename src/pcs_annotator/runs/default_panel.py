@@ -5,8 +5,6 @@ question lists the labels in another order, and disagreement shows overconfidenc
 in several ways, which works for every text in every language; the paper's rewrites join where a model writes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

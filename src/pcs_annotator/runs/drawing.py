@@ -4,8 +4,6 @@
 `pcs review` draw one row at a time and keep their own record, see `runs/review/draws.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path

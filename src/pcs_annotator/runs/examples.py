@@ -4,8 +4,6 @@ Each prompt shows those most like its text, and never the text itself. So what a
 depend on that row's label, and gold rows are asked about as new ones are.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence

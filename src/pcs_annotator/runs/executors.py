@@ -1,7 +1,5 @@
 """Asks the questions of a job: an executor fills the ledger, and what is still missing then is asked live."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace

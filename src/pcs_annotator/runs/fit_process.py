@@ -1,7 +1,5 @@
 """`pcs fit` in the background, for what people and other programs must not wait for."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

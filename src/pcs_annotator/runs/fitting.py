@@ -1,7 +1,5 @@
 """Learning again in a run folder from the votes it has; and opening what was learned."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

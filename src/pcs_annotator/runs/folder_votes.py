@@ -1,7 +1,5 @@
 """The votes of a run folder: asked for, reused while nothing has changed, or taken from the ledger after a stop."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

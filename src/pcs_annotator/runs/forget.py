@@ -1,7 +1,5 @@
 """`pcs forget`: deletes a text of the stream, what models said about it, and every note of it in the run folder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Gold labels of a run: those of its data, those in files that people filled in, and those of a review."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

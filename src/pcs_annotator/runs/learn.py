@@ -1,7 +1,5 @@
 """Learning from votes and gold in memory: the model, and cross-validated figures about it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """`pcs ledger`: size, export, import and prune, without calling a model."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress

@@ -4,8 +4,6 @@ Every fit that tests for a promise is a look, and each look that finds none uses
 have. The folder remembers them in `looks.json`, so that all its promises together are as certain as each of them says.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable
@@ -75,7 +73,7 @@ class Looks:
             "each test without a promise makes the next one harder"
         )
 
-    def with_look(self, key: str, certificate: Certificate, gold: Iterable[str]) -> Looks:
+    def with_look(self, key: str, certificate: Certificate, gold: Iterable[str]) -> "Looks":
         """Return the looks with this one, if it tested anything and is new."""
         if not certificate.level or key in self.keys:
             return self

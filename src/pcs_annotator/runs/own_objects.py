@@ -1,7 +1,5 @@
 """Models and relations that are given as Python objects instead of names: each gets a name for tables and files."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +27,7 @@ class OwnObjects:
     relations: Mapping[str, Relation] = field(default_factory=dict)  # name → relation
 
     @classmethod
-    def of(cls, models: Iterable[object], relations: Iterable[object]) -> OwnObjects:
+    def of(cls, models: Iterable[object], relations: Iterable[object]) -> "OwnObjects":
         """Return the models and relations that were given as objects, by name."""
         annotators = name_annotators([one for one in models if not isinstance(one, str)])
         made = [one for one in as_relations(relations) if not isinstance(one, str)]
@@ -39,7 +37,7 @@ class OwnObjects:
             raise ConfigError(f"two relations are called {twice!r}: give each function a name of its own")
         return own
 
-    def with_others(self, others: OwnObjects) -> OwnObjects:
+    def with_others(self, others: "OwnObjects") -> "OwnObjects":
         """Return the objects of both; others take precedence."""
         return OwnObjects({**self.models, **others.models}, {**self.relations, **others.relations})
 

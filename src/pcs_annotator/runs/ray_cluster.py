@@ -5,8 +5,6 @@ store the answers there and read from it what all of them have spent. Labels are
 order, as if all had been asked from here. Workers stop when this process no longer gives signs of life in the ledger.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -90,7 +88,7 @@ async def ask_on_cluster(
             await asyncio.gather(filling, return_exceptions=True)
 
 
-def _count(results: Iterable[Done], tally: Tally, tracker: BudgetTracker, stop: Callable[[], object]) -> None:
+def _count(results: "Iterable[Done]", tally: Tally, tracker: BudgetTracker, stop: Callable[[], object]) -> None:
     """Count what workers have done; after an error, stop them all and raise it."""
     failed: PcsError | None = None
     for done in results:

@@ -1,7 +1,5 @@
 """Votes with gold, read from a table or a run folder, on which methods are compared."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -35,7 +33,7 @@ class RecordedVotes(NamedTuple):
     order: Sequence[str] = ()
 
     @classmethod
-    def read(cls, source: Path, reading: Reading = AS_FOUND) -> RecordedVotes:
+    def read(cls, source: Path, reading: Reading = AS_FOUND) -> "RecordedVotes":
         """Return the votes of a table or of a run folder; no model is called, so no key is needed."""
         if not source.is_dir():
             arrow = as_arrow(source, reading)
@@ -48,7 +46,7 @@ class RecordedVotes(NamedTuple):
         written = written_by_model(votes.relations, recorded.config.relations)
         return cls(votes, gold, written, votes.labels if recorded.config.task.kind == "scale" else ())
 
-    def plus(self, rewritten: Sequence[str], order: Sequence[str] = ()) -> RecordedVotes:
+    def plus(self, rewritten: Sequence[str], order: Sequence[str] = ()) -> "RecordedVotes":
         """Return the same votes with what a user says about them."""
         check_known(rewritten, self.votes.relations, "relation")
         if order:

@@ -1,7 +1,5 @@
 """Complete settings from the user's settings and data: every default is decided here, before the first call."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Results as columns that are added to the user's table."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 

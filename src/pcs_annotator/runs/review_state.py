@@ -4,8 +4,6 @@ The log has every draw and verdict, one line each; lines are added and never cha
 page, a fit, Label Studio's exchange and estimates ask for the state.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -89,7 +87,7 @@ class ReviewState:
     @classmethod
     def read(
         cls, path: Path, items: Sequence[Item], labels: Sequence[str] = (), until: int | None = None
-    ) -> ReviewState:
+    ) -> "ReviewState":
         """Replay the log of a review, or its events until one of them.
 
         Verdicts on other texts and rows than these are left out, with a note; those with other labels, too, if `labels`

@@ -1,7 +1,5 @@
 """The result of a run: votes, what was learned, outcomes, counts and costs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -159,7 +157,7 @@ class RunResult(Frame):
     assumed: Mask | None = None
     whole: WholeTable | None = None
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)
-    plotter: Callable[[RunResult, str], Any] | None = field(default=None, repr=False)
+    plotter: "Callable[[RunResult, str], Any] | None" = field(default=None, repr=False)
 
     @property
     def model(self) -> Model:

@@ -5,8 +5,6 @@ options of the command line, their help, the documentation and the docstrings of
 Python functions take by name is listed with its types at the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache

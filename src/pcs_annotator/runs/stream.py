@@ -5,8 +5,6 @@ verdicts on them audit the promise for as long as texts come. Each text is there
 next fit.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import time

@@ -4,8 +4,6 @@
 use is a copy of one of them; that of a folder from before there were versions is number 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple

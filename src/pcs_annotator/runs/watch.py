@@ -1,7 +1,5 @@
 """What a command counts while it works: for `pcs status` a file in the run folder, for Prometheus lines of text."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

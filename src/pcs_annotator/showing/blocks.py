@@ -3,8 +3,6 @@
 A section is a function that returns blocks. Whoever shows it chooses the sections, their order and the renderer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -164,7 +162,7 @@ class Shares(NamedTuple):
 class Group(NamedTuple):
     """Blocks under a small heading, side by side, or in a box."""
 
-    blocks: Sequence[Block]
+    blocks: "Sequence[Block]"
     title: Words = ""
     kind: str = "figure"
 
@@ -173,7 +171,7 @@ class Folded(NamedTuple):
     """Blocks that open on demand."""
 
     summary: Words
-    blocks: Sequence[Block]
+    blocks: "Sequence[Block]"
 
 
 class Heading(NamedTuple):
@@ -188,7 +186,7 @@ class Section(NamedTuple):
 
     name: str
     title: str
-    blocks: Sequence[Block]
+    blocks: "Sequence[Block]"
     menu: str = ""
 
 

@@ -1,7 +1,5 @@
 """A rewrite with its changes marked; long unchanged passages are left out."""
 
-from __future__ import annotations
-
 from itertools import takewhile
 
 from pcs_annotator.core.variant import Edit, edits_between

@@ -1,7 +1,5 @@
 """Findings about a run, each in one sentence that says what to do: models, relations, answers, labels, gold."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import get_args

@@ -1,7 +1,5 @@
 """Numbers as text; a value that cannot be computed is a dash."""
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from collections.abc import Sequence

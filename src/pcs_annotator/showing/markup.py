@@ -1,7 +1,5 @@
 """HTML that is safe by construction: everything except `Markup` is escaped."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from html import escape

@@ -4,8 +4,6 @@ Cells are escaped: bars, angle brackets, LaTeX special characters, quotes, line 
 effect. A value that could not be computed is a dash, in CSV an empty cell.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Charts as SVG, for the page and as files: axes, marks, and a legend below, where nothing can overlap."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -3,8 +3,6 @@
 Small bars and intervals are inline SVG. A page is one file: no network access, and only its own script may run.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import math

@@ -1,7 +1,5 @@
 """Blocks for a terminal of any width: nothing is cut, wide tables are split, and long names are shortened."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap

@@ -1,7 +1,5 @@
 """`pcs finish`: people label some rows, the machine the others, and few errors are left in the whole table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

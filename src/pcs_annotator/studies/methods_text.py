@@ -1,7 +1,5 @@
 """What a paper says about how a run labelled its texts: the paragraph about methods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 

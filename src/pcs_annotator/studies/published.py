@@ -3,8 +3,6 @@
 Keys are (dataset, models); the models of one panel are joined by `+` in the order L, M, G.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """CSV files: their delimiter, found by looking at several rows, their header and their rows."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """The encoding of a text file: its byte order mark, what the user says, UTF-8 if it fits, else a guess."""
 
-from __future__ import annotations
-
 import codecs
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Files here, written whole or not at all and kept under dated names, and files elsewhere, at any address of fsspec."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

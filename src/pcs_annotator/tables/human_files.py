@@ -1,7 +1,5 @@
 """Tables that people fill in: rows to label, safe to open in a spreadsheet, examples, and a codebook."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ The formats are those of Label Studio's documentation: "Import pre-annotated dat
 annotated tasks", and the export format JSON-MIN as its converter writes it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

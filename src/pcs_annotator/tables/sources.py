@@ -9,8 +9,6 @@ hf:OWNER/NAME@SPLIT    a dataset of Hugging Face
 ```
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b

@@ -1,7 +1,5 @@
 """What all files of tables have in common: their names, how they are opened, and what can be wrong with them."""
 
-from __future__ import annotations
-
 import csv
 import re
 import zlib

@@ -1,7 +1,5 @@
 """Formats of tables, read in batches: JSON Lines, JSON and Parquet; and which class reads which file."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

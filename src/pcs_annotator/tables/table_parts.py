@@ -1,7 +1,5 @@
 """The files that a table consists of: one, those in a folder, or those that a pattern matches; here or elsewhere."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

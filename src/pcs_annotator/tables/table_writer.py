@@ -1,7 +1,5 @@
 """Writing tables, at once or in pieces: CSV and JSON Lines (also compressed), Parquet and Excel workbooks."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import io

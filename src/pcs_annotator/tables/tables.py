@@ -1,7 +1,5 @@
 """The user's tables: texts, ids and gold in them, read in chunks with memory that does not grow, or at once."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from array import array
@@ -153,7 +151,7 @@ class TableStream:
         return self.total if self.limit is None else min(self.total, self.limit)
 
     @classmethod
-    def of(cls, table: pa.Table, name: str, columns: Columns, limit: int | None = None) -> TableStream:
+    def of(cls, table: pa.Table, name: str, columns: Columns, limit: int | None = None) -> "TableStream":
         """Return a table in memory, called `name` in messages; see `find_columns` for `columns`."""
         return cls(
             name=name,

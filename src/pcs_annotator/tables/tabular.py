@@ -1,7 +1,5 @@
 """Tables of any kind, in memory or in a file, as pyarrow tables, and their columns as texts."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Mapping

@@ -4,8 +4,6 @@
 `logp_<label>` for natural logarithms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The files of a run that hold variants and votes."""
 
-from __future__ import annotations
-
 import json
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Votes as tables: one column per cell (wide), or one row per vote (long)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Tables for spreadsheets: cells as they are, never run as formulas or turned into links, comfortable to read."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Commands for a codebook: one variable after the other, one table of all labels, one page for all reports."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

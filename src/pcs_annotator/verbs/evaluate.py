@@ -1,7 +1,5 @@
 """Methods, relations or runs side by side on recorded votes: `pcs evaluate`, `relations value` and `compare`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

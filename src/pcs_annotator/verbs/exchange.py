@@ -1,7 +1,5 @@
 """Rows of a run for people who work in Label Studio, and their answers back as verdicts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace as replaced

@@ -1,7 +1,5 @@
 """The paper's experiments, on recorded votes or on texts that models are asked about first."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace

@@ -1,7 +1,5 @@
 """`pcs fit` and `pcs use` in a run folder, and opening one: where the model changes, the report is written, too."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec

@@ -1,7 +1,5 @@
 """`pcs fit` on a table of votes: writes the model and the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pcs init`: a first `pcs.toml`, made from the user's data file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pcs label`: labels new texts with a fitted run, asking only the questions that the labels need."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """`pcs models`: the known models, and whether a model answers."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`pcs paper`: results, confusion matrix and a methods paragraph, to paste into a paper."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

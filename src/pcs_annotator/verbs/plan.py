@@ -1,7 +1,5 @@
 """`pcs plan`: what a run would ask, and the most that it can cost."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Lists relations, tries one on a text, and measures them on a file."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

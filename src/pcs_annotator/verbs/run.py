@@ -1,7 +1,5 @@
 """`pcs run`: rewrite, ask, learn, label and report in a run folder; each step writes one file."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """One model with one prompt and fixed sampling: from a text to a question, from a reply to a vote."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache

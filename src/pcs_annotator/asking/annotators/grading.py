@@ -6,8 +6,6 @@ labels, which leaves it undecided. It ends where the tokens that were sampled le
 first tokens, one may be the start of another, and several tokens (` positive`, `Positive`, `pos`) count for one label.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -73,7 +71,7 @@ def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, 
 class _Walk:
     """The tokens so far: what they can become, and where the probability of the others went."""
 
-    _continuations: _Continuations
+    _continuations: "_Continuations"
     _every: int
     possible: int
     _found: list[float]

@@ -1,7 +1,5 @@
 """Estimates the tokens of a text, and cuts texts that have too many."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from math import ceil
 from typing import Literal, NamedTuple

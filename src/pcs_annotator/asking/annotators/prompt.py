@@ -4,8 +4,6 @@ The first part has the instructions and is the same for every text of a task, so
 comes last, between two lines with a marker that its author cannot know.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Finds the one label that a reply in prose decides for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

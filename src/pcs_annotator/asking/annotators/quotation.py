@@ -9,8 +9,6 @@ Repetitions are replaced by white space, and everything else stays in its place.
 answer stood in the reply as it came.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Container, Iterable, Iterator, Sequence

@@ -16,8 +16,6 @@ The first rule that applies decides:
 5. The only label that occurs in the reply as a whole word without a negation before it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import islice, pairwise

@@ -4,8 +4,6 @@ Every variable of a codebook is a task of its own, with its own votes. Tasks tha
 prompt, so that only the first of them pays for the call; each reads its own line of the reply.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

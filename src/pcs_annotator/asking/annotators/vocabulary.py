@@ -3,8 +3,6 @@
 Whole replies, words in prose and the tokens of an answer are all compared with labels here.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -1,7 +1,5 @@
 """Batches at their providers: submitted as quotas allow, looked at until they end, and their answers stored."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from base64 import b64decode, b64encode

@@ -5,8 +5,6 @@ ledger, the next pass gets further: from rewrites to the questions about them, a
 to those that its label still needs. The rest is asked live as soon as it is small.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Calls that wait for a batch: collected in files of the size that providers take, and read when they come back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +25,7 @@ class BatchKind(NamedTuple):
     choices: bool
 
     @classmethod
-    def of(cls, call: Call) -> BatchKind:
+    def of(cls, call: Call) -> "BatchKind":
         """Return the kind of batch that a call fits into."""
         request = call.request
         choices = request.constraint is not None and bool(request.constraint.choices)
@@ -57,13 +55,13 @@ class Chunk:
         assert api is not None  # other models are asked live
         return api
 
-    def halves(self) -> tuple[Chunk, Chunk]:
+    def halves(self) -> "tuple[Chunk, Chunk]":
         """Return two chunks with half of the requests each."""
         lines = self.path.read_bytes().splitlines(keepends=True)
         middle = len(lines) // 2
         return self._part(lines, 0, middle), self._part(lines, middle, len(lines))
 
-    def _part(self, lines: list[bytes], start: int, end: int) -> Chunk:
+    def _part(self, lines: list[bytes], start: int, end: int) -> "Chunk":
         path = self.path.with_name(f"{self.path.stem}-{start}.jsonl")
         path.write_bytes(b"".join(lines[start:end]))
         share = (end - start) / len(lines)

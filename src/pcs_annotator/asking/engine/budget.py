@@ -1,7 +1,5 @@
 """A limit on what may be spent, and what calls are expected to cost."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping
@@ -41,7 +39,7 @@ class Budget:
         """Whether prices must be known."""
         return self.usd is not None or self.usd_per_day is not None
 
-    def after(self, calls: int, tokens: int = 0) -> Budget:
+    def after(self, calls: int, tokens: int = 0) -> "Budget":
         """Return the budget that is left in a command that has already made some calls and used some tokens."""
         return replace(
             self,

@@ -3,8 +3,6 @@
 All questions are asked, or those about each item until its label is settled; with a budget, where it matters most.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections import defaultdict
@@ -53,7 +51,7 @@ def adaptive_work(item_asker: ItemAsker, strategy: Strategy, items: AsyncIterabl
 
 async def _adaptive_items(
     item_asker: ItemAsker, strategy: Strategy, items: AsyncIterable[Item]
-) -> AsyncIterator[AdaptiveItem]:
+) -> "AsyncIterator[AdaptiveItem]":
     untouched = np.full(item_asker.job.shape, NOT_ASKED, dtype=CODE)
     asked = [set(item_asker.job.asked_under(relation)) for relation in range(untouched.shape[1])]
     for cell in strategy.order:

@@ -1,7 +1,5 @@
 """Asks about one item at a time, and collects the votes that come back."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -129,7 +127,7 @@ class PreparedJob:
     about_truth: bool  # whether the question is about what is true
 
     @classmethod
-    def of(cls, job: Job, ledger: LedgerAdmin) -> PreparedJob:
+    def of(cls, job: Job, ledger: LedgerAdmin) -> "PreparedJob":
         """Prepare a job for asking; models that are known to give no log-probabilities are not asked for them."""
         gives = ledger.graded_models()
         annotators = [

@@ -1,7 +1,5 @@
 """What to ask, and its maximum cost."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -79,7 +77,7 @@ class Job:
         """Whether the rewriter has yet to write another wording of the instruction."""
         return any(map(self._lacks_wording, self.relations))
 
-    def form(self, relation: Relation, annotators: Sequence[Annotator] | None = None) -> QuestionForm:
+    def form(self, relation: Relation, annotators: Sequence[Annotator] | None = None) -> "QuestionForm":
         """Return how a relation puts the question; where some relation asks with examples, others ask without.
 
         A wording that is not written yet is expected to be as long as the instruction.
@@ -174,7 +172,7 @@ class QuestionForm(NamedTuple):
     arranged: tuple[int, ...] = ()  # the order in which these are listed
 
     @classmethod
-    def of(cls, question: Phrasing, annotators: Sequence[Annotator], relation: Relation) -> QuestionForm:
+    def of(cls, question: Phrasing, annotators: Sequence[Annotator], relation: Relation) -> "QuestionForm":
         """Return how a relation puts the question."""
         put = rephrased(relation, question)
         order = tuple(positions_of(question.task.labels, put.task.labels, "label"))

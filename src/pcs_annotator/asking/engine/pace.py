@@ -1,7 +1,5 @@
 """Paces the calls to one model: how many at once, how fast, and when to give up."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

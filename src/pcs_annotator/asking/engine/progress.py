@@ -1,7 +1,5 @@
 """The progress display of a run, and the counters behind it."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time
@@ -89,7 +87,7 @@ class Tally:
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {name: dict(value) if isinstance(value, Counter) else value for name, value in values.items()}
 
-    def add(self, part: Tally) -> None:
+    def add(self, part: "Tally") -> None:
         """Count what was counted for a part of the rows."""
         for entry in fields(self):
             if entry.name != "rows_expected" and (more := getattr(part, entry.name)):

@@ -5,8 +5,6 @@ that every process sees what all of them spend. They are made for the first comm
 ledger of any age. Triggers keep them right whoever writes, with whatever version; in a file, that takes 3 µs per call.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -213,7 +211,7 @@ class LedgerAdmin(ABC):
         )
         return deleted
 
-    def import_from(self, source: LedgerAdmin) -> int:
+    def import_from(self, source: "LedgerAdmin") -> int:
         """Copy the calls of another ledger, which is open, into this one; return how many were new."""
         entries, new = source.entries(), 0
         while some := list(islice(entries, COPIED_TOGETHER)):

@@ -1,7 +1,5 @@
 """Every reply ever paid for, in one SQLite file."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -167,7 +165,7 @@ class Ledger(LedgerAdmin):
         self._paid: dict[int, float] | None = None  # day → dollars, of calls stored here, if sums are kept
         self._seen = 0
 
-    def __enter__(self) -> Ledger:
+    def __enter__(self) -> "Ledger":
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # One for reading and writing: what another connection has in memory is void after every commit.

@@ -1,7 +1,5 @@
 """One writer per ledger: who may ask, who waits, and for whom."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import platform

@@ -4,8 +4,6 @@ A thread has the one connection. The requests that come while it waits for the s
 transaction and one round trip.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os
@@ -78,7 +76,7 @@ class PostgresLedger(LedgerAdmin):
         self._returned: LedgerSums | None = None
         self._since = 0
 
-    def __enter__(self) -> PostgresLedger:
+    def __enter__(self) -> "PostgresLedger":
         self._connection = self._open()
         self._thread = threading.Thread(target=self._carry_out_all, name="pcs-ledger", daemon=True)
         self._thread.start()

@@ -1,7 +1,5 @@
 """A connection to the PostgreSQL server of a ledger: its tables, statements and errors, and what is requested of it."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -235,7 +233,7 @@ class LedgerRequests(NamedTuple):
     work: Sequence[tuple[Callable[[Connection], Any], Future[Any]]] = ()  # something else to do with the connection
 
     @classmethod
-    def joined(cls, several: Iterable[LedgerRequests]) -> LedgerRequests:
+    def joined(cls, several: "Iterable[LedgerRequests]") -> "LedgerRequests":
         """Return all requests together."""
         return cls(*(tuple(chain.from_iterable(alike)) for alike in zip(*several, strict=True)))
 

@@ -1,7 +1,5 @@
 """A ledger in a file that several processes ask with at once: each claims a call before it pays for it."""
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 from pathlib import Path

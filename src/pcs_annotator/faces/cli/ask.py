@@ -1,7 +1,5 @@
 """`pcs demo`, `pcs init` and `pcs run`: from texts to labels with a confidence, with a tour of it on invented news."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pcs gold`, `pcs finish`, `pcs estimate` and `pcs robust`: from labels to conclusions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pcs evaluate` and `pcs compare`: methods on the same votes and splits, and runs or their parts on the same rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

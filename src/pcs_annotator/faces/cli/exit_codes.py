@@ -1,7 +1,5 @@
 """Exit codes of `pcs`: what each means, and which one a command ends with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import IntEnum
 
@@ -28,7 +26,7 @@ class ExitCode(IntEnum):
 
     meaning: str
 
-    def __new__(cls, value: int, meaning: str) -> ExitCode:
+    def __new__(cls, value: int, meaning: str) -> "ExitCode":
         """Return the member with this value."""
         code = int.__new__(cls, value)
         code._value_ = value

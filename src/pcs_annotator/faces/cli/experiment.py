@@ -1,7 +1,5 @@
 """`pcs experiment`: the paper's tables and figures, on your own votes or texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

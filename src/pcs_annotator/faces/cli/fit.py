@@ -1,7 +1,5 @@
 """`pcs fit`: learn from recorded votes, show how good the weights are and what can be promised, label every row."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

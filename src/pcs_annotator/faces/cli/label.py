@@ -1,7 +1,5 @@
 """`pcs label`: label new texts with a fitted run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`pcs ledger`: inspect, copy or clean up the record of paid calls."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The `pcs` command: loads the verb, and turns every error into one clear sentence."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

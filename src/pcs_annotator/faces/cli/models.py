@@ -1,7 +1,5 @@
 """`pcs models`: known models and their prices, whether models answer, and weights of local ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path

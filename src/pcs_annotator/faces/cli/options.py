@@ -3,8 +3,6 @@
 The options for settings are made from the table in `runs/settings.py`.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """`pcs relations`: which relations there are, what one does to a text, how well they work, and what they add."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `pcs run` shows, as blocks and as JSON; of a codebook, as `pcs label` does, a line for each variable."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pcs status`: how far a running command is, or how the last one ended."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pcs review` and `pcs serve`: a page in the browser for the rows that need a person, and labels over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import webbrowser
 from dataclasses import replace

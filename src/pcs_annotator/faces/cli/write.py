@@ -1,7 +1,5 @@
 """`pcs report`, `pcs paper` and `pcs exchange`: what a run hands on; `pcs versions` and `pcs use`: its fits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import get_args
 

@@ -4,8 +4,6 @@ Every answer is a whole page or, for the page's own script, its parts as JSON; f
 Handlers call the review directly, in the one thread of the server: it is quick, and nothing can come between two steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """One text of a codebook for a person: a form with all its variables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from pcs_annotator.base.text import series

@@ -1,7 +1,5 @@
 """What a browser sends, as values; what cannot be read is refused in a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qsl, unquote

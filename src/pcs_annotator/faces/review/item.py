@@ -1,7 +1,5 @@
 """One row for a person: text, labels in their fixed order, why, variants, votes, and what the user knows about it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 

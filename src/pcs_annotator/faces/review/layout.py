@@ -1,7 +1,5 @@
 """The frame of every page: navigation, status line, progress, and the dialogs for keys and for going to a row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat

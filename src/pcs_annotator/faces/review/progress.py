@@ -1,7 +1,5 @@
 """How the review goes: queues to choose from, work done, what was learned meanwhile, and how well people agree."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The queues, as people choose them: what each is good for, and what its verdicts may be used for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

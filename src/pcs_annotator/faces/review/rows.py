@@ -1,7 +1,5 @@
 """The bulk view: all rows of a query, filters that apply at once, and one button to accept what is proposed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from math import isfinite

@@ -1,7 +1,5 @@
 """The routes of the service, from the open run folder to the open port, and back."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import time

@@ -1,7 +1,5 @@
 """What clients send, checked, and how much of it is taken: every error names the field and says what is expected."""
 
-from __future__ import annotations
-
 import math
 from time import monotonic
 from typing import Any

@@ -1,7 +1,5 @@
 """The description of the service in OpenAPI 3.1; its page is made from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

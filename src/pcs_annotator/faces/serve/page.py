@@ -1,7 +1,5 @@
 """The page about the service: an example to run, fields and errors, all taken from its description in OpenAPI."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

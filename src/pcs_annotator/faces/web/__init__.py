@@ -1,7 +1,5 @@
 """What the review page and the HTTP service share: a guard in front of the app, and the server that runs it."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from pcs_annotator.base.errors import MissingPackage

@@ -1,7 +1,5 @@
 """A guard in front of a web app: who may ask, how much, and what no answer may lack."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac

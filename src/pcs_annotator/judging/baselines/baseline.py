@@ -5,8 +5,6 @@ method; on the votes of several, each annotator is scored separately and the sco
 answered. All but `logprob` are defined on labels, so graded votes count as the label that was answered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol

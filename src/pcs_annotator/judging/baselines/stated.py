@@ -11,8 +11,6 @@ The rest is spread evenly over the other labels. The paper can weigh inputs by t
 the same.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -20,8 +20,6 @@ confidence-driven inference (Gligorić et al., 2025) if they follow confidence. 
 fits that did not see them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -83,7 +81,7 @@ class LabelRegression:
         """The shape of the coefficients, `[column, equation]`."""
         return sum(block.shape[2] for block in self.explanatory), self.outcome.shape[2]
 
-    def take(self, rows: Integers | Mask | slice) -> LabelRegression:
+    def take(self, rows: Integers | Mask | slice) -> "LabelRegression":
         """Return the regression on some rows."""
         outcome, *explanatory = (one if len(one) == 1 else one[rows] for one in (self.outcome, *self.explanatory))
         return replace(self, explanatory=explanatory, outcome=outcome)
@@ -200,7 +198,7 @@ class CoefficientEstimate(NamedTuple):
     tuning: float  # λ, how much machine labels count: 0 for gold only, 1 for all
     shift: float = 0.0  # how far the middle of an interval is from the estimate
 
-    def contrast(self, weights: Floats) -> CoefficientEstimate:
+    def contrast(self, weights: Floats) -> "CoefficientEstimate":
         """Return weighted sums of these, such as differences; weights are `[sum, coefficient]`."""
         return self._replace(value=weights @ self.value, covariance=weights @ self.covariance @ weights.T)
 

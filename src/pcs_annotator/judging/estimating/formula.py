@@ -1,7 +1,5 @@
 """Formulas such as `hateful ~ party + log(followers)`: what they say, and the columns of numbers that follow."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple

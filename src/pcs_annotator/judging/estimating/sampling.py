@@ -9,8 +9,6 @@ A review draws one row after the other: each is a round. With $c_r \propto 1 / (
 left to draw, rows drawn at random weigh the same (Farquhar, Gal and Rainforth, 2021).
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -47,7 +45,7 @@ class Sample:
     counts: Floats | None = None  # how much each round counts; None if as much as it has rows
 
     @classmethod
-    def in_rounds(cls, rounds: Sequence[Round]) -> Sample:
+    def in_rounds(cls, rounds: Sequence[Round]) -> "Sample":
         """Return what was drawn in several rounds."""
         counts = np.array([one.weight for one in rounds])
         return cls(
@@ -60,13 +58,13 @@ class Sample:
         )
 
     @classmethod
-    def simple(cls, rows: Integers, truth: Codes, population: int) -> Sample:
+    def simple(cls, rows: Integers, truth: Codes, population: int) -> "Sample":
         """Return a simple random sample; several of them, one after the other, are one."""
         nothing = np.zeros(len(rows), dtype=np.intp)
         share = np.full(len(rows), len(rows) / population)
         return cls(rows=rows, truth=truth, probability=share, stratum=nothing, round=nothing)
 
-    def take(self, chosen: Mask, places: Integers) -> Sample:
+    def take(self, chosen: Mask, places: Integers) -> "Sample":
         """Return some rows of the sample; `places` is the new position of every row."""
         parts = {name: getattr(self, name)[chosen] for name in ("truth", "probability", "stratum", "round")}
         return replace(self, rows=places[self.rows[chosen]], **parts, counts=self._counts)

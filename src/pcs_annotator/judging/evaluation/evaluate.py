@@ -1,7 +1,5 @@
 """Methods compared: all of them (`evaluate`), simple ones with a run's own (`cross_validate`), or two sets of votes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace

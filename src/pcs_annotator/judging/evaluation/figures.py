@@ -4,8 +4,6 @@ Curves for the report (reliability, ROC, error against coverage) are made from g
 them, and thinned to as many points as a plot can show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -122,7 +120,7 @@ class MethodFigures(NamedTuple):
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> MethodFigures:
+    def from_dict(cls, values: Mapping[str, Any]) -> "MethodFigures":
         """Return what `to_dict` wrote; earlier versions left out some of it."""
         questions = values.get("questions")
         return cls(
@@ -273,7 +271,7 @@ class Curves:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Curves:
+    def from_dict(cls, values: Mapping[str, Any]) -> "Curves":
         """Return the curves that `to_dict` wrote."""
         raw, calibrated = (
             [metrics.ReliabilityBin(**{**one, "interval": Interval(*one["interval"])}) for one in values[name]]

@@ -1,7 +1,5 @@
 """Accuracy, confidence and acceptance of groups of texts, such as languages, on rows that the fit did not see."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -50,7 +48,7 @@ class FiguresByGroup(NamedTuple):
         return {"by": self.by, "groups": [one._asdict() for one in self.groups]}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> FiguresByGroup:
+    def from_dict(cls, values: Mapping[str, Any]) -> "FiguresByGroup":
         """Return what `to_dict` gave."""
         made = [{**one, "right": one["right"] and _figure(*one["right"])} for one in values["groups"]]
         return cls(values["by"], [GroupFigures(**one) for one in made])

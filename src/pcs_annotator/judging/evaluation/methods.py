@@ -1,7 +1,5 @@
 """Methods that can be evaluated: an optimiser on some cells, one question, a published baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 As values, as a table, and in plain sentences that say what to keep.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

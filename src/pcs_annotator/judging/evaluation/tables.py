@@ -1,7 +1,5 @@
 """An evaluation as tables: methods side by side, labels against gold, and people against each other."""
 
-from __future__ import annotations
-
 from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, AmongCoders
 from pcs_annotator.judging.evaluation.evaluate import Evaluation

@@ -14,8 +14,6 @@ and Yekutieli, 2001). The model may replace coders if it may replace at least ha
 A flip is an answer of a model that a rewrite of the text changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -168,7 +166,7 @@ class AlternativeAnnotator(NamedTuple):
         return {**self._asdict(), "coders": [one._asdict() for one in self.coders], "may_replace": self.may_replace}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> AlternativeAnnotator:
+    def from_dict(cls, values: Mapping[str, Any]) -> "AlternativeAnnotator":
         """Return what `to_dict` wrote."""
         coders = tuple(LeftOut(**one) for one in values["coders"])
         return cls(coders, values["winning_rate"], values["advantage"], values["epsilon"])

@@ -1,7 +1,5 @@
 """Bootstrap resamples of rows, and intervals around a figure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

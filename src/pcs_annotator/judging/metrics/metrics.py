@@ -7,8 +7,6 @@ All functions need complete gold. An undefined figure raises `UndefinedMetric`. 
 resamples where it is undefined; `estimate_of` leaves these out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -47,7 +45,7 @@ class Estimate(NamedTuple):
         return {"value": self.value, "interval": list(self.interval), "n": self.n}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Estimate:
+    def from_dict(cls, values: Mapping[str, Any]) -> "Estimate":
         """Return what `to_dict` wrote."""
         return cls(values["value"], Interval(*values["interval"]), values["n"])
 
@@ -289,7 +287,7 @@ class _ByConfidence(NamedTuple):
     variance: Floats  # that of `right` if the scores were perfectly calibrated, `[group, resample]`
 
     @classmethod
-    def of(cls, scores: Floats, gold: Codes, counts: Floats) -> _ByConfidence:
+    def of(cls, scores: Floats, gold: Codes, counts: Floats) -> "_ByConfidence":
         confidence = scores.max(axis=1)
         order = np.argsort(confidence, kind="stable")
         starts = _starts_of_runs(confidence[order])
@@ -344,7 +342,7 @@ class _Curve(NamedTuple):
     wrong_before: Floats
 
     @classmethod
-    def of(cls, size: Floats, wrong: Floats) -> _Curve:
+    def of(cls, size: Floats, wrong: Floats) -> "_Curve":
         return cls(size, wrong, np.cumsum(size, axis=0) - size, np.cumsum(wrong, axis=0) - wrong)
 
     def _rate(self) -> Floats:

@@ -1,7 +1,5 @@
 """Whether one method is better than another: the paper's tests, and stricter ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 

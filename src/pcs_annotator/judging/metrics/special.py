@@ -1,7 +1,5 @@
 """The functions of `scipy.special`, loaded at their first use: loading them takes a quarter of a second."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -10,8 +10,6 @@ Conformal risk control (Angelopoulos et al., 2022) bounds something else: the sh
 wrong, on average over draws of the gold rows. It is a different promise with its own name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -122,7 +120,7 @@ class Judged(NamedTuple):
     def __repr__(self) -> str:
         return brief(self)
 
-    def take(self, rows: Integers | Mask) -> Judged:
+    def take(self, rows: Integers | Mask) -> "Judged":
         """Return the given rows."""
         return Judged(self.confidence[rows], self.best[rows], self.right[rows])
 

@@ -1,7 +1,5 @@
 """The certificate: a promise about accepted labels, what it is based on, and an audit of it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +30,7 @@ class Fingerprint(NamedTuple):
     gold: str
     version: str
 
-    def changed_since(self, earlier: Fingerprint) -> list[str]:
+    def changed_since(self, earlier: "Fingerprint") -> list[str]:
         """Return the names of the parts that changed."""
         return [name for name, now, then in zip(self._fields, self, earlier, strict=True) if now != then]
 
@@ -225,7 +223,7 @@ class Certificate:
             return ""
         return f"no promise for {group} ({counted(self.groups.get(group, 0), 'gold row')})"
 
-    def with_coverage(self, accepted_rows: Mask) -> Certificate:
+    def with_coverage(self, accepted_rows: Mask) -> "Certificate":
         """Return the certificate with its effect on the rows at hand."""
         share = float(accepted_rows.mean()) if len(accepted_rows) else 0.0
         return replace(self, accepted_share=share, review_rows=int((~accepted_rows).sum()))
@@ -258,7 +256,7 @@ class Certificate:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
+    def from_dict(cls, values: Mapping[str, Any]) -> "Certificate":
         """Return the certificate that `to_dict` wrote."""
         common, by_label = values["threshold"], values["thresholds"]
         audit = values["audit"]

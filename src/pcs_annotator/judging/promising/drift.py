@@ -1,7 +1,5 @@
 """Drift: whether models answer new texts differently from those that the model was fitted on."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -60,7 +58,7 @@ class Profile:
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Profile:
+    def from_dict(cls, values: Mapping[str, Any]) -> "Profile":
         """Return the profile that `to_dict` wrote.
 
         An earlier version wrote `best`, how often each label has the highest score, which is not comparable.

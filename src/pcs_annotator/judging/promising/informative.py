@@ -1,7 +1,5 @@
 """Where a person's time is worth most: which rows to label first, and in which order to review labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

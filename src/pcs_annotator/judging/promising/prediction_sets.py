@@ -1,7 +1,5 @@
 """Label sets that contain the right label as often as promised."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -39,7 +37,7 @@ class PredictionSets:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> PredictionSets:
+    def from_dict(cls, values: Mapping[str, Any]) -> "PredictionSets":
         """Return the sets that `to_dict` wrote."""
         return cls(**values)
 

@@ -1,7 +1,5 @@
 """Why an item is easy or hard, in one short sentence."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -68,10 +66,10 @@ class _Facts(NamedTuple):
     original: int | None  # position of the relation that leaves the text unchanged; None when the votes do not have it
     # mean share of every label in the graded answers, in per cent, `[item, label]`; 0 where there are none
     shares: Array
-    words: _Words  # makes the sentences
+    words: "_Words"  # makes the sentences
 
     @classmethod
-    def of(cls, votes: Votes, rows: slice) -> _Facts:
+    def of(cls, votes: Votes, rows: slice) -> "_Facts":
         codes = votes.codes[rows]
         counts = np.stack([(codes == code).sum(axis=3, dtype=np.int32) for code in range(len(votes.labels))], axis=-1)
         top = counts.max(axis=3, keepdims=True)

@@ -11,8 +11,6 @@ How far the order is reached depends on flips alone, so the rows it has reached 
 draw, whatever $p$ prefers. Estimates use all draws, weighted by $q$; see `judging/estimating/sampling.py`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How many gold rows a promise would probably need, by simulating larger samples."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

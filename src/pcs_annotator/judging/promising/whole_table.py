@@ -8,8 +8,6 @@ a fixed place of the order, whatever the gold rows are, so one bound, at that pl
 place (the argument of Angelopoulos et al. for monotone losses, and of PAC labels).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ power, which changes no label, and the certificate is made again, both from gold
 have been asked for.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -49,7 +47,7 @@ class Check(NamedTuple):
     texts: int  # how many there are
     others: int  # how many of them words and votes together give another label
 
-    def worse_than(self, before: Check) -> bool:
+    def worse_than(self, before: "Check") -> bool:
         """Whether words fail more often than before, by more than chance."""
         from scipy.stats import fisher_exact
 

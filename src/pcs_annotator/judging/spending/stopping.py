@@ -1,7 +1,5 @@
 """When to stop asking about an item: as soon as no open vote can change its label."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Protocol

@@ -4,8 +4,6 @@ It is a ridge regression of the labels on character n-grams. Left-out prediction
 fit, so that what it says about a gold row never depends on that row's own label.
 """
 
-from __future__ import annotations
-
 import base64
 import zlib
 from collections import Counter
@@ -70,7 +68,7 @@ class TextModel:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> TextModel:
+    def from_dict(cls, values: Mapping[str, Any]) -> "TextModel":
         """Return the model that `to_dict` wrote."""
         return cls(
             labels=values["labels"],

@@ -1,7 +1,5 @@
 """From a score to the probability that the label is right."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -82,7 +80,7 @@ class Calibrator:
             return np.zeros(() if read is None else read.shape[:-1], dtype=np.bool_)
         return np.asarray(np.exp(read.max(axis=-1)) >= self.settled)
 
-    def settling(self, settled: float | None, read: Floats | None, gold: Codes) -> Calibrator:
+    def settling(self, settled: float | None, read: Floats | None, gold: Codes) -> "Calibrator":
         """Return the calibrator that lets words settle texts from a probability on; gold rows teach the power."""
         found = replace(self, settled=settled)
         if read is None or settled is None:
@@ -108,7 +106,7 @@ class Calibrator:
         strengths = np.asarray(self.slope * _log_scores(scores) + self.offsets[order])
         return strengths if read is None or not self.reading else strengths + self.reading * read
 
-    def raised_to(self, power: float) -> Calibrator:
+    def raised_to(self, power: float) -> "Calibrator":
         """Return the calibrator whose probabilities are these to a power, divided by their sum, and shrunk alike."""
         named = None if self.named is None else power * self.named
         slopes = {name: power * getattr(self, name) for name in ("slope", "offsets", "reading")}

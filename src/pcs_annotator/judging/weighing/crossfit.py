@@ -1,7 +1,5 @@
 """Scores and probabilities for gold rows from fits that did not see them."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass

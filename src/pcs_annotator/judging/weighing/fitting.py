@@ -1,7 +1,5 @@
 """`fit_weights`: how much each annotator and each relation is worth, learned from gold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any

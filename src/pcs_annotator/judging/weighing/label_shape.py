@@ -1,7 +1,5 @@
 """What labels are beside names: steps of a scale, or paths of a tree; and what that changes about a row's label."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
@@ -33,12 +31,12 @@ class LabelShape(NamedTuple):
     mix: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
-    def of(cls, kind: Kind, labels: Sequence[str]) -> LabelShape:
+    def of(cls, kind: Kind, labels: Sequence[str]) -> "LabelShape":
         """Return the shape of some labels; that of plain ones does not name them."""
         return cls(kind, tuple(labels)) if kind in ("scale", "tree") else ONE
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any] | None) -> LabelShape:
+    def from_dict(cls, values: Mapping[str, Any] | None) -> "LabelShape":
         """Return what `_asdict` wrote; labels are plain if nothing was written."""
         if values is None:
             return ONE
@@ -117,7 +115,7 @@ class LabelShape(NamedTuple):
         low, high = given.argmax(axis=1), given.shape[1] - 1 - given[:, ::-1].argmax(axis=1)
         return [self.labels[place] for place in low.tolist()], [self.labels[place] for place in high.tolist()]
 
-    def mixing(self, votes: Votes, gold: Codes) -> LabelShape:
+    def mixing(self, votes: Votes, gold: Codes) -> "LabelShape":
         """Return the shape that knows from gold how much texts and the mean place of answers count."""
         if not self.ordered or votes.read is None:
             return self

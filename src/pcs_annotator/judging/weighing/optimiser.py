@@ -1,7 +1,5 @@
 """The interface of optimisers, their registry, and the cases in which nothing can be learned."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """The Perceived Confidence Score: Eq. 1 and 2 of Salimian et al."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Messages as tokens: in the model's own chat template, or as plain text for a model without one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

@@ -8,8 +8,6 @@ another number of rows; so products are computed in tiles of a fixed number of r
 a question gets the same answer, to the last bit, whichever others are in the batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -68,7 +66,7 @@ class Piece:
     cache: KVCache  # the tokens before
 
     @classmethod
-    def sequence(cls, tokens: Sequence[int], cache: KVCache) -> Piece:
+    def sequence(cls, tokens: Sequence[int], cache: KVCache) -> "Piece":
         """Return plain text after a cache; the state of the last token is returned."""
         count = len(tokens)
         return cls(

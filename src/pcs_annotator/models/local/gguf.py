@@ -3,8 +3,6 @@
 The format is a header, key-value pairs, a table of tensors, and their data; all numbers are little-endian.
 """
 
-from __future__ import annotations
-
 import mmap
 import struct
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Labels as a tree of tokens, prompts as rows of tokens, and the reply that follows from log-probabilities."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -34,7 +32,7 @@ class Prompt(NamedTuple):
 class _Node:
     depth: int
     labels: list[int] = field(default_factory=list)
-    children: dict[int, _Node] = field(default_factory=dict)
+    children: "dict[int, _Node]" = field(default_factory=dict)
 
     def diverges(self) -> bool:
         """Return whether labels diverge here or further on."""

@@ -1,7 +1,5 @@
 """Any GGUF model in this process, with `xllamacpp`: no server, no key, no network."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace

@@ -12,8 +12,6 @@ onnxruntime only the matrix products were timed: enough for 15.6 in float32 and 
 answers were not tried.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Hashable, Mapping
 from dataclasses import replace

@@ -5,8 +5,6 @@ instruction, the labels and the text are put into a short template instead. Word
 half of the development tweets and of some invented news; `benchmarks/embedded.py` reports the rest.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path

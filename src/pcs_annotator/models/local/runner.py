@@ -3,8 +3,6 @@
 Engines that read and write tokens give labels by their log-probabilities, and free text.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import deque

@@ -6,8 +6,6 @@ because its dependencies need a compiler: only the model file is kept, and only 
 in a folder, or in the cache of the Hugging Face hub.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

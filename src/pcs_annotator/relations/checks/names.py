@@ -1,7 +1,5 @@
 """Are the same people, places and addresses in the rewrite, and did who did what to whom stay the same?"""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set

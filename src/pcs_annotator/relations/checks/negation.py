@@ -1,7 +1,5 @@
 """Does the rewrite deny what the text asserts, or assert what it denies?"""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import NamedTuple

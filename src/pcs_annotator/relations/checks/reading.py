@@ -1,7 +1,5 @@
 """A rewrite as checks read it, and those that need only its words: is all of it there, are the numbers the same?"""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable

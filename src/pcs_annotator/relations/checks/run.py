@@ -1,7 +1,5 @@
 """All checks of a rewrite, and relations whose rewrites are checked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

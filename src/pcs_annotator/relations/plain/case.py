@@ -1,7 +1,5 @@
 """Another case: small letters instead of capitals or, in a text without capitals, the other way round."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """`do not` for `don't`: contractions are written out, where it is clear what they stand for."""
 
-from __future__ import annotations
-
 import re
 
 from pcs_annotator.relations.facts import is_title, listed, word_set

@@ -1,7 +1,5 @@
 """A neutral lead-in before the unchanged text, in the text's language."""
 
-from __future__ import annotations
-
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.language import NO_LEAD_IN, known_language
 from pcs_annotator.relations.phrases import all_phrases

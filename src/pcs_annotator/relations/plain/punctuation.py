@@ -3,8 +3,6 @@
 What applies depends on the script and, for quotation marks, on the language: where that is unclear, they stay.
 """
 
-from __future__ import annotations
-
 import re
 
 from pcs_annotator.relations.facts import kept_as_they_are, listed

@@ -1,7 +1,5 @@
 """A few typos, as a hurried person makes them."""
 
-from __future__ import annotations
-
 import re
 from hashlib import blake2b
 

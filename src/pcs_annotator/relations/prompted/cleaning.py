@@ -5,8 +5,6 @@ rewrite is judged by the letters that they have in common with the text, so this
 like dirt may be part of the text: nothing that the text also has is removed.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Rewrites made by a model, from a prompt."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cache, partial
 from hashlib import blake2b

@@ -3,8 +3,6 @@
 Structure that the text also has is left alone: a rewrite of JSON is JSON.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Long texts in pieces of whole sentences, so that a rewriting model does not drop the end."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,5 @@
 """The labels listed in another order: models favour labels by their place in the list."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The question put otherwise: in the user's words, a template's or a model's, in one message, or with examples."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Reads and writes the settings of `runs/settings.py`; every error in a `pcs.toml` names the line and the key."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The files of a run folder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -22,7 +20,7 @@ class _File:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, folder: RunFolder, _: type) -> Path:
+    def __get__(self, folder: "RunFolder", _: type) -> Path:
         return folder.path / self._name
 
 
@@ -61,7 +59,7 @@ class RunFolder:
     stream = _File("stream.db")  # texts that were labelled later and left for people; see `runs/stream.py`
     review = _File("review.jsonl")  # draws and verdicts of a review, in the order in which they happened
 
-    def at(self, version: int) -> RunFolder:
+    def at(self, version: int) -> "RunFolder":
         """Return the folder as it is with a version in use."""
         return RunFolder(self.path, version)
 

@@ -1,7 +1,5 @@
 """Judging the votes on single texts, those together that are complete at about the same time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """A fitted run with its models open: asked about texts as a stream, by a service, or in a thread of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shlex
@@ -241,7 +239,7 @@ class Labeller:
         self.recent = RecentTexts(fitted.model.profile, fitted.on_drift, memory)
 
     @classmethod
-    async def open(cls, fitted: FittedRun, asker: Asker, stream: Stream | None = None) -> Labeller:
+    async def open(cls, fitted: FittedRun, asker: Asker, stream: Stream | None = None) -> "Labeller":
         """Prepare the questions of a run, once for all texts."""
         return cls(fitted, asker, await prepare_job(fitted.job, asker), stream)
 
@@ -304,7 +302,7 @@ class RunEngine:
     _closed: bool = False
 
     @classmethod
-    def open(cls, folder: Path, options: LoadOptions) -> RunEngine:
+    def open(cls, folder: Path, options: LoadOptions) -> "RunEngine":
         """Open a run; a missing key or a damaged folder is an error here."""
         fitted = open_fitted(Run.open(folder), options)
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
@@ -317,7 +315,7 @@ class RunEngine:
             raise
 
     @classmethod
-    async def _enter(cls, fitted: FittedRun) -> RunEngine:
+    async def _enter(cls, fitted: FittedRun) -> "RunEngine":
         async with AsyncExitStack() as stack:
             ledger = open_ledger(fitted.ledger, shared=True)
             stack.enter_context(ledger)

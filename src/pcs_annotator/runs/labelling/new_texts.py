@@ -1,7 +1,5 @@
 """New texts for a fitted run, in memory or labelled in chunks; the files of labels."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Drift of a stream: the last few hundred texts are compared with those of the run, as they come."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A run learns from a sample of a table larger than memory, and labels all its rows in this way.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping

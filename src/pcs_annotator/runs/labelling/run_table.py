@@ -1,7 +1,5 @@
 """The table of a run: its size, the sample of rows that the run learns from, and whether a folder is about it."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """`pcs serve`: a fitted run that labels texts as they come, with its models and its ledger open."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Mapping
@@ -120,7 +118,7 @@ class Service:
         """Raise if the folder is not a run folder."""
         Run.open(self.folder.path)
 
-    async def __aenter__(self) -> Service:
+    async def __aenter__(self) -> "Service":
         config = Run.open(self.folder.path, self._moved_ledger).config
         refuse_lost_ledger(self.folder, config)
         self._ledger = ledger_of(self.folder, config)

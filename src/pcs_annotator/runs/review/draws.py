@@ -1,7 +1,5 @@
 """Which row a person sees next: draws with known probabilities from the queues of one variable, or of several."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from itertools import islice

@@ -1,7 +1,5 @@
 """A review of all variables of a codebook: one text at a time, and a verdict on each variable in its own log."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """The queues of a review: which rows each may show to whom, leases, and double coding; `draws.py` draws from them."""
 
-from __future__ import annotations
-
 import math
 import secrets
 import time
@@ -77,7 +75,7 @@ class DrawSequence:
     closed: Mask  # which may not be drawn: those outside, and those that were drawn
 
     @classmethod
-    def of(cls, rows: Rows, order: Integers, state: ReviewState) -> DrawSequence:
+    def of(cls, rows: Rows, order: Integers, state: ReviewState) -> "DrawSequence":
         """Return the sequence as the log of a review has it."""
         outside, names = rows.data_gold != UNLABELLED, rows.ids
         outside[rows.streamed] = True

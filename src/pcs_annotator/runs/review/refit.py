@@ -1,7 +1,5 @@
 """Fits in the background while people review: one process at a time, then the new model replaces the old one."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """`Review`: what a page for reviewing calls. All of it is synchronous and quick, and called from one thread."""
 
-from __future__ import annotations
-
 import secrets
 import statistics
 import warnings
@@ -256,7 +254,7 @@ class Review:
 
     # ── lists ──
 
-    def review_of(self, query: Query) -> Review:
+    def review_of(self, query: Query) -> "Review":
         """Return the review that a query is about."""
         return self
 

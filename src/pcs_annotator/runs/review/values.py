@@ -1,7 +1,5 @@
 """What a review shows, is given and gives back: frozen values, the same for every page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

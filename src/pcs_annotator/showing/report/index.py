@@ -1,7 +1,5 @@
 """All variables of a codebook side by side, in a terminal and on the page that leads to their reports."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

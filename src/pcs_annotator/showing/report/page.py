@@ -1,7 +1,5 @@
 """The report of a run: which sections it has, and where it is written."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

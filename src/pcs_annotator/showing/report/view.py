@@ -1,7 +1,5 @@
 """The data behind the page: what the sections share, and the rows to list."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

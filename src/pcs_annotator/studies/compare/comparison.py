@@ -1,7 +1,5 @@
 """Two sides compared: where their labels differ, who is right more often, and what each costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What a comparison shows, the same on the command line and in `compare.html`: a few plain sentences, and sections."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

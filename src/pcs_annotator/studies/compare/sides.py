@@ -1,7 +1,5 @@
 """What is compared: a whole run, or the part of it that some models, relations or another optimiser make."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Sequence
@@ -39,7 +37,7 @@ class RunPart(NamedTuple):
     version: int = 0  # 0 for the one in use
 
     @classmethod
-    def parse(cls, text: str, earlier: Path | None = None) -> RunPart:
+    def parse(cls, text: str, earlier: Path | None = None) -> "RunPart":
         """Return what a text such as `runs/news:model=openai:gpt-4o:relations=original` selects.
 
         Without a folder, as in `:model=NAME`, it is the earlier one.
@@ -147,7 +145,7 @@ class Matched(NamedTuple):
         return brief(self)
 
     @classmethod
-    def of(cls, a: Side, b: Side) -> Matched:
+    def of(cls, a: Side, b: Side) -> "Matched":
         """Match rows by ID; rows that have the same ID but another text are an error."""
         places = {name: place for place, name in enumerate(b.ids)}
         common = [(row, places[name]) for row, name in enumerate(a.ids) if name in places]

@@ -1,7 +1,5 @@
 """What can be asked about the labels of a run, and the answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

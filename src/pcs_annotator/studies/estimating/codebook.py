@@ -1,7 +1,5 @@
 """`pcs estimate` for a codebook: shares of all labels of all variables, and means of scales."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pcs estimate`: shares, means, differences between groups and regressions, corrected for the errors of the labels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What is known about the labels of a run: probabilities for all rows, gold for some, and how those were drawn."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

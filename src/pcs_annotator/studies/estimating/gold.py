@@ -1,7 +1,5 @@
 """`pcs gold`: how many gold rows a conclusion needs, and drawing them with known probabilities."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

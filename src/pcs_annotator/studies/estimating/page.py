@@ -1,7 +1,5 @@
 """Estimates as a short answer, as tables and sentences to quote, and as a page with a dot plot per label."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`pcs robust`: would another model, question or way of learning have changed the conclusion? No model is called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice

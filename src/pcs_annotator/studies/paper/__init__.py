@@ -3,8 +3,6 @@
 Every figure is cross-validated, so no row is judged by weights that saw it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from pcs_annotator.core.result_table import Experiment

@@ -3,8 +3,6 @@
 At several temperatures, annotators are named `<model>@<temperature>`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations

@@ -1,7 +1,5 @@
 """PCS beside other methods: published baselines (RQ2), other optimisers, and fewer gold rows (the paper's figure)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The datasets of an experiment: which votes or texts a user named, and the votes that count."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

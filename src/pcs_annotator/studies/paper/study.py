@@ -1,7 +1,5 @@
 """What all experiments share: recorded votes, how figures are computed, and the tables and tests around them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
@@ -78,7 +76,7 @@ class ExperimentBench:
     _seen: dict[tuple[object, ...], Scored] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, name: str, votes: Votes, gold: Codes, settings: Settings) -> ExperimentBench:
+    def of(cls, name: str, votes: Votes, gold: Codes, settings: Settings) -> "ExperimentBench":
         """Return the labelled rows of a dataset.
 
         Raises:
@@ -145,7 +143,7 @@ class Replication:
     settings: Settings  # how to run experiments
 
     @classmethod
-    def of(cls, sets: Mapping[str, tuple[Votes, Codes]], settings: Settings | None = None) -> Replication:
+    def of(cls, sets: Mapping[str, tuple[Votes, Codes]], settings: Settings | None = None) -> "Replication":
         """Return some recorded votes, prepared; datasets with too little gold go into `refused`."""
         settings = settings or Settings()
         benches, refused = [], {}

@@ -1,7 +1,5 @@
 """The interface of elicitations: ways to ask for a label together with its probability."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

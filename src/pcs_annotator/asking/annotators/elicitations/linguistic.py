@@ -1,7 +1,5 @@
 """Ling 1S of Tian et al. 2023: one guess, and a phrase for how likely it is to be right."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

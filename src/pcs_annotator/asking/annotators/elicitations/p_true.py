@@ -1,7 +1,5 @@
 """P(True) of Kadavath et al. 2022: the model proposes a label, then judges whether it is right."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

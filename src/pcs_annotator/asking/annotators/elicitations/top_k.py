@@ -8,8 +8,6 @@ Guesses and probabilities are read from a reply by the first rule that finds any
 The first number of a label counts. Reasoning such as `<think>…</think>` and list numbers are ignored.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

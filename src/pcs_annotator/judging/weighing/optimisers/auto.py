@@ -1,7 +1,5 @@
 """`auto`: whichever of a few optimisers predicts held-out gold best."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar

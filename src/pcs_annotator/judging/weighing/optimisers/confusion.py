@@ -1,7 +1,5 @@
 """Confusion tables, one per cell: `naive-bayes` learns them from gold, `dawid-skene` without gold."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """`ga`: the paper's second optimiser, a genetic algorithm."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -1,7 +1,5 @@
 """Multinomial logistic regressions: `logit` with one weight per cell, `scaling` with one per model and label."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 

@@ -1,7 +1,5 @@
 """`lr`: regression of gold on votes, the default."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -53,7 +51,7 @@ class LinearRegression:
         diagnostics = Diagnostics(objective=found.objective, iterations=found.iterations)
         return Weights.normalised(votes, found.annotators, found.relations, diagnostics)
 
-    def _step(self, products: Floats, targets: Floats) -> Step:
+    def _step(self, products: Floats, targets: Floats) -> "Step":
         """Return the half step that solves for the first axis with the second held fixed."""
         size, other_size = targets.shape
         own_penalty = self.shrinkage / 4 * (size * np.eye(size) - 1)

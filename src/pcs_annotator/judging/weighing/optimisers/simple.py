@@ -1,7 +1,5 @@
 """`uniform` and `majority`: weights that need no learning."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Charts on held-out gold rows: reliability, risk against coverage, and ROC."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Quality on rows that the fit did not see: labels against gold, people against each other, simpler methods."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

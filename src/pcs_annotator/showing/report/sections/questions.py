@@ -1,7 +1,5 @@
 """What each question adds, and what the models answered: labels that changed, and what is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 

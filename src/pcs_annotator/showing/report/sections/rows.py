@@ -3,8 +3,6 @@
 The rows are data on the page, not elements: its script (`explore.js`) shows 25 at a time.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The top and the end of the page: main numbers, promise and what to look at; cost, settings, seeds and version."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
