@@ -121,7 +121,8 @@ class NewTexts:
 
     def _writer(self, fitted: FittedRun, to: Path | str | None) -> RowWriter:
         style = PLAIN if self._out is None else style_of(self._request, self._stream, self._out, fitted.model)
-        return RowWriter(model=fitted.model, labels=to, style=style, keep=partial(self._keep, fitted))
+        keep = partial(self._keep, fitted)
+        return RowWriter(model=fitted.model, labels=to, style=style, keep=keep, version=fitted.version)
 
     def _keep(self, fitted: FittedRun, rows: tables.Dataset, votes: Votes, model: Model, judged: Verdicts) -> None:
         """Put the texts that people should see into the stream of the run, under the name of their table."""
@@ -165,6 +166,7 @@ def about_labels(model: Model, folder: Path, data: str) -> Iterator[tuple[str, s
     yield "agree", "all answers give this label, which promises nothing, because there were too few gold labels"
     yield "review", "a person should decide"
     yield names.REASON, "why, in plain words"
+    yield names.VERSION, "the number of the fit that decided; `pcs versions` lists them"
     yield names.LABEL_SET, "the labels that cannot be ruled out, if such sets were requested"
     if model.shape.ordered:
         yield names.WITHIN_ONE, "probability that the label is at most one step off"

@@ -19,7 +19,7 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.core.result_names import DECISION, LABEL, input_names, result_names
+from pcs_annotator.core.result_names import DECISION, LABEL, VERSION, input_names, result_names
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
@@ -64,6 +64,7 @@ class RowWriter:
     people: Mapping[str, Reviewed] = field(default_factory=dict)  # item → what people said about it
     # item → its gold label, also from a person's file; of rows outside the sample, gold is in their table
     gold: Mapping[str, str | None] = field(default_factory=dict)
+    version: int = 0  # the number of the fit, for a column of its own; 0 for none
     sample_of: int | None = None  # how many rows the table has, if a sample of them is to be kept
     # what puts texts that people should see elsewhere too, with the votes on them, and how they were judged
     keep: Callable[[Dataset, Votes, Model, Verdicts], None] = lambda *_: None
@@ -96,6 +97,8 @@ class RowWriter:
             given = gold_in(chunk.table, chunk.columns) or [None] * len(votes)
             gold = [self.gold.get(item.id) or label for item, label in zip(chunk.items, given, strict=True)]
         labelled = labelled_table(chunk.table, self.model, votes, judged, reviewed, gold)
+        if self.version:
+            labelled = labelled.append_column(VERSION, pa.array([self.version] * len(votes), pa.int64()))
         found, decided = labelled[LABEL].to_pylist(), labelled[DECISION].to_pylist()
         if self._labels is not None:
             self._labels.write(labelled)
