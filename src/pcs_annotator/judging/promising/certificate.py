@@ -13,6 +13,7 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.metrics.significance import ratio_bound
 from pcs_annotator.judging.metrics.special import betaln, xlog1py, xlogy
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, rows_in, thresholds_at
 from pcs_annotator.judging.promising.rows_needed import RowsNeeded, rows_needed
@@ -87,16 +88,17 @@ def audit(promise: Promise, accepted_share: float, rows: int, wrong: int) -> Aud
 def audit_in_order(promise: Promise, accepted_share: float, wrong: Mask) -> Audit:
     r"""Return what errors mean for the promise, given row by row as they were checked; it may be asked after each.
 
-    The likelihood of the rows at twice the promised error rate, over that at the promised one, ever reaches $1/\delta$
-    with a probability of at most $\delta$ if the promise is kept (Ville). That finds an error rate of twice the promise
-    earlier than the interval does, which looks for all rates.
+    The likelihood of the rows at twice the promised error rate, over that at the promised one, ever reaches the bound
+    with a probability of at most $\delta$ if the promise is kept. That finds an error rate of twice the promise earlier
+    than the interval does, which looks for all rates.
     """
     found = audit(promise, accepted_share, len(wrong), int(wrong.sum()))
     limit = found.limit
     twice = min(2 * limit, (1 + limit) / 2)
     steps = np.where(wrong, np.log(twice / limit), np.log1p(-twice) - np.log1p(-limit))
+    bound = ratio_bound(limit, twice, promise.delta)
     finding: Finding = "confirmed" if found.finding == "confirmed" else "open"
-    return found._replace(finding="revoked" if steps.cumsum().max() >= -np.log(promise.delta) else finding)
+    return found._replace(finding="revoked" if steps.cumsum().max() >= bound else finding)
 
 
 def confidence_sequence(wrong: int, rows: int, level: float) -> Interval:
