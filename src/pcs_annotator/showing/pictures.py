@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 CHARTS = {"risk": "risk-coverage", "calibration": "reliability", "roc": "roc"}
 CELL_WIDTH, CELL_HEIGHT, MARGIN, TOP = 92, 44, 150, 58
 FONT = "system-ui, sans-serif"
-COLUMN_WIDTH = 3.35
-"""Inches: one column of a paper."""
+COLUMN_WIDTH = 3.35  # inches: one column of a paper
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Okabe & Ito: distinct with any kind of colour vision."""
 MARKERS = "osD^vPX"

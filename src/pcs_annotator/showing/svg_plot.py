@@ -16,8 +16,7 @@ UNDER_AXIS, LEGEND_TOP, LEGEND_ROW = 330.0, 356.0, 21.0
 PAPER_MARGIN = 12.0
 LONGEST_NAME = 18
 FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-Point = tuple[float, float]
-"""A position in the drawing, from the left and from the top."""
+Point = tuple[float, float]  # a position in the drawing, from the left and from the top
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
