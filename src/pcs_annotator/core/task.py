@@ -16,8 +16,7 @@ MAX_LABELS = 5_000
 MANY_LABELS = 50
 """From more labels than this, each text is asked about a few of them, and nothing is learned about single labels."""
 USUAL_CANDIDATES = 30
-MOST_SEEN = 127
-"""A column with more values than this is not one of labels, unless they are named."""
+MOST_SEEN = 127  # a column with more values than this is not one of labels, unless they are named
 _LINE_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 _NOTHING_VISIBLE = " \t\r\n\f\v\x00\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd"

@@ -33,13 +33,10 @@ from pcs_annotator.relations.choose import RelationOptions, choose_relations
 from pcs_annotator.relations.parse import need_parser
 from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
 
-LOOKED_UP = 1_000
-"""Texts that are looked up in a ledger at a time."""
+LOOKED_UP = 1_000  # texts that are looked up in a ledger at a time
 
-Follow = Callable[[Tally, BudgetTracker], None]
-"""Is told which counters are those of what is asked next."""
-OwnPrices = Mapping[str, tuple[float, float]]
-"""Model → US dollars per million tokens in and out."""
+Follow = Callable[[Tally, BudgetTracker], None]  # is told which counters are those of what is asked next
+OwnPrices = Mapping[str, tuple[float, float]]  # model → US dollars per million tokens in and out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

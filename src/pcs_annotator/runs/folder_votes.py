@@ -24,8 +24,7 @@ from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.vote_files import VoteAxes
 
-SETTLED_AFTER = 60.0
-"""Seconds after which a call of another computer is in a shared ledger, even if its clock differs."""
+SETTLED_AFTER = 60.0  # seconds after which a call of another computer is in a shared ledger, even if its clock differs
 
 
 class FolderVotes(NamedTuple):

@@ -41,14 +41,10 @@ from pcs_annotator.tables.arrow import pa
 
 ROWS_PER_BATCH = 1_000
 FEWEST_ROWS_PER_BATCH = 16
-BATCHES_PER_WORKER = 2
-"""While the last calls about one batch are awaited, the next is asked about."""
-BATCHES_PER_DATASET = 1_000
-"""Texts that Ray holds at a time; models are opened anew after them."""
-ATTEMPTS = 10
-"""How many workers may be lost with the same batch."""
-LOOK_SECONDS = 1.0
-"""Pause between looks at whether the command still runs."""
+BATCHES_PER_WORKER = 2  # while the last calls about one batch are awaited, the next is asked about
+BATCHES_PER_DATASET = 1_000  # texts that Ray holds at a time; models are opened anew after them
+ATTEMPTS = 10  # how many workers may be lost with the same batch
+LOOK_SECONDS = 1.0  # pause between looks at whether the command still runs
 RESUMES = "paid answers are kept, and the same command continues"
 
 

@@ -59,8 +59,7 @@ WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 MOST_LABELS_TO_GUESS = 50
 NAMING = "name all labels with --labels, or each with --label"
 GOLD = "gold"
-ENOUGH = 0.9
-"""Candidates that have the right label less often are a reason to do something."""
+ENOUGH = 0.9  # candidates that have the right label less often are a reason to do something
 
 
 def read_settings(
@@ -337,8 +336,7 @@ def collect_settings_of(
     )
 
 
-DEFAULT = ("voice", "double-negation", "synonym")
-"""The paper's relations."""
+DEFAULT = ("voice", "double-negation", "synonym")  # the paper's relations
 
 
 def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> RelationOptions:

@@ -19,8 +19,7 @@ from pcs_annotator.core.variant import Expectation
 T = TypeVar("T")
 LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens", "prices")
 EXECUTION = ("executor", "workers", "ray_address", "max_per_second")
-SPENDING = (*LIMITS, *EXECUTION)
-"""Settings of a run that may be others for new texts."""
+SPENDING = (*LIMITS, *EXECUTION)  # settings of a run that may be others for new texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

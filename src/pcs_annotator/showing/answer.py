@@ -33,8 +33,7 @@ TO_LABEL = {
 }
 LABELS_SHOWN, LONG_LABELS_SHOWN, LONGEST_LABEL = 6, 4, 28
 FINDINGS_SHOWN = 2
-LONGEST_FINDING = 190
-"""Characters of a finding, about three lines; `--details` and the report have all of it."""
+LONGEST_FINDING = 190  # characters of a finding, about three lines; `--details` and the report have all of it
 Line = tuple[str, b.Words]
 
 

@@ -53,8 +53,7 @@ class TableStyle:
     kind: str = "csv"  # the format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`
 
 
-PLAIN = TableStyle()
-"""For programs: UTF-8, with commas."""
+PLAIN = TableStyle()  # for programs: UTF-8, with commas
 
 
 @contextmanager

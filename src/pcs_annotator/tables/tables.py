@@ -25,8 +25,7 @@ TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review
 ROW_NUMBERS = "row"
 """Instead of the name of an ID column: rows are numbered, whatever columns there are, unless one has this name."""
 CHUNK_ROWS = 5_000
-CHUNK_BYTES = 32 * 1024**2
-"""Long texts make chunks of fewer rows."""
+CHUNK_BYTES = 32 * 1024**2  # long texts make chunks of fewer rows
 MOST_SUSPECTS = 1_000
 
 

@@ -17,10 +17,8 @@ from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.tables.files import atomic_path, check_ending
 
 WORKBOOK = ".xlsx"
-MOST_ROWS = 1_048_575
-"""An Excel sheet has one row more, for the header."""
-MOST_CHARACTERS = 32_767
-"""In a cell; counted as Excel does, which counts an emoji as two."""
+MOST_ROWS = 1_048_575  # an Excel sheet has one row more, for the header
+MOST_CHARACTERS = 32_767  # in a cell; counted as Excel does, which counts an emoji as two
 DECISION_COLOURS = {"accept": "#DCEAF7", "agree": "#E9E9E9", "review": "#FDE8CF"}
 """Decision → colour of its rows; blue and orange differ for everybody, and the decision is also in words."""
 
@@ -31,8 +29,7 @@ _EXACT = 2**53
 _FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
 """The start of a cell that a spreadsheet may run as a formula, or of one that was made safe."""
 
-Cell = Any
-"""A text, a number, a truth value, a date or None; anything else is written as JSON."""
+Cell = Any  # a text, a number, a truth value, a date or None; anything else is written as JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -176,8 +176,7 @@ class Rationing:
 
 SECONDS_TO_FINISH = 10.0
 GARBAGE_THRESHOLD = (20_000, 20, 50)
-QUESTIONS_AT_ONCE = 32
-"""Questions that are looked up in the ledger together."""
+QUESTIONS_AT_ONCE = 32  # questions that are looked up in the ledger together
 
 T = TypeVar("T")
 

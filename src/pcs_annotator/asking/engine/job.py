@@ -35,8 +35,7 @@ OnWording = Callable[[str], None]
 REWRITE_OVERHEAD_TOKENS = 120
 WORDING_OVERHEAD_TOKENS = 400
 FOLLOW_UP_TOKENS = 120
-CHOSEN_FOR = 500
-"""Texts for which a plan chooses examples; others are planned with theirs, which are about as long."""
+CHOSEN_FOR = 500  # texts for which a plan chooses examples; others are planned with theirs, which are about as long
 _OUR_CODE = __name__.partition(".")[0] + "."
 
 

@@ -52,8 +52,7 @@ STEPS = (
     ),
 )
 SCHEMA = len(STEPS)
-LARGEST_SCHEMA = 999
-"""A larger number is damage."""
+LARGEST_SCHEMA = 999  # a larger number is damage
 COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd, latency, asked_at, logprobs"
 INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 FOUND = "key, reply, finish, input_tokens, output_tokens, latency, logprobs"

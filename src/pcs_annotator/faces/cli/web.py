@@ -21,8 +21,7 @@ from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.settings import Saving
 
-LARGEST_FORM = 256 * 1024
-"""Bytes; a verdict with the longest note has a tenth of this."""
+LARGEST_FORM = 256 * 1024  # bytes; a verdict with the longest note has a tenth of this
 DEFAULT_PORT = 8080
 
 

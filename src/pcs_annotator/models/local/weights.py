@@ -26,8 +26,7 @@ from typing import Any
 from pcs_annotator.base.errors import ConfigError, MissingPackage, UnknownNameError
 from pcs_annotator.base.user_cache import cache_folder
 
-Progress = Callable[[int, int], None]
-"""Called with bytes so far and bytes in total, a few times per second."""
+Progress = Callable[[int, int], None]  # called with bytes so far and bytes in total, a few times per second
 
 POLL = 0.2
 ADDRESS = re.compile(r"\S+://\S+")

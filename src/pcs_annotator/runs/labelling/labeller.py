@@ -45,10 +45,8 @@ from pcs_annotator.tables.table_files import STDIO
 
 T = TypeVar("T")
 NO_ANSWER = "no model gave a usable answer"
-TYPICAL_TOKENS = (500, 20)
-"""The prices of models are compared on a question and an answer of typical length."""
-LEAST_GOLD = 200
-"""Gold rows for texts of a new kind, if the run has fewer."""
+TYPICAL_TOKENS = (500, 20)  # the prices of models are compared on a question and an answer of typical length
+LEAST_GOLD = 200  # gold rows for texts of a new kind, if the run has fewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,8 +42,7 @@ from pcs_annotator.tables.tabular import text_column
 from pcs_annotator.tables.vote_files import VoteAxes
 from pcs_annotator.tables.workbook import original_cell
 
-CHUNKS_AT_ONCE = 2
-"""While the last calls of one chunk are awaited, the next chunk is asked about."""
+CHUNKS_AT_ONCE = 2  # while the last calls of one chunk are awaited, the next chunk is asked about
 
 C = TypeVar("C")
 R = TypeVar("R")

@@ -35,8 +35,7 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.files import read_json
 
-LOOK_EVERY = 1.0
-"""Seconds between looks at the run folder, which `pcs fit` may have changed."""
+LOOK_EVERY = 1.0  # seconds between looks at the run folder, which `pcs fit` may have changed
 RETRY_SECONDS = 30.0
 """Seconds until what failed is tried again, though nothing changes: the disk may have been full for a moment."""
 TROUBLE_SECONDS = 30.0
