@@ -124,17 +124,6 @@ def test_a_relation_of_the_question_shows_what_models_read(tmp_path: Path) -> No
         try_relation("order:2", "A text.", settings(tmp_path))
 
 
-def test_a_wording_is_written_to_be_shown(tmp_path: Path) -> None:
-    (tmp_path / "pcs.toml").write_text('[task]\nlabels = ["spam", "ham"]\n', encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"'llm:wording' needs a model.*--rewriter"):
-        try_relation("llm:wording", "A text.", settings(tmp_path))
-    with pytest.raises(ConfigError, match="rewriter's wording of the instruction cannot be used"):
-        try_relation("llm:wording", "A text.", settings(tmp_path, rewriter="scripted:hash"))
-    written = '[task]\nlabels = ["spam", "ham"]\nwritten_wording = "Choose."\n'
-    (tmp_path / "pcs.toml").write_text(written, encoding="utf-8")
-    assert "Choose." in try_relation("llm:wording", "A text.", settings(tmp_path)).question
-
-
 def test_a_question_is_no_rewrite(texts: Path, tmp_path: Path) -> None:
     found = check_relations(file=texts, config=settings(tmp_path, relations=["order", "order+contraction"]))
     assert (found["order"].statuses["original"], found["order"].causes) == (len(TEXTS), {})
@@ -149,6 +138,5 @@ def test_needs_are_listed(tmp_path: Path) -> None:
     assert listed["llm:voice"].needs == ("rewriter",)
     assert not listed["llm:voice"].deterministic
     assert listed["rule:frame"].needs == ()
-    assert listed["llm:wording"].needs == ("wording",)
-    changes = {name: listed[name].changes for name in ("original", "order", "layout", "llm:wording", "rule:frame")}
+    changes = {name: listed[name].changes for name in ("original", "order", "layout", "wording", "rule:frame")}
     assert list(changes.values()) == ["nothing", "question", "question", "question", "text"]

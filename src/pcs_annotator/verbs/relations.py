@@ -16,7 +16,6 @@ from pcs_annotator.asking.engine.job import QuestionForm
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
@@ -26,7 +25,6 @@ from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, Original, QuestionRelation, Relation, asks_about_truth, rephrased
 from pcs_annotator.relations.choose import choose_relations, known_relations, text_parts
 from pcs_annotator.relations.parse import Parser
-from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.ask import CollectSettings, open_asker
@@ -110,8 +108,7 @@ def try_relation(name: str, text: str, config: Config) -> TriedRelation:
     async def one() -> TriedRelation:
         async with _opened([name], config) as (relations, context):
             variant = await relations[0].rewrite(text, context)
-            task = await _task_for(relations[0], config, context)
-            usual = Phrasing(task=task, examples=int("examples" not in relations[0].needs))
+            usual = Phrasing(task=_task_of(config), examples=int("examples" not in relations[0].needs))
             put = rephrased(relations[0], usual)
             if put == usual:
                 return TriedRelation(variant)
@@ -119,18 +116,6 @@ def try_relation(name: str, text: str, config: Config) -> TriedRelation:
             return TriedRelation(variant, question, usual_question, not config.task.labels)
 
     return run_sync(one)
-
-
-async def _task_for(relation: Relation, config: Config, context: Context) -> Task:
-    """Return the task of `pcs.toml`, or an example, with all that a relation needs."""
-    task = _task_of(config)
-    if "wording" not in relation.needs or task.written_wording:
-        return task
-    if context.ask is None:
-        raise ConfigError(
-            f"relation {relation.name!r} needs a model that rewrites: name one as rewriter (--rewriter MODEL)"
-        )
-    return replace(task, written_wording=await write_wording(task, context.ask))
 
 
 def _task_of(config: Config) -> Task:

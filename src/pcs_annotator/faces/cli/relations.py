@@ -127,7 +127,6 @@ RELATIONS_SHOWN, LONGEST_CONCLUSION = 5, 140
 NEEDS = {
     "rewriter": "--rewriter MODEL",
     "parser": "the extra [rules]",
-    "wording": "--rewriter, once",
     "examples": "--examples, or gold rows",
 }
 CAUSES_SHOWN = 3
