@@ -79,8 +79,6 @@ class Task:
         labels: The labels to choose from.
         meanings: What labels mean, where a name is not enough.
         wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2`, ….
-        written_wording: The one that a model wrote for the relation `llm:wording`; if empty, one is written before the
-            first question.
         examples: Texts with their labels, in every prompt.
         nearest: How many examples a prompt shows: those most like its text, never the text itself; 0 for all of them.
         together: What else is asked about a text in the same call, for models that can answer several questions.
@@ -98,7 +96,6 @@ class Task:
     labels: Sequence[str]
     meanings: Mapping[str, str] = field(default_factory=dict)
     wordings: Sequence[str] = ()
-    written_wording: str = ""
     examples: Sequence[Example] = ()
     nearest: int = 0
     together: AskedTogether | None = None

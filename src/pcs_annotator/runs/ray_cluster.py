@@ -23,7 +23,7 @@ from typing import Any
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker, Cost
-from pcs_annotator.asking.engine.collect import in_blocks, prepare_job, run_job
+from pcs_annotator.asking.engine.collect import in_blocks, run_job
 from pcs_annotator.asking.engine.item_asker import PreparedJob
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally, showing
@@ -155,7 +155,7 @@ class Worker:
         ledger = open_server_ledger(self._ledger, worker=name, run=self._run).__enter__()
         asker = ask.open_asker(ledger, self._settings)
         self._watching = asyncio.create_task(self._until_stopped(ledger.run_is_led, asker))
-        return asker, await prepare_job(job, asker)
+        return asker, PreparedJob.of(job, ledger)
 
     async def _until_stopped(self, is_led: Callable[[], bool], asker: Asker) -> None:
         while await asyncio.to_thread(is_led):

@@ -257,7 +257,7 @@ def task_of(config: Config) -> Task:
     task = config.task
     instruction = task.instruction or usual_instruction(task.labels)
     examples = [Example.of(number, one) for number, one in enumerate(task.examples, 1)]
-    how = task.meanings, task.wordings, task.written_wording, examples, task.nearest, _together(config)
+    how = task.meanings, task.wordings, examples, task.nearest, _together(config)
     known = [Example.of(number, one) for number, one in enumerate(task.known, 1)]
     return Task(instruction, task.labels, *how, candidates=_candidates(task), known=known)
 

@@ -32,7 +32,6 @@ class TaskSettings(SettingsSection):
         meanings: What labels mean, in a table `[task.meanings]` with a text per label; only where a name is not enough.
         wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2` and so on;
             after them, or if there are none, sentences are put around the instruction.
-        written_wording: The instruction that the relation `llm:wording` asks with; empty to have the rewriter write it.
         examples: Texts with their labels for every prompt, each in a table `[[task.examples]]` with `text`, `label` and
             perhaps `why`. Rows with the same text are not learned from: they would be too easy.
         examples_from: A table of examples with the columns text, label and perhaps why; or gold, to show with each text
@@ -53,7 +52,6 @@ class TaskSettings(SettingsSection):
     labels: tuple[str, ...] = setting((), "--labels A,B")
     meanings: Mapping[str, str] = field(default_factory=dict)
     wordings: tuple[str, ...] = ()
-    written_wording: str = ""
     examples: tuple[Mapping[str, str], ...] = ()
     examples_from: str = setting("", "--examples FILE|gold", name="examples")
     nearest: int = setting(0, least=0)

@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from pcs_annotator.asking.batches.batches import Batches, BatchSettings
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.batch import Chunk, Collector
-from pcs_annotator.asking.engine.collect import in_blocks, prepare_job, run_job
+from pcs_annotator.asking.engine.collect import in_blocks, run_job
+from pcs_annotator.asking.engine.item_asker import PreparedJob
 from pcs_annotator.asking.engine.job import Job, models_of
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import ConfigError, Interrupted, ModelError
@@ -79,7 +80,7 @@ async def _next_wave(
     job: Job, items: Iterable[Item], asker: Asker, strategy: Strategy | None, collector: Collector
 ) -> list[Chunk]:
     """Go over all texts, and return the calls that their votes need next; models without batches are asked."""
-    prepared = await prepare_job(job, asker)
+    prepared = PreparedJob.of(job, asker.ledger)
     deferring = replace(asker, tally=Tally(), defer=collector.take)
     for block in in_blocks(items, BLOCK):  # votes are not needed here, so those of a block are forgotten
         await run_job(prepared, block, deferring, strategy)

@@ -31,9 +31,7 @@ from pcs_annotator.relations.prompted.windows import cut_windows
 from pcs_annotator.version import code_stamp
 
 OnVariant = Callable[[Item, Variant], None]
-OnWording = Callable[[str], None]
 REWRITE_OVERHEAD_TOKENS = 120
-WORDING_OVERHEAD_TOKENS = 400
 FOLLOW_UP_TOKENS = 120
 CHOSEN_FOR = 500  # texts for which a plan chooses examples; others are planned with theirs, which are about as long
 _OUR_CODE = __name__.partition(".")[0] + "."
@@ -51,14 +49,12 @@ class Job:
     on_variant: OnVariant | None = None  # called with every item and variant, in no particular order
     # annotator → the relations it is asked under; an annotator that is not listed is asked under all
     questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    # called with the wording that the rewriter wrote for `llm:wording`, before the first question
-    on_wording: OnWording | None = None
 
     def __post_init__(self) -> None:
         if not self.annotators or not self.relations or self.draws < 1:
             raise ConfigError("nothing to ask: name at least one model, one relation and one draw")
         for relation in self.relations:
-            if self.rewriter is None and ("rewriter" in relation.needs or self._lacks_wording(relation)):
+            if self.rewriter is None and "rewriter" in relation.needs:
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
         self._check_questions()
         self._refuse_same_questions()
@@ -68,31 +64,15 @@ class Job:
             labels = f"{len(self.task.labels):,} labels"
             raise ConfigError(f"{stated} would state a probability for each of {labels}: ask it for a label only")
 
-    def _lacks_wording(self, relation: Relation) -> bool:
-        return "wording" in relation.needs and not self.task.written_wording
-
-    @property
-    def lacks_wording(self) -> bool:
-        """Whether the rewriter has yet to write another wording of the instruction."""
-        return any(map(self._lacks_wording, self.relations))
-
     def form(self, relation: Relation, annotators: Sequence[Annotator] | None = None) -> "QuestionForm":
-        """Return how a relation puts the question; where some relation asks with examples, others ask without.
-
-        A wording that is not written yet is expected to be as long as the instruction.
-        """
-        task = replace(self.task, written_wording=self.task.written_wording or self.task.instruction)
+        """Return how a relation puts the question; where some relation asks with examples, others ask without."""
         plain = not any("examples" in one.needs for one in self.relations)
         asking = [annotator for annotator, _ in self.annotators] if annotators is None else annotators
-        return QuestionForm.of(Phrasing(task=task, examples=int(plain)), asking, relation)
+        return QuestionForm.of(Phrasing(task=self.task, examples=int(plain)), asking, relation)
 
     def _refuse_same_questions(self) -> None:
         """Raise if two relations ask the same question about the same text: it would count twice."""
-        asked = [
-            (relation, text_parts(relation), self.form(relation))
-            for relation in self.relations
-            if not self._lacks_wording(relation)
-        ]
+        asked = [(relation, text_parts(relation), self.form(relation)) for relation in self.relations]
         for (one, one_texts, one_asking), (other, other_texts, other_asking) in combinations(asked, 2):
             if one_texts == other_texts and one_asking == other_asking:
                 two_labels = bool(one_asking.order) and len(self.task.labels) == 2
@@ -277,9 +257,6 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
             used = {"input_tokens": calls * tokens.input, "output_tokens": calls * tokens.output}
             sums[model.name, purpose].update(calls=calls, **used)
 
-    if job.rewriter is not None and job.lacks_wording:
-        length = estimate_tokens(job.task.instruction)
-        count(job.rewriter, "rewrite", 1, Tokens(length + WORDING_OVERHEAD_TOKENS, 3 * length))
     rows, ways, first = 0, _ways_of_asking(job), list[str]()
     for item in items:
         rows += 1

@@ -142,7 +142,7 @@ def label_all(stream: TableStream, data: str, fitted: FittedRun, writer: RowWrit
         settings = fitted.settings
         with writer:
             async with asking(fitted.job, _Items(stream), fitted.ledger, settings, fitted.strategy) as asker:
-                labeller = await Labeller.open(fitted, asker)
+                labeller = Labeller(fitted, asker)
 
                 async def asked(chunk: Dataset) -> tuple[Dataset, Votes]:
                     return chunk, await labeller.ask(chunk.items, asker.part(asker.shared, settings.tally))

@@ -130,7 +130,7 @@ class Service:
             ledger = open_ledger(self._ledger, shared=True)
             self._closing.enter_context(ledger)
             self._ledger_file = self._file_number()
-            labeller = await Labeller.open(fitted, ask.open_asker(ledger, fitted.settings), self._stream)
+            labeller = Labeller(fitted, ask.open_asker(ledger, fitted.settings), self._stream)
         except BaseException:
             self._closing.close()
             await ask.close_models(fitted.job)
@@ -314,7 +314,7 @@ class Service:
         before = self._opened
         try:
             fitted, version = await asyncio.to_thread(self._open)
-            labeller = await Labeller.open(fitted, before.labeller.asker, self._stream)
+            labeller = Labeller(fitted, before.labeller.asker, self._stream)
             self._opened = _Opened(labeller, version, self._stream)
         except Exception as error:
             if not self.outdated:
