@@ -7,7 +7,7 @@ from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Audit, Certificate
 from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED
 
@@ -42,6 +42,14 @@ def promised(certificate: Certificate) -> Promised:
 def _guarantee(certificate: Certificate) -> Iterator[str]:
     """Yield what is guaranteed and what is not."""
     promise = certificate.promise
+    if promise.kind == "false-discoveries":
+        about = f"the {certificate.table_rows:,} rows without gold" if certificate.table_rows else "texts like these"
+        yield (
+            f"on average over samples of gold rows, for {about}, and nearly so for later texts, which are accepted at "
+            "the same confidence; fits without anything accepted count as 0 % wrong, and to fit again until something "
+            "is accepted makes errors more frequent; error-among-accepted is stricter"
+        )
+        return
     if not promise.tested:
         yield "this promise holds on average over samples of gold rows; error-among-accepted is stricter"
         return
@@ -82,16 +90,18 @@ def fallen_away(earlier: Model, now: Model) -> Model:
 
 def what_is_promised(certificate: Certificate) -> str:
     """Return the promise itself, as a clause."""
-    promise = certificate.promise
+    return words_of(certificate.promise) + (", at every level of the tree" if certificate.upper else "")
+
+
+def words_of(promise: Promise) -> str:
+    """Return what a promise says, as a clause."""
     each = ", per label" if promise.per_label else f", for each {promise.by} separately" if promise.by else ""
-    if not promise.tested:
-        return f"at most {_percent(promise.max_error)} of all rows are accepted and wrong{each}"
+    most = f"at most {_percent(promise.max_error)} of"
+    if promise.kind == "accepted-and-wrong":
+        return f"{most} all rows are accepted and wrong{each}"
     wrong = "off by more than one step" if promise.near else "wrong"
-    levels = ", at every level of the tree" if certificate.upper else ""
-    return (
-        f"at most {_percent(promise.max_error)} of the accepted labels are {wrong}, "
-        f"with {_percent(promise.certainty)} certainty{each}{levels}"
-    )
+    how = f"with {_percent(promise.certainty)} certainty" if promise.tested else "on average"
+    return f"{most} the accepted labels are {wrong}, {how}{each}"
 
 
 def _threshold(certificate: Certificate) -> str:

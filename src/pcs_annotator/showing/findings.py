@@ -10,9 +10,12 @@ from pcs_annotator.core.task import is_empty
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.weights import Flag, FlagKind
+from pcs_annotator.judging.alternatives import Alternatives
+from pcs_annotator.judging.evaluation.methods import ZERO_SHOT
 from pcs_annotator.judging.metrics.agreement import FlipMatrix, flip_matrices
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.metrics.significance import mcnemar
+from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import MIN_CHANGE, homogeneity
 from pcs_annotator.relations.languages import MOST, languages_of
 from pcs_annotator.runs.certificate_text import promised
@@ -254,24 +257,59 @@ def _one_label(facts: Facts) -> Iterator[Flag]:
 
 
 def _accepted(facts: Facts) -> Iterator[Flag]:
-    """Yield that a promise was asked for, and that hardly any label is accepted."""
+    """Yield that a promise was asked for, that hardly any label is accepted, and what would help."""
     model = facts.learned.model
-    fell_away = any(flag.kind == "promise fell away" for flag in model.weights.diagnostics.flags)
-    if model.certificate is None or model.certificate.revoked or fell_away:
+    if model.certificate is None or model.certificate.revoked:
         return
     decisions = [outcome.decision for outcome in facts.outcomes if outcome.label is not None]
     accepted = decisions.count("accept")
     if accepted >= FEW_ACCEPTED * len(decisions):
         return
-    more = f"allow more errors than {percent(model.certificate.promise.max_error)} (--max-error)"
-    if model.certificate.holds:
-        what = f"only {accepted:,} of {len(decisions):,} labels are accepted, because few are sure enough"
-        remedy = f"use a better model, ask more questions, or {more}"
-    else:
-        what = f"none of {len(decisions):,} labels is accepted, because there is no promise"
-        gold = "label more random rows (those in to_label.csv of a run folder) and run pcs fit"
-        remedy = f"{'use better models' if model.certificate.hopeless else gold}, or {more}"
-    yield Flag("nothing accepted", f"{what}: {remedy}")
+    if not any(flag.kind == "promise fell away" for flag in model.weights.diagnostics.flags):
+        more = f"allow more errors than {percent(model.certificate.promise.max_error)} (--max-error)"
+        if model.certificate.holds:
+            what = f"only {accepted:,} of {len(decisions):,} labels are accepted, because few are sure enough"
+            remedy = f"use a better model, ask more questions, or {more}"
+        else:
+            what = f"none of {len(decisions):,} labels is accepted, because there is no promise"
+            gold = "label more random rows (those in to_label.csv of a run folder) and run pcs fit"
+            remedy = f"{'use better models' if model.certificate.hopeless else gold}, or {more}"
+        yield Flag("nothing accepted", f"{what}: {remedy}")
+    found = facts.learned.alternatives
+    lines = [] if found is None else sorted(_helps(found, facts, model.certificate), key=lambda pair: -pair[0])
+    yield from (Flag("would help", line) for _, line in lines)
+    if found is not None and lines:
+        detail = f"forecasts from the same {found.gold_rows:,} gold rows, looked at several times, and not promises"
+        yield Flag("would help", detail)
+
+
+def _helps(found: Alternatives, facts: Facts, certificate: Certificate) -> Iterator[tuple[float, str]]:
+    """Yield what would help, each with the share of rows that nobody would have to check; 0 if that is unknown."""
+    promise, rows = certificate.promise, found.rows
+    most, now = f"--max-error {promise.max_error:g}", max(found.accepted[promise.kind], 1)
+    if (average := found.accepted["false-discoveries"]) > now:
+        said = f"accepts {average:,} of {rows:,} rows, with {percent(promise.max_error)} wrong on average at most"
+        yield average / rows, f"{said}: pcs fit RUN --promise false-discoveries {most}"
+    if found.accepted_merged > now:
+        labels = " and ".join(map(repr, found.merge))
+        said = f"{labels} as one label (confused {found.confused:,} times) accept {found.accepted_merged:,} of {rows:,}"
+        yield found.accepted_merged / rows, f"{said} rows: pcs run DATA --labels … with one name for both"
+    if found.in_sets:
+        said = f"{found.in_sets:,} of {rows:,} rows have a set of two labels at most, the right one among them for"
+        yield 0.5 * found.in_sets / rows, f"{said} {percent(found.sets_right)} of such gold rows: pcs fit RUN --sets"
+    whole = rows + found.gold_rows
+    if found.by_people < whole:
+        said = f"people label {found.by_people:,} of {whole:,} rows, and {percent(promise.max_error)} of all are wrong"
+        yield 1 - found.by_people / whole, f"{said} at most: pcs finish RUN {most}"
+    if certificate.rows_needed is not None:
+        more = certificate.rows_needed.likely - certificate.gold_rows
+        yield 0.0, f"{more:,} more random gold rows give four to one odds of this promise: pcs review RUN"
+    for one in facts.learned.figures:
+        alone, model = one.accuracy_behind, one.method.removeprefix(f"{ZERO_SHOT} ")
+        if model != one.method and alone is not None and alone.interval.high < 0:
+            said = f"{model} alone is right on {percent(one.accuracy.value)} of gold rows, all together on"
+            ours = percent(facts.learned.figures[0].accuracy.value)
+            yield 0.0, f"{said} {ours}: pcs compare RUN :model={model}"
 
 
 def _unlike_gold(facts: Facts) -> Iterator[Flag]:

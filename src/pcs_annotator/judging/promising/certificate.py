@@ -14,7 +14,15 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.special import betaln, xlog1py, xlogy
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, rows_in, thresholds_at
+from pcs_annotator.judging.promising.acceptance import (
+    EVERY_LABEL,
+    Judged,
+    Promise,
+    TableRows,
+    accepted,
+    rows_in,
+    thresholds_at,
+)
 from pcs_annotator.judging.promising.rows_needed import RowsNeeded, rows_needed
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 
@@ -77,7 +85,7 @@ def draw_rows(among: Mask, rows: int, seed: int) -> Integers:
 def audit(promise: Promise, accepted_share: float, rows: int, wrong: int) -> Audit:
     """Return what `wrong` errors among `rows` accepted rows mean for the promise."""
     limit = promise.max_error
-    if not promise.tested:  # a bound on all rows allows a higher error rate among the accepted ones
+    if promise.kind == "accepted-and-wrong":  # a bound on all rows allows a higher error rate among the accepted ones
         limit = min(1.0, limit / accepted_share)
     error = confidence_sequence(wrong, rows, promise.certainty)
     finding: Finding = "revoked" if error.low > limit else "confirmed" if error.high <= limit else "open"
@@ -134,6 +142,7 @@ class Certificate:
         gold_rows: Gold rows behind it.
         assumed_rows: Those of them that came with the data, so that they are only assumed to be a random sample.
         thresholds: The minimum confidence at which a label is accepted; empty when nothing is promised.
+        table_rows: The rows without gold that a promise about false discoveries is made for; 0 for other promises.
         groups: If it is made for groups of texts, the gold rows of each; they are the keys of `thresholds`.
         upper: The same for the levels above the labels of a tree, the lowest of them first; empty for other labels.
         why_not: Why nothing is promised; empty when something is.
@@ -160,6 +169,7 @@ class Certificate:
     fingerprint: Fingerprint | None = None
     audit: Audit | None = None
     assumed_rows: int = 0
+    table_rows: int = 0
     upper: tuple[Mapping[str, float], ...] = ()
     groups: Mapping[str, int] = field(default_factory=dict)
 
@@ -251,6 +261,7 @@ class Certificate:
             "split": self.split,
             "fingerprint": self.fingerprint and self.fingerprint._asdict(),
             "audit": self.audit and self.audit._asdict(),
+            **({"n_table": self.table_rows} if self.table_rows else {}),
             **({"upper": [dict(one) for one in self.upper]} if self.upper else {}),
             **({"by": promise.by, "groups": dict(self.groups)} if promise.by else {}),
         }
@@ -270,6 +281,7 @@ class Certificate:
             ),
             gold_rows=values["n_gold"],
             assumed_rows=values.get("n_assumed", 0),
+            table_rows=values.get("n_table", 0),
             thresholds=by_label or ({} if common is None else {EVERY_LABEL: common}),
             fingerprint=values["fingerprint"] and Fingerprint(**values["fingerprint"]),
             audit=audit and Audit(**{**audit, "error": Interval(*audit["error"])}),
@@ -296,20 +308,23 @@ class Level(NamedTuple):
     labels: Sequence[str]
 
 
-def certify(  # what is known about the rows, one argument each
+def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
     judged: Judged,
     labels: Sequence[str],
     promise: Promise,
     spent: float = 0.0,
     seed: int = 0,
     upper: Sequence[Level] = (),
+    *,
+    table: TableRows | None = None,
 ) -> Certificate:
     """Return the certificate that gold rows judged by models that did not see them support, or why they support none.
 
     `spent` is how much of δ earlier looks at the gold labels have used; `seed`, of the simulation of rows needed.
     `upper` are the levels above the labels of a tree, the lowest first. Each has an equal part of the look's δ, and is
     tested on the rows that no level below accepts: those that its promise is about. For a promise about groups of
-    texts, `labels` are their names, and `judged` has them in the place of labels.
+    texts, `labels` are their names, and `judged` has them in the place of labels. `table` are the rows that false
+    discoveries are counted among.
     """
     rows = len(judged.right)
     given = promise.level(rows, spent)
@@ -318,11 +333,12 @@ def certify(  # what is known about the rows, one argument each
     level = given if tested else 0.0
     found, left = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_)
     for one, names in (Level(judged, labels), *upper):
-        found.append(thresholds_at(one.take(left), names, promise, given / (1 + len(upper))))
+        found.append(thresholds_at(one.take(left), names, promise, given / (1 + len(upper)), table))
         left = left & ~accepted(one.confidence, one.best, names, found[-1])
     if any(found):
         bare = Certificate(promise=promise, gold_rows=rows, thresholds=found[0], level=level, spent=spent)
-        return replace(bare, upper=tuple(found[1:]), groups=groups)
+        about = 0 if table is None else len(table.best)
+        return replace(bare, upper=tuple(found[1:]), groups=groups, table_rows=about)
     needed = rows_needed(judged, labels, promise, spent + level, seed)
     short = _shortfall_of_groups(groups, promise, given) if groups else _shortfall(rows, promise, spent)
     why = f"{short}; {_remedy(needed, rows)}"
