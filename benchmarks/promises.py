@@ -30,7 +30,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, TableRows, find_thresholds
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, find_thresholds
 from pcs_annotator.judging.weighing.crossfit import Splits
 
 OPTIMISER = os.environ.get("OPTIMISER", "auto")
@@ -99,7 +99,7 @@ def threshold(gold: Judged, alpha: float, table: Judged | None = None) -> float 
     if table is None:
         return find_thresholds(gold, ("",), Promise(max_error=alpha)).get(EVERY_LABEL)
     promise = Promise(max_error=alpha, kind="false-discoveries")
-    return find_thresholds(gold, ("",), promise, table=TableRows(table.confidence, table.best)).get(EVERY_LABEL)
+    return find_thresholds(gold, ("",), promise, table=table).get(EVERY_LABEL)
 
 
 def one(name: str, rows: int, seed: int, *, split: bool) -> dict[float, Seen]:

@@ -4,7 +4,7 @@ All of it is looked at on the gold rows that the promise itself was tested on, a
 these are forecasts, not promises.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
 
@@ -15,7 +15,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.judging.fit_model import Trial, labelled_rows
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise, PromiseKind, TableRows, accepted, find_thresholds
+from pcs_annotator.judging.promising.acceptance import Judged, Promise, PromiseKind, accepted, find_thresholds
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
 from pcs_annotator.judging.promising.whole_table import share_rows
 
@@ -28,9 +28,9 @@ class Alternatives(NamedTuple):
 
     rows: int
     gold_rows: int
-    accepted: Mapping[str, int]  # kind of promise → rows that it would accept
+    accepted: Mapping[PromiseKind, int]  # kind of promise → rows that it would accept
     by_people: int  # of gold rows and others, those that people must label for a promise about the whole table
-    merge: tuple[str, ...] = ()  # the two labels that are confused most often; empty if none are, or there are only two
+    merge: Sequence[str] = ()  # the two labels that are confused most often; empty if none are, or there are only two
     confused: int = 0  # gold rows with one of them that got the other
     accepted_merged: int = 0  # rows that the promise would accept if they were one label
     in_sets: int = 0  # rows with a set of two labels at most
@@ -42,11 +42,15 @@ def other_promises(  # what is known about the rows, one argument each
 ) -> Alternatives | None:
     """Return what else could be promised; None without a promise, for trees, or with too little random gold."""
     judged, certificate = model.judged(votes), model.certificate
-    if trial is None or certificate is None or judged.probabilities is None or model.shape.kind == "tree":
-        return None
     rows, _ = labelled_rows(votes.take(distinct), gold[distinct])
     known = at_random[positions_of(rows.ids, votes.ids, "item")]
-    if not known.any():
+    if (
+        trial is None
+        or certificate is None
+        or judged.probabilities is None
+        or not known.any()
+        or model.shape.levels > 1
+    ):
         return None
     silent, others = model.unlabelled(votes)[:, np.newaxis], distinct & (gold == UNLABELLED)
     columns = positions_of(trial.labels, votes.labels, "label")
@@ -65,27 +69,23 @@ def alternatives(gold: Trial, others: Trial, promise: Promise, spent: float = 0.
     promise, shape = replace(promise, by=""), gold.shape
     kinds = [kind for kind in get_args(PromiseKind) if shape.ordered or kind != "off-by-more-than-one"]
     judged, table = gold._replace(near=False).judged, _table(others, near=False)
-    sample = np.arange(len(judged.right) + len(table.best)) < len(judged.right)
-    wrong = np.append(~judged.right, np.zeros(len(table.best), dtype=np.bool_))
-    sure = np.append(judged.confidence, table.confidence)
-    found = Alternatives(
-        rows=len(table.best),
-        gold_rows=len(judged.right),
-        accepted={kind: _accepted(gold, others, replace(promise, kind=kind), spent) for kind in kinds},
-        by_people=len(share_rows(sure, sample, wrong, promise.max_error, FIRST_TURN * promise.delta).by_people),
-    )
+    rows, known = len(table.best), len(judged.right)
+    wrong, sure = np.append(~judged.right, np.zeros(rows, dtype=np.bool_)), np.append(judged.confidence, table[0])
+    shared = share_rows(sure, np.arange(len(sure)) < known, wrong, promise.max_error, FIRST_TURN * promise.delta)
+    accepts = {kind: _accepted(gold, others, replace(promise, kind=kind), spent) for kind in kinds}
+    found = Alternatives(rows, known, accepts, len(shared.by_people))
     return found if shape.kind != "one" or len(gold.labels) < 3 else _coarser(found, gold, others, promise, spent)
 
 
-def _table(others: Trial, *, near: bool) -> TableRows:
+def _table(others: Trial, *, near: bool) -> Judged:
     judged = others._replace(near=near).judged
-    return TableRows(np.where(others.probabilities.any(axis=1), judged.confidence, -1.0), judged.best)
+    return judged._replace(confidence=np.where(others.probabilities.any(axis=1), judged.confidence, -1.0))
 
 
 def _accepted(gold: Trial, others: Trial, promise: Promise, spent: float) -> int:
     table, judged = _table(others, near=promise.near), gold._replace(near=promise.near).judged
     thresholds = find_thresholds(judged, gold.labels, promise, spent, table)
-    return int(accepted(*table, gold.labels, thresholds).sum())
+    return int(accepted(*table[:2], gold.labels, thresholds).sum())
 
 
 def _coarser(found: Alternatives, gold: Trial, others: Trial, promise: Promise, spent: float) -> Alternatives:
@@ -101,14 +101,12 @@ def _coarser(found: Alternatives, gold: Trial, others: Trial, promise: Promise, 
     if not confused[one, other]:
         return found
     rows = _accepted(_merged(gold, one, other), _merged(others, one, other), promise, spent)
-    labels = (gold.labels[one], gold.labels[other])
-    return found._replace(merge=labels, confused=int(confused[one, other]), accepted_merged=rows)
+    labels, times = [gold.labels[one], gold.labels[other]], int(confused[one, other])
+    return found._replace(merge=labels, confused=times, accepted_merged=rows)
 
 
 def _merged(rows: Trial, one: int, other: int) -> Trial:
     values = rows.probabilities.copy()
     values[:, one] += values[:, other]
     values[:, other] = 0.0
-    return rows._replace(
-        probabilities=values, gold=np.where(rows.gold == other, one, rows.gold).astype(rows.gold.dtype)
-    )
+    return rows._replace(probabilities=values, gold=np.where(rows.gold == other, one, rows.gold).astype(CODE))

@@ -1,6 +1,6 @@
 """From votes and gold to a model: weights, calibrator and promise, each learned from rows unseen by the one before."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.model import Model, Verdicts
-from pcs_annotator.judging.promising.acceptance import Judged, Promise, TableRows
+from pcs_annotator.judging.promising.acceptance import Judged, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, Level, certify, fingerprint, no_promise
 from pcs_annotator.judging.promising.drift import profile
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets, fit_prediction_sets
@@ -249,24 +249,19 @@ def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial
 
 def _table(  # what is known about the rows, one argument each
     model: Model, votes: Votes, judged: Verdicts, gold: Codes, promise: Promise, names: Sequence[str]
-) -> TableRows | None:
+) -> Judged | None:
     """Return the rows without gold, for a promise that is about them; their labels or groups are those of `names`."""
     others = gold == UNLABELLED
     if promise.kind != "false-discoveries" or judged.confidence is None or not others.any():
         return None
-    sure = np.where(model.unlabelled(votes), -1.0, judged.confidence)
+    sure, unknown = np.where(model.unlabelled(votes), -1.0, judged.confidence), np.zeros(len(votes), dtype=np.bool_)
     if promise.by:
-        return TableRows(sure[others], votes.coded_groups(names)[1][others])
-    return TableRows(sure[others], np.array(positions_of(votes.labels, names, "label"))[judged.best[others]])
+        return Judged(sure, votes.coded_groups(names)[1], unknown).take(others)
+    return Judged(sure, np.array(positions_of(votes.labels, names, "label"))[judged.best], unknown).take(others)
 
 
 def _certificate(  # what is known about the rows, one argument each
-    trial: Trial | None,
-    rows: Votes,
-    gold: Codes,
-    at_random: Mask,
-    how: Learning,
-    table_of: Callable[[Sequence[str]], TableRows | None],
+    trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask, how: Learning, table_of: partial[Judged | None]
 ) -> Certificate:
     promise = how.promise
     assert promise is not None

@@ -17,6 +17,12 @@ AGREEMENT_MEASURED = (
 )
 
 
+FOR_THESE_ROWS = (
+    ", for the rows without gold at this fit, and nearly so for later texts, accepted at the same confidence; "
+    "a fit that accepts nothing counts as 0 % wrong, and to fit again until something is accepted brings more errors"
+)
+
+
 class Promised(NamedTuple):
     """What is promised as text: one sentence, and the facts behind it."""
 
@@ -42,16 +48,9 @@ def promised(certificate: Certificate) -> Promised:
 def _guarantee(certificate: Certificate) -> Iterator[str]:
     """Yield what is guaranteed and what is not."""
     promise = certificate.promise
-    if promise.kind == "false-discoveries":
-        about = f"the {certificate.table_rows:,} rows without gold" if certificate.table_rows else "texts like these"
-        yield (
-            f"on average over samples of gold rows, for {about}, and nearly so for later texts, which are accepted at "
-            "the same confidence; fits without anything accepted count as 0 % wrong, and to fit again until something "
-            "is accepted makes errors more frequent; error-among-accepted is stricter"
-        )
-        return
     if not promise.tested:
-        yield "this promise holds on average over samples of gold rows; error-among-accepted is stricter"
+        about = FOR_THESE_ROWS if promise.kind == "false-discoveries" else ""
+        yield f"this promise holds on average over samples of gold rows{about}; error-among-accepted is stricter"
         return
     yield (
         f"guaranteed: over all fits with other gold rows of these texts, at most {_percent(promise.delta)} end in a "

@@ -267,49 +267,51 @@ def _accepted(facts: Facts) -> Iterator[Flag]:
         return
     if not any(flag.kind == "promise fell away" for flag in model.weights.diagnostics.flags):
         more = f"allow more errors than {percent(model.certificate.promise.max_error)} (--max-error)"
+        what, remedy = (
+            f"none of {len(decisions):,} labels is accepted, because there is no promise",
+            "use better models",
+        )
         if model.certificate.holds:
             what = f"only {accepted:,} of {len(decisions):,} labels are accepted, because few are sure enough"
-            remedy = f"use a better model, ask more questions, or {more}"
-        else:
-            what = f"none of {len(decisions):,} labels is accepted, because there is no promise"
-            gold = "label more random rows (those in to_label.csv of a run folder) and run pcs fit"
-            remedy = f"{'use better models' if model.certificate.hopeless else gold}, or {more}"
-        yield Flag("nothing accepted", f"{what}: {remedy}")
-    found = facts.learned.alternatives
-    lines = [] if found is None else sorted(_helps(found, facts, model.certificate), key=lambda pair: -pair[0])
-    yield from (Flag("would help", line) for _, line in lines)
-    if found is not None and lines:
+            remedy = "use a better model, ask more questions"
+        elif not model.certificate.hopeless:
+            remedy = "label more random rows (those in to_label.csv of a run folder) and run pcs fit"
+        yield Flag("nothing accepted", f"{what}: {remedy}, or {more}")
+    if (found := facts.learned.alternatives) is None:
+        return
+    if lines := sorted(_helps(found, facts, model.certificate), key=lambda pair: -pair[0]):
         detail = f"forecasts from the same {found.gold_rows:,} gold rows, looked at several times, and not promises"
-        yield Flag("would help", detail)
+        yield from (Flag("would help", line) for line in (*(line for _, line in lines), detail))
 
 
 def _helps(found: Alternatives, facts: Facts, certificate: Certificate) -> Iterator[tuple[float, str]]:
     """Yield what would help, each with the share of rows that nobody would have to check; 0 if that is unknown."""
-    promise, rows = certificate.promise, found.rows
-    most, now = f"--max-error {promise.max_error:g}", max(found.accepted[promise.kind], 1)
-    if (average := found.accepted["false-discoveries"]) > now:
-        said = f"accepts {average:,} of {rows:,} rows, with {percent(promise.max_error)} wrong on average at most"
+    promise, rows, whole = certificate.promise, found.rows, found.rows + found.gold_rows
+    limit, most = percent(promise.max_error), f"--max-error {promise.max_error:g}"
+    now, average, merged = found.accepted[promise.kind], found.accepted["false-discoveries"], found.accepted_merged
+    if average > now:
+        said = f"{average:,} of {rows:,} rows are accepted with at most {limit} wrong on average"
         yield average / rows, f"{said}: pcs fit RUN --promise false-discoveries {most}"
-    if found.accepted_merged > now:
-        labels = " and ".join(map(repr, found.merge))
-        said = f"{labels} as one label (confused {found.confused:,} times) accept {found.accepted_merged:,} of {rows:,}"
-        yield found.accepted_merged / rows, f"{said} rows: pcs run DATA --labels … with one name for both"
+    if merged > now:
+        labels = f"{' and '.join(map(repr, found.merge))} (confused {found.confused:,} times)"
+        yield merged / rows, f"{merged:,} of {rows:,} rows with one label for {labels}: pcs run DATA --labels … again"
     if found.in_sets:
         said = f"{found.in_sets:,} of {rows:,} rows have a set of two labels at most, the right one among them for"
         yield 0.5 * found.in_sets / rows, f"{said} {percent(found.sets_right)} of such gold rows: pcs fit RUN --sets"
-    whole = rows + found.gold_rows
     if found.by_people < whole:
-        said = f"people label {found.by_people:,} of {whole:,} rows, and {percent(promise.max_error)} of all are wrong"
-        yield 1 - found.by_people / whole, f"{said} at most: pcs finish RUN {most}"
+        said = f"{found.by_people:,} of {whole:,} rows by people leave at most {limit} of all wrong"
+        yield 1 - found.by_people / whole, f"{said}: pcs finish RUN {most}"
     if certificate.rows_needed is not None:
         more = certificate.rows_needed.likely - certificate.gold_rows
         yield 0.0, f"{more:,} more random gold rows give four to one odds of this promise: pcs review RUN"
     for one in facts.learned.figures:
         alone, model = one.accuracy_behind, one.method.removeprefix(f"{ZERO_SHOT} ")
         if model != one.method and alone is not None and alone.interval.high < 0:
-            said = f"{model} alone is right on {percent(one.accuracy.value)} of gold rows, all together on"
-            ours = percent(facts.learned.figures[0].accuracy.value)
-            yield 0.0, f"{said} {ours}: pcs compare RUN :model={model}"
+            both = [percent(each.accuracy.value) for each in (one, facts.learned.figures[0])]
+            yield (
+                0.0,
+                f"{model} is right on {both[0]} of gold rows, all models on {both[1]}: pcs compare RUN :model={model}",
+            )
 
 
 def _unlike_gold(facts: Facts) -> Iterator[Flag]:

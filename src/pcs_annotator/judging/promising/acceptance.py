@@ -32,7 +32,7 @@ from pcs_annotator.judging.metrics.special import bdtr, bdtrin
 PromiseKind = Literal["error-among-accepted", "false-discoveries", "accepted-and-wrong", "off-by-more-than-one"]
 ON_AVERAGE = ("false-discoveries", "accepted-and-wrong")
 EVERY_LABEL = ""
-ERRORS_FOR_HALF = 7.5
+ERRORS_FOR_HALF, ROUNDING = 7.5, 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,29 +135,22 @@ Thresholds = Mapping[str, float]
 """Label → the minimum confidence to accept it, or `EVERY_LABEL` → one for all; other labels are never accepted."""
 
 
-class TableRows(NamedTuple):
-    """The rows without gold that a promise about false discoveries is made for, as `Judged`."""
-
-    confidence: Floats
-    best: Codes | Integers
-
-
 def find_thresholds(
-    judged: Judged, labels: Sequence[str], promise: Promise, spent: float = 0.0, table: TableRows | None = None
+    judged: Judged, labels: Sequence[str], promise: Promise, spent: float = 0.0, table: Judged | None = None
 ) -> dict[str, float]:
     """Return the loosest thresholds that keep the promise; empty when none does.
 
-    `spent` is what earlier looks at the gold labels have used of δ; `table`, the rows that false discoveries are
-    counted among. Without them, as many rows are expected to be accepted as of the gold rows.
+    `spent` is what earlier looks at the gold labels have used of δ; `table`, the rows without gold that false
+    discoveries are counted among: which of them are right is unknown. Without them, gold rows stand for them.
     """
     return thresholds_at(judged, labels, promise, promise.level(len(judged.right), spent), table)
 
 
 def thresholds_at(
-    judged: Judged, labels: Sequence[str], promise: Promise, level: float, table: TableRows | None = None
+    judged: Judged, labels: Sequence[str], promise: Promise, level: float, table: Judged | None = None
 ) -> dict[str, float]:
     """Return the same, tested at a level."""
-    about = table or TableRows(*judged[:2])
+    about = table or judged
     if not promise.divided:
         found = _threshold(judged, promise, level, about.confidence)
         return {} if found is None else {EVERY_LABEL: found}
@@ -246,7 +239,8 @@ def _benjamini_hochberg(judged: Judged, table: Floats, alpha: float) -> float | 
     accepts = len(table) - np.searchsorted(rising, rising)
     false = (len(wrong) - np.searchsorted(wrong, rising) + 1) * len(table) / (len(judged.right) + 1)
     passes = np.flatnonzero((false <= alpha * accepts) & (rising >= 0))
-    return float(rising[passes[0]]) if len(passes) else None
+    # a row judged among others may differ in the last digit
+    return float(rising[passes[0]]) - ROUNDING if len(passes) else None
 
 
 def _last_before_failure(passes: Mask) -> Integers:

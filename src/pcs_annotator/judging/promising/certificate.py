@@ -14,15 +14,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.special import betaln, xlog1py, xlogy
-from pcs_annotator.judging.promising.acceptance import (
-    EVERY_LABEL,
-    Judged,
-    Promise,
-    TableRows,
-    accepted,
-    rows_in,
-    thresholds_at,
-)
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, rows_in, thresholds_at
 from pcs_annotator.judging.promising.rows_needed import RowsNeeded, rows_needed
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 
@@ -142,7 +134,6 @@ class Certificate:
         gold_rows: Gold rows behind it.
         assumed_rows: Those of them that came with the data, so that they are only assumed to be a random sample.
         thresholds: The minimum confidence at which a label is accepted; empty when nothing is promised.
-        table_rows: The rows without gold that a promise about false discoveries is made for; 0 for other promises.
         groups: If it is made for groups of texts, the gold rows of each; they are the keys of `thresholds`.
         upper: The same for the levels above the labels of a tree, the lowest of them first; empty for other labels.
         why_not: Why nothing is promised; empty when something is.
@@ -169,7 +160,6 @@ class Certificate:
     fingerprint: Fingerprint | None = None
     audit: Audit | None = None
     assumed_rows: int = 0
-    table_rows: int = 0
     upper: tuple[Mapping[str, float], ...] = ()
     groups: Mapping[str, int] = field(default_factory=dict)
 
@@ -261,7 +251,6 @@ class Certificate:
             "split": self.split,
             "fingerprint": self.fingerprint and self.fingerprint._asdict(),
             "audit": self.audit and self.audit._asdict(),
-            **({"n_table": self.table_rows} if self.table_rows else {}),
             **({"upper": [dict(one) for one in self.upper]} if self.upper else {}),
             **({"by": promise.by, "groups": dict(self.groups)} if promise.by else {}),
         }
@@ -281,7 +270,6 @@ class Certificate:
             ),
             gold_rows=values["n_gold"],
             assumed_rows=values.get("n_assumed", 0),
-            table_rows=values.get("n_table", 0),
             thresholds=by_label or ({} if common is None else {EVERY_LABEL: common}),
             fingerprint=values["fingerprint"] and Fingerprint(**values["fingerprint"]),
             audit=audit and Audit(**{**audit, "error": Interval(*audit["error"])}),
@@ -316,7 +304,7 @@ def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
     seed: int = 0,
     upper: Sequence[Level] = (),
     *,
-    table: TableRows | None = None,
+    table: Judged | None = None,
 ) -> Certificate:
     """Return the certificate that gold rows judged by models that did not see them support, or why they support none.
 
@@ -337,8 +325,7 @@ def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
         left = left & ~accepted(one.confidence, one.best, names, found[-1])
     if any(found):
         bare = Certificate(promise=promise, gold_rows=rows, thresholds=found[0], level=level, spent=spent)
-        about = 0 if table is None else len(table.best)
-        return replace(bare, upper=tuple(found[1:]), groups=groups, table_rows=about)
+        return replace(bare, upper=tuple(found[1:]), groups=groups)
     needed = rows_needed(judged, labels, promise, spent + level, seed)
     short = _shortfall_of_groups(groups, promise, given) if groups else _shortfall(rows, promise, spent)
     why = f"{short}; {_remedy(needed, rows)}"

@@ -4,23 +4,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.judging.alternatives import Alternatives
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise, PromiseKind
+from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Drift
-from pcs_annotator.runs.certificate_text import (
-    Promised,
-    about_confidence,
-    promised,
-    what_is_promised,
-    without_gold,
-    words_of,
-)
+from pcs_annotator.runs import certificate_text
+from pcs_annotator.runs.certificate_text import Promised, about_confidence, promised, what_is_promised, without_gold
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.run_result import Facts, RunResult
 from pcs_annotator.showing import answer
@@ -153,14 +147,14 @@ def promise(model: Model, drift: Drift | None, counts: Counts, others: Alternati
         b.text(capital(f"{rough}.")) if rough else None,
         drift and b.text(capital(f"{drift.sentence}; {drift.unseen}.")),
         model.certificate and _basis(model.certificate),
-        *([] if others is None or model.certificate is None else _kinds(others, model.certificate.promise)),
+        *(_kinds(others, model.certificate.promise) if others and model.certificate else ()),
     )
 
 
 def _kinds(others: Alternatives, asked: Promise) -> list[b.Block]:
     """Return what each kind of promise would accept."""
     rows = [
-        (kind, capital(words_of(replace(asked, kind=cast(PromiseKind, kind), by=""))), count(accepted))
+        (kind, capital(certificate_text.words_of(replace(asked, kind=kind, by=""))), count(accepted))
         for kind, accepted in others.accepted.items()
     ]
     titles = (b.Column("--promise"), b.Column("Promise"), b.Column(f"Of {counted(others.rows, 'row')}", "number"))
