@@ -181,9 +181,9 @@ class LearnSettings(SettingsSection):
         calibration: How scores become probabilities; none leaves them as they are.
         max_error: Maximum share of wrong labels: of the accepted ones, or what `promise` says.
         certainty: Share of fits, over draws of the gold rows, in which the promise must hold.
-        promise: What the maximum error is a share of: the accepted labels; all rows, counting labels that are accepted
-            and wrong, which holds on average; or the accepted labels of a scale, counting those off by two steps or
-            more.
+        promise: What the maximum error is a share of: the accepted labels, with certainty; the same on average, which
+            accepts more; all rows, counting labels that are accepted and wrong, on average; or the accepted labels of a
+            scale, counting those off by two steps or more.
         per_label: Make the promise for each label separately.
         by: Make the promise for each group of texts separately, and show figures for each: a column of the data, or
             `language`, which is detected if there is no such column.
@@ -198,8 +198,8 @@ class LearnSettings(SettingsSection):
     calibration: Literal["softmax", "temperature", "none"] = setting("softmax", "--calibration")
     max_error: float | None = setting(0.05, "--max-error SHARE")  # None: no promise, no decisions
     certainty: float = setting(0.9, "--certainty SHARE")
-    promise: Literal["error-among-accepted", "accepted-and-wrong", "off-by-more-than-one"] = setting(
-        "error-among-accepted", "--promise"
+    promise: Literal["error-among-accepted", "false-discoveries", "accepted-and-wrong", "off-by-more-than-one"] = (
+        setting("error-among-accepted", "--promise")
     )
     per_label: bool = setting(False, "--per-label")
     by: str = setting("", "--by COLUMN")

@@ -78,7 +78,7 @@ def draw_rows(among: Mask, rows: int, seed: int) -> Integers:
 def audit(promise: Promise, accepted_share: float, rows: int, wrong: int) -> Audit:
     """Return what `wrong` errors among `rows` accepted rows mean for the promise."""
     limit = promise.max_error
-    if not promise.tested:  # a bound on all rows allows a higher error rate among the accepted ones
+    if promise.kind == "accepted-and-wrong":  # a bound on all rows allows a higher error rate among the accepted ones
         limit = min(1.0, limit / accepted_share)
     error = confidence_sequence(wrong, rows, promise.certainty)
     finding: Finding = "revoked" if error.low > limit else "confirmed" if error.high <= limit else "open"
@@ -298,20 +298,23 @@ class Level(NamedTuple):
     labels: Sequence[str]
 
 
-def certify(  # what is known about the rows, one argument each
+def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
     judged: Judged,
     labels: Sequence[str],
     promise: Promise,
     spent: float = 0.0,
     seed: int = 0,
     upper: Sequence[Level] = (),
+    *,
+    table: Judged | None = None,
 ) -> Certificate:
     """Return the certificate that gold rows judged by models that did not see them support, or why they support none.
 
     `spent` is how much of δ earlier looks at the gold labels have used; `seed`, of the simulation of rows needed.
     `upper` are the levels above the labels of a tree, the lowest first. Each has an equal part of the look's δ, and is
     tested on the rows that no level below accepts: those that its promise is about. For a promise about groups of
-    texts, `labels` are their names, and `judged` has them in the place of labels.
+    texts, `labels` are their names, and `judged` has them in the place of labels. `table` are the rows that false
+    discoveries are counted among.
     """
     rows = len(judged.right)
     given = promise.level(rows, spent)
@@ -320,7 +323,7 @@ def certify(  # what is known about the rows, one argument each
     level = given if tested else 0.0
     found, left = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_)
     for one, names in (Level(judged, labels), *upper):
-        found.append(thresholds_at(one.take(left), names, promise, given / (1 + len(upper))))
+        found.append(thresholds_at(one.take(left), names, promise, given / (1 + len(upper)), table))
         left = left & ~accepted(one.confidence, one.best, names, found[-1])
     if any(found):
         bare = Certificate(promise=promise, gold_rows=rows, thresholds=found[0], level=level, spent=spent)
