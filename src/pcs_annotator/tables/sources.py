@@ -88,9 +88,12 @@ def name_in_memory(table: pa.Table) -> str:
 
 
 def is_public_set(spec: Path | str) -> bool:
-    """Return whether a source names the layout of a public dataset; an existing file of that name takes precedence."""
-    layout, colon, _ = str(spec).partition(":")
-    return bool(colon) and layout in _LOADERS and not Path(spec).exists()
+    """Return whether a source names the layout of a public dataset; an existing file of that name takes precedence.
+
+    `hf://datasets/OWNER/NAME/FILE` is an address like others.
+    """
+    layout, colon, rest = str(spec).partition(":")
+    return bool(colon) and layout in _LOADERS and not rest.startswith("//") and not Path(spec).exists()
 
 
 def _read_fakenewsnet(place: str) -> pa.Table:

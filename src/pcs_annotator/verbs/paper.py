@@ -1,5 +1,6 @@
-"""`pcs paper`: results, confusion matrix and a methods paragraph, to paste into a paper."""
+"""`pcs paper`: what to paste into a paper; `pcs report --md` and `--card`: a summary, and a card for a dataset."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,12 @@ from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling
 from pcs_annotator.judging.evaluation.figures import cell_of
 from pcs_annotator.judging.evaluation.tables import agreement_tables, coders_table, tidy_table
+from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.recorded_votes import check_order
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing.result_tables import latex, to_csv, to_latex, to_markdown, without_intervals
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.answer import of_run
+from pcs_annotator.showing.result_tables import latex, markdown_text, to_csv, to_latex, to_markdown, without_intervals
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.tables.workbook import Sheet, write_workbook
@@ -21,8 +25,16 @@ Format = Literal["markdown", "latex", "csv", "xlsx"]
 ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".xlsx": "xlsx"}
 OTHER_SCRIPTS = "% has characters that pdfLaTeX may lack: compile with XeLaTeX or LuaLaTeX and a font that has them"
 LAST_LATIN = 0x24F
+COPIED = ("labels", "report", "gold", "next")
+"""Lines of an answer with paths and commands, which mean nothing elsewhere."""
 MORE = {"Class AUROC": "auroc", "ECE of confidence": "ece_confidence"}
 """Figures of scores and confidence beside those of labels."""
+SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1e6, "100K<n<1M"), (1e99, "n>1M"))
+"""Rows → how Hugging Face calls the size."""
+COLUMNS = (
+    "Labels are in `pcs_label`, their calibrated confidence in `pcs_confidence`. The promise is about rows whose "
+    "`pcs_decision` is `accept`; use the others only after a person has looked at them."
+)
 
 
 class Paper(NamedTuple):
@@ -107,15 +119,51 @@ def paper_text(paper: Paper, kind: Format) -> str:
     )
 
 
+def summary_of(result: RunResult, *, card: bool = False) -> str:
+    """Return a run in brief as Markdown of GitHub; as a `card`, with the header and the method that others need."""
+    title, certificate, found = result.dataset.name, result.learned.model.certificate, result.learned.against_gold
+    said = [(name, markdown_text(b.plain(words))) for name, words in of_run(result).lines if name not in COPIED]
+    parts = [
+        f"## {markdown_text(title)}",
+        "",
+        "| | |",
+        "| --- | --- |",
+        *(f"| {name} | {text} |" for name, text in said),
+    ]
+    if certificate is not None:
+        promise = promised(certificate)
+        parts += ["", "### Promise", "", *(f"- {markdown_text(one)}" for one in (promise.headline, *promise.details))]
+    parts += ["", *([] if found is None else [to_markdown(agreement_tables(found)[0])])]
+    if not card:
+        return "\n".join(parts)
+    about = {
+        "pretty_name": title,
+        "task_categories": ["text-classification"],
+        "size_categories": [next(name for most, name in SIZES if result.counts.rows < most)],
+        "tags": ["pcs-annotator", "machine-generated-labels"],
+        "configs": [{"config_name": "default", "data_files": result.folder.labels.name}],
+    }
+    header = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in about.items()]  # JSON is YAML
+    method = ["### Method", "", markdown_text(methods_of(result)), "", COLUMNS, ""]
+    return "\n".join(["---", *header, "---", "", *parts, *method])
+
+
 def write_paper(paper: Paper, kind: Format, out: Path, *, keep_earlier: bool = False) -> Path:
     """Write the parts into a file; one that exists is an error or, with `keep_earlier`, kept under a dated name."""
-    refuse_existing(out, replace=keep_earlier)
-    make_way(out)
     if kind == "xlsx":
+        refuse_existing(out, replace=keep_earlier)
+        make_way(out)
         sheets = [_sheet(table) for table in (*paper.tables, *paper.shares, paper.figures)]
         write_workbook(out, [*sheets, Sheet(name="methods", header=["methods"], rows=[[paper.methods]])])
         return out
-    write_page(out, paper_text(paper, kind))
+    return write_text(paper_text(paper, kind), out, keep_earlier=keep_earlier)
+
+
+def write_text(text: str, out: Path, *, keep_earlier: bool) -> Path:
+    """Write a text in the same way."""
+    refuse_existing(out, replace=keep_earlier)
+    make_way(out)
+    write_page(out, text)
     return out
 
 

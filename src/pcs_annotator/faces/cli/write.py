@@ -22,7 +22,9 @@ from pcs_annotator.verbs.fit import open_run, use_version
 
 @click.command("report")
 @click.argument("folder", type=options.PATH)
-@click.option("-o", "--out", type=options.PATH, help="HTML file to write; default: report.html in the run folder.")
+@click.option("-o", "--out", type=options.PATH, help="File to write; default: report.html in the run folder.")
+@click.option("--md", "kind", flag_value="md", help="A summary in Markdown instead; without -o, it is printed.")
+@click.option("--card", "kind", flag_value="card", help="The same as a card for a dataset on Hugging Face.")
 @click.option(
     "--figures/--no-figures",
     default=True,
@@ -31,8 +33,13 @@ from pcs_annotator.verbs.fit import open_run, use_version
 )
 @options.KEEP_EARLIER
 @options.JSON
-def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bool) -> None:
+def report_command(*, folder: Path, out: Path | None, kind: str | None, figures: bool, replace: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that works offline."""
+    if kind:
+        text = paper.summary_of(open_run(folder), card=kind == "card")
+        path = out and paper.write_text(text, out, keep_earlier=replace)
+        options.tell({"markdown": text, "file": path}, f"wrote {path}" if path else text)
+        return
     if book := CodebookFolder.find(folder):
         run_view.show_codebook(lambda: report_codebook(book, out, replace=replace))
         return

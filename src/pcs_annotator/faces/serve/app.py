@@ -3,8 +3,8 @@
 import asyncio
 import gc
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -108,17 +108,20 @@ class App:
 
     async def classify(self, request: Request) -> Response:
         """Label texts."""
-        body = await bodies.read_object(request)
+        return Json(await self.labelled(await bodies.read_object(request), request_id_of(request)))
+
+    async def labelled(self, body: dict[str, Any], request_id: str) -> dict[str, Any]:
+        """Return the answer to a body that names texts."""
         texts, model = bodies.texts_and_model(body, self._queue.most)
         service = self._service
         if model not in (None, "", service.name, service.version):
             raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
         groups = bodies.groups_of(body, len(texts))
         labelled = {name: await self._label(texts, one, groups) for name, one in self._services.items()}
-        found = self._listed(labelled, request_id_of(request))
+        found = self._listed(labelled, request_id)
         if texts == [EXAMPLE]:
             self._example = found
-        return Json(found)
+        return found
 
     async def docs(self, request: Request) -> Response:
         """Return the page about the service."""
@@ -200,17 +203,20 @@ class App:
         return Json({"status": "UP", "model_class": "pcs", "model_version": self._service.version})
 
     def _ready(self) -> Response:
-        """Say whether texts are accepted and get labels, with which model, and whether the run has a newer one."""
+        about = self.state()
+        return Json(about, 200 if about["status"] == "ready" else 503)
+
+    def state(self) -> dict[str, Any]:
+        """Return whether texts are accepted and get labels, with which model, and whether the run has a newer one."""
         self._service.look_for_changes()
         stopping, reason = self._stopping.is_set(), self._service.trouble
-        about = {
+        return {
             "status": "stopping" if stopping else "not ready" if reason else "ready",
             "reason": reason,
             "model": self._service.version,
             "outdated": self._service.outdated,
             "queued_texts": self._queue.texts,
         }
-        return Json(about, 503 if stopping or reason else 200)
 
     def _metrics_page(self) -> Response:
         drift, outdated = self._service.drift, bool(self._service.outdated)
@@ -316,6 +322,27 @@ def _made_up(labels: Sequence[str], version: str) -> Classified:
     return Classified(outcome=outcome, probabilities=tuple(shares), spent=spent, error=None, version=version)
 
 
+@asynccontextmanager
+async def opened_app(
+    services: Mapping[str, Service], limits: Limits, book: CodebookFolder | None, *, token: bool = False, port: int = 0
+) -> AsyncIterator[App]:
+    """Open a run, or all parts of a codebook; what is in progress is finished at the end."""
+    async with AsyncExitStack() as stack:
+        for one in services.values():
+            await stack.enter_async_context(one)
+        app = App(services, limits, variables=book.variables if book else None, token=token, port=port)
+        # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GARBAGE_THRESHOLD)
+        with app.watch:
+            app.watch.begin()
+            try:
+                yield app
+            finally:
+                await app.stop()
+
+
 async def serve_run(
     services: Mapping[str, Service],
     door: Listening,
@@ -327,19 +354,8 @@ async def serve_run(
 ) -> None:
     """Open a run, or all parts of a codebook, and answer requests until a signal to stop."""
     rules = replace(door.rules, open_paths=OPEN_PATHS)
-    async with AsyncExitStack() as stack:
-        opened = [await stack.enter_async_context(one) for one in services.values()]
-        name, variables = (book.path.resolve().name, book.variables) if book else (opened[0].version, None)
-        port = door.socket.getsockname()[1]
-        app = App(services, limits, variables=variables, token=bool(door.rules.token), port=port)
-        # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GARBAGE_THRESHOLD)
-        with app.watch:
-            app.watch.begin()
-            try:
-                say(f"{name} is ready; {door.url} shows how to ask it")
-                await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
-            finally:
-                await app.stop()
+    port = door.socket.getsockname()[1]
+    async with opened_app(services, limits, book, token=bool(door.rules.token), port=port) as app:
+        name = book.path.resolve().name if book else next(iter(services.values())).version
+        say(f"{name} is ready; {door.url} shows how to ask it")
+        await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
