@@ -73,28 +73,40 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: 
 @click.argument("folder", type=options.PATH)
 @click.option("--max-error", type=SHARE, required=True, metavar="X", help="Share of all labels that may be wrong.")
 @click.option("--certainty", type=SHARE, default=0.9, show_default=True, metavar="X", help="How sure that must be.")
+@click.option(
+    "--expert", default="", metavar="NAME", help="Model of the run, or run folder of one, asked before people."
+)
+@click.option("--price", type=float, default=0.0, metavar="X", help="What an answer of the expert costs.")
+@click.option("--person-price", type=float, default=0.0, metavar="X", help="What a row costs that a person labels.")
+@click.option(
+    "--seconds-per-row", type=click.FloatRange(0, min_open=True), metavar="X", help="Default: as in pcs review."
+)
 @click.option("--again", is_flag=True, help="Share the rows anew, with the gold rows that have come since.")
 @click.option("-o", "--out", type=options.PATH, help="The finished table; default: finished.csv in FOLDER.")
 @options.JSON
-def finish_command(*, folder: Path, max_error: float, certainty: float, again: bool, out: Path | None) -> None:
+def finish_command(*, folder: Path, max_error: float, **given: Any) -> None:
     """Say which rows of the run in FOLDER people must label so that its whole table has few errors.
 
-    The machine labels the others. It may be asked again at any time; once people have labelled their rows, in pcs
-    review or in to_label.csv, the finished table is written. No model is called.
+    The machine labels the others, and an expert, such as a dearer model, those between, so that it costs least. It may
+    be asked again at any time; once all have done their rows, the finished table is written. No model is called.
     """
-    found = finishing.finish(folder, max_error, certainty, again=again, out=out)
-    share, sure = percent(max_error, 1), percent(certainty, 1)
-    promise = f"at most {share} of the {found.rows:,} final labels are wrong, with {sure} certainty"
+    found = finishing.finish(folder, max_error, expense=options.take(finishing.Expense, given), **given)
+    wrong = "off by more than one step" if found.near else "wrong"
+    share, sure = percent(max_error, 1), percent(found.certainty, 1)
     people = f"{found.by_people:,} rows ({percent(found.by_people, found.rows)})"
     lines: list[tuple[str, b.Words]] = [
-        ("promise", promise),
+        ("promise", f"at most {share} of the {found.rows:,} final labels are {wrong}, with {sure} certainty"),
         ("people", f"{people}, {found.left:,} of them still to do"),
     ]
-    if found.out is None:
-        lines.append(("time", f"about {found.hours:.1f} hours, at {finishing.SECONDS_PER_ROW} seconds a row"))
+    if found.by_expert:
+        lines.append(("expert", f"{found.by_expert:,} rows; {found.to_ask:,} of them still to be asked, in to_ask.csv"))
+    if found.cost:
+        lines.append(("cost", f"about {found.cost:,.2f}, for expert and people"))
+    if found.left:
+        lines.append(("time", f"about {found.hours:.1f} hours, at {found.seconds:.0f} seconds a row"))
         lines.append(("rows", f"{found.to_label}, the least certain first, or pcs review, queue Doubtful first"))
         lines.append(("next", b.strong(join(["pcs", "review", str(folder)]))))
-    else:
+    if found.out is not None:
         lines.append(("labels", f"{found.out} (columns final_label, labelled_by)"))
     options.show(lambda: {**asdict(found), "hours": found.hours}, lambda: [b.Answer(lines)])
 
