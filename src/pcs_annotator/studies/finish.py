@@ -1,5 +1,6 @@
 """`pcs finish`: people label some rows, the machine the others, and few errors are left in the whole table."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -7,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.core.arrays import CODE, Codes, Integers
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.promising.acceptance import Judged
 from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, most_errors, share_rows
 from pcs_annotator.judging.weighing.scoring import choose, score
 from pcs_annotator.runs.drawing import write_to_label
@@ -94,8 +96,9 @@ def finish(
     place, machine = run.folder.finish, _machine(run, expense.expert)
     with expecting(place, REMEDY):
         plan = read_json(place, REMEDY) if place.exists() else None
-        wanted = {"max_error": max_error, "certainty": certainty, "expense": list(expense[:3])}
-        if plan is None or again or {"expense": ["", 0.0, 0.0]} | plan != plan | wanted:
+        near = run.settings.promise == "off-by-more-than-one"
+        wanted = {"max_error": max_error, "certainty": certainty, "near": near, "expense": list(expense[:3])}
+        if plan is None or again or {"near": False, "expense": ["", 0.0, 0.0]} | plan != plan | wanted:
             plan = wanted | _shared(run, machine, wanted, 0 if plan is None else plan["turn"] + 1)
             write_json(place, plan)
         return _progress(run, plan, machine[1], expense, out or run.folder.path / "finished.csv")
@@ -114,26 +117,30 @@ def _shared(run: Run, machine: tuple[Votes, Integers], wanted: dict[str, Any], t
             f"{int(sample.sum())} gold rows were drawn at random, and such a promise needs {need} at least: "
             f"pcs review {run.folder.path}, queue Random"
         )
-    shape, near, expert = run.shape, run.settings.promise == "off-by-more-than-one", None
-    best = shape.choose(known.held_out, votes.labels)
-    sure = np.where(votes.silent, -1.0, shape.confidence(known.held_out, best, votes.labels, near=near))
+    near, expert = wanted["near"], None
+    sure, best, right = judged_rows(run, votes, known.held_out, gold, near=near)
     if name:
         if len(unknown := np.flatnonzero(sample & (said == NOT_ASKED))):
             count = f"{len(unknown)} of {int(sample.sum())} random gold rows"
             raise GoldError(f"{count} have no answer of {name}: ask it about {_to_ask(run, unknown)} first")
-        wrong = (said >= 0) & ~shape.right(said, gold, votes.labels, near=near)  # people label what it cannot
+        wrong = (said >= 0) & ~run.shape.right(said, gold, votes.labels, near=near)  # people label what it cannot
         expert = Expert(doubt_of(sure, sample, wrong), wrong, price / person_price)
-    right = shape.right(best, gold, votes.labels, near=near)
     shared = share_rows(sure, sample, ~right, max_error, delta, expert)
     return {
         "turn": turn,
-        "near": near,
         "gold_rows": int(sample.sum()),
         "errors": shared.errors,
         "by_people": [votes.ids[row] for row in shared.by_people.tolist()],
         "by_expert": [votes.ids[row] for row in shared.by_expert.tolist()],
         "by_machine": {votes.ids[row]: votes.labels[best[row]] for row in shared.by_machine.tolist()},
     }
+
+
+def judged_rows(run: Run, votes: Votes, probabilities: Floats, gold: Codes, *, near: bool = False) -> Judged:
+    """Return for every row how sure its label is, the label, and whether it is right; that counts for gold rows."""
+    best = run.shape.choose(probabilities, votes.labels)
+    sure = np.where(votes.silent, -1.0, run.shape.confidence(probabilities, best, votes.labels, near=near))
+    return Judged(sure, best, run.shape.right(best, gold, votes.labels, near=near))
 
 
 def _machine(run: Run, expert: str) -> tuple[Votes, Integers]:
@@ -175,12 +182,8 @@ def _pace(folder: RunFolder) -> float:
 
 def _least_rows(rows: int, max_error: float, delta: float) -> int:
     """Return how many random gold rows without an error are needed before the machine may label any row."""
-    low, high = 0, rows
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = most_errors(rows, middle, np.zeros(1, dtype=np.intp), delta)[0] <= max_error * rows
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    nothing = np.zeros(1, dtype=np.intp)
+    return bisect_left(range(rows), True, key=lambda n: bool(most_errors(rows, n, nothing, delta) <= max_error * rows))
 
 
 def _progress(run: Run, plan: dict[str, Any], said: Integers, expense: Expense, out: Path) -> Finish:
