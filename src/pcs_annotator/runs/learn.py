@@ -283,7 +283,8 @@ def expected_labels(votes: Votes, codes: Codes, settings: LearnSettings, texts: 
         return None
     once = counted_once(votes, codes, texts)
     with one_thread():
-        model, trial = fit_model(votes, codes, learning_of(replace(settings, max_error=None)), distinct=once.distinct)
+        plain = learning_of(replace(settings, max_error=None, resamples=0))  # nothing but probabilities is wanted
+        model, trial = fit_model(votes, codes, plain, distinct=once.distinct)
     fitted = model.judged(votes).probabilities
     if trial is None or fitted is None:
         return None
