@@ -47,7 +47,8 @@ class TaskSettings(SettingsSection):
         codebook: A table with a row per label: label, definition, and perhaps example, example 2, … and instruction.
         kind: What a text gets: one of the labels (one); any number of them (many), which needs `[variables.NAME]`; the
             median of labels listed from the lowest to the highest (scale); or one of the paths such as economy/taxes,
-            perhaps only its parent (tree). The models are not told of order and parents.
+            perhaps only its parent (tree). The models are not told of order and parents. Pairs of texts are of the kind
+            pair, which `pair` of `[data]` sets.
     """
 
     instruction: str = setting("", "--instruction TEXT")
@@ -61,7 +62,7 @@ class TaskSettings(SettingsSection):
     candidates: int = setting(0, least=0)
     known: tuple[Mapping[str, str], ...] = ()
     codebook: str = setting("", "--codebook FILE")
-    kind: Literal["one", "many", "scale", "tree"] = setting("one", "--kind")
+    kind: Literal["one", "many", "scale", "tree", "pair"] = setting("one", "--kind")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,8 @@ class DataSettings(SettingsSection):
 
     Attributes:
         text_column: The column of texts; default: `text` or similar, or the only column.
+        pair: Two columns of texts that are compared, instead of one: labels are a, b and tie, or others in this order.
+            The relation `order` swaps the two texts, so that it does not matter which comes first.
         id_column: The column of ids, or `row` to number the rows, unless a column has that name; default: `id`, or row
             numbers.
         gold_column: The column of gold labels, may be partly empty; default: `gold`, what most people say in columns
@@ -80,6 +83,7 @@ class DataSettings(SettingsSection):
     """
 
     text_column: str = setting("", "--text-column NAME")
+    pair: tuple[str, ...] = setting((), "--pair A,B")
     id_column: str = setting("", "--id-column NAME")
     gold_column: str = setting("", "--gold-column NAME")
     coders: tuple[str, ...] = setting((), "--coders A,B")
@@ -315,6 +319,7 @@ class RunSettings(SpendingSettings, total=False):
     rewriter: object | None
     id_column: str | None
     gold_column: str | None
+    pair: Sequence[str]
     coders: Sequence[str]
     encoding: str | None
     sheet: str | None

@@ -32,7 +32,7 @@ from pcs_annotator.core.chat import (
     sendable,
 )
 from pcs_annotator.core.elicitations import P_TRUE, base_annotator, elicited_name
-from pcs_annotator.core.task import Task, is_empty
+from pcs_annotator.core.task import BETWEEN, Task, is_empty
 from pcs_annotator.core.vote import Vote
 
 # Temperature 0, so that runs are repeatable; 64 tokens leave room for a tag and a sentence around it. A model that
@@ -126,6 +126,11 @@ class Annotator:
         text = sendable(text)
         if is_empty(text):
             return Vote(label=None, reason="empty text", asked=False)
+        if task.pair:
+            if any(map(is_empty, (text + BETWEEN).split(BETWEEN)[:2])):
+                return Vote(label=None, reason="not a pair of texts", asked=False)
+            shown = [one._replace(text=task.shown_pair(one.text), label=task.meant(one.label)) for one in task.examples]
+            task = replace(task, examples=shown)
         plain = self.elicitation in (None, P_TRUE)
         if task.together is not None:
             joint = self.elicitation is None and not gets_no_examples(model)
@@ -139,9 +144,13 @@ class Annotator:
             if task.examples:
                 task = self._with_room(task, text, answer, model.context_tokens)
             room = model.context_tokens - self._reserved(self._fixed_part(task, answer))
-            text, cut = fit_text(text, room, self.cut)
+            parts = text.split(BETWEEN, 1) if task.pair else [text]
+            fitted = [fit_text(one, room // len(parts), self.cut) for one in parts]
+            text, cut = BETWEEN.join(one.text for one in fitted), sum(one.cut for one in fitted)
             if not text.strip():
                 return Vote(label=None, reason="no room for the text in the model's context", asked=False, cut=cut)
+        if task.pair:
+            text = task.shown_pair(text)
         request = Request(
             messages=self._messages(task, text, answer),
             sampling=_sampling(self.sampling, len(task.together.parts) if task.together else 1),

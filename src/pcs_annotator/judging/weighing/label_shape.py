@@ -14,7 +14,7 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.weighing.calibration import slopes_of
 from pcs_annotator.judging.weighing.scoring import choose, score
 
-Kind = Literal["one", "many", "scale", "tree"]
+Kind = Literal["one", "many", "scale", "tree", "pair"]
 STEP = "/"
 # In steps. With 1, the prior of the calibrator let the mean place say too little; see benchmarks/results/scales.md.
 PLACE_SD = 0.4
@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 
 
 class LabelShape(NamedTuple):
-    """The kind of a task, with its labels: those of a scale from the lowest to the highest."""
+    """The kind of a task, with its labels: those of a scale rising, those of a pair's two texts first."""
 
     kind: Kind = "one"
     labels: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class LabelShape(NamedTuple):
     @classmethod
     def of(cls, kind: Kind, labels: Sequence[str]) -> "LabelShape":
         """Return the shape of some labels; that of plain ones does not name them."""
-        return cls(kind, tuple(labels)) if kind in ("scale", "tree") else ONE
+        return cls(kind, tuple(labels)) if kind in ("scale", "tree", "pair") else ONE
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any] | None) -> "LabelShape":
@@ -59,7 +59,14 @@ class LabelShape(NamedTuple):
         return tuple(dict.fromkeys(name for names in paths for name in names if name not in self.labels))
 
     def choose(self, values: Floats, labels: Sequence[str]) -> Codes:
-        """Return the label of every row: the most probable one; on a scale the median, which has the least error."""
+        """Return the label of every row: the most probable one; on a scale the median, which has the least error.
+
+        Of a pair whose two texts are equally good, it is the third label, if there is one.
+        """
+        if self.kind == "pair" and len(labels) > 2:
+            first, second, third = self._order(labels)
+            even = (np.abs(values[:, first] - values[:, second]) < ROUNDING) & (values[:, third] <= values[:, first])
+            return np.where(even, third, choose(values, labels)).astype(CODE)
         if not self.ordered:
             return choose(values, labels)
         order = self._order(labels)

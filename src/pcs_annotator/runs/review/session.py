@@ -146,7 +146,7 @@ class Review:
             unread = str(error)
         return Shown(
             id=rows.ids[place],
-            text=rows.text(place),
+            text=rows.shown_text(place),
             outcome=None if blind else rows.outcome(place),
             probabilities={} if blind else rows.probabilities(place),
             variants=variants,
