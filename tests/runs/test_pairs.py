@@ -16,7 +16,7 @@ from pcs_annotator.core.task import BETWEEN, Phrasing, Task, pair_text, usual_in
 from pcs_annotator.core.vote import Vote
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.relations.question.order import LabelOrder
-from pcs_annotator.runs.default_panel import default_panel
+from pcs_annotator.runs.default_panel import PAIR, default_panel
 from pcs_annotator.runs.review.session import Review
 from pcs_annotator.tables.tables import Columns, TableStream
 from tests.simulated import read_csv, write_csv
@@ -102,7 +102,7 @@ def test_texts_that_are_equally_good_are_a_tie() -> None:
 
 
 def test_answers_about_swapped_texts_are_mapped_back() -> None:
-    task = Task(usual_instruction(("a", "b", "tie"), pair=True), ("a", "b", "tie"), pair=(0, 1))
+    task = Task(usual_instruction(("a", "b", "tie"), "pair"), ("a", "b", "tie"), pair=(0, 1))
     form = QuestionForm.of(Phrasing(task=task), [], LabelOrder())
     vote = form.in_task_order(Vote(label="a", grades=(0.7, 0.2, 0.1), stated=(0.6, 0.3, 0.1)))
     assert (vote.label, vote.grades, vote.stated) == ("b", (0.2, 0.7, 0.1), (0.3, 0.6, 0.1))
@@ -148,7 +148,7 @@ def test_what_cannot_be_done_with_pairs_is_said(
 
 
 def test_usual_questions_about_pairs_are_asked_in_both_orders() -> None:
-    panel = default_panel({"one": False}, 3, rewriter=False, pair=True)
+    panel = default_panel({"one": False}, 3, rewriter=False, only=PAIR)
     assert panel.relations == ("original", "order", "wording", "wording+order")
 
 

@@ -94,6 +94,7 @@ class Task:
         among: All labels, if `labels` are the candidates for a text.
         pair: If every text is a pair, joined by `pair_text`: the order in which the two are shown, (0, 1) or (1, 0).
             The first shown is called like the first label, the other like the second one.
+        number: Whether labels are the steps of a range, so that models answer with a number instead of choosing one.
 
     Examples:
         >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
@@ -112,6 +113,7 @@ class Task:
     known: Sequence[Example] = ()
     among: Sequence[str] = ()
     pair: tuple[int, ...] = ()
+    number: bool = False
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
@@ -140,7 +142,7 @@ class Task:
     @property
     def asked(self) -> int:
         """How many labels each text is asked about; 0 for all of them."""
-        return 0 if self.among else candidate_count(self.candidates, len(self.labels))
+        return 0 if self.among or self.number else candidate_count(self.candidates, len(self.labels))
 
     def meant(self, label: str) -> str:
         """Return the label of a pair that an answer stands for: if the texts are swapped, the other one."""
@@ -181,9 +183,9 @@ def _check_example(number: int, given: Example, labels: Sequence[str]) -> Exampl
 USUAL_QUESTION = "Which label fits the text best:"
 
 
-def usual_instruction(labels: Sequence[str], *, pair: bool = False) -> str:
+def usual_instruction(labels: Sequence[str], kind: str = "one") -> str:
     """Return the instruction for a task whose user gives none; very many labels are not listed in it."""
-    if pair:
+    if kind == "pair":
         return f"Which of the two texts is better: {enumerated(labels)}?"
     return (
         f"{USUAL_QUESTION} {enumerated(labels)}?" if len(labels) <= MANY_LABELS else "Which label fits the text best?"
@@ -273,7 +275,8 @@ def unknown_label(value: str, labels: Sequence[str], where: str) -> LabelError:
     """Return the error for a label outside the set, with the place and the likely cause."""
     spaced = label_lookup(labels).get(value.strip().casefold())
     hint = f" (remove the spaces around {labels[spaced]!r})" if spaced is not None else ""
-    known = ", ".join(repr(label) for label in labels)
+    shown = labels if len(labels) <= MANY_LABELS else (*labels[:2], "…", labels[-1])
+    known = ", ".join(repr(label) for label in shown)
     doubt = doubt_about(value, labels)
     remedy = f"; it {doubt}, or add it to the labels" if doubt else ""
     return LabelError(f"{where}: {value!r} is not one of the labels {known}{hint}{remedy}")

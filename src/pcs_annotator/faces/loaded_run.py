@@ -209,9 +209,13 @@ class LoadedRun(Frame):
         """Return the columns that `label_table` adds; known from the folder, without opening models."""
         fitted = self._fitted()
         kind, sets = (fitted.get("shape") or {}).get("kind"), bool(fitted.get("sets"))
-        details = (WITHIN_ONE, LOW, HIGH) if kind == "scale" and sets else (LEVEL,) if kind == "tree" else ()
+        ordered = {"scale": (WITHIN_ONE, LOW, HIGH), "number": (LOW, HIGH)} if sets else {}
+        details = {**ordered, "tree": (LEVEL,)}.get(str(kind), ())
         known = result_schema(
-            self.labels, probable=bool(fitted.get("calibrator")), sets=sets and kind != "scale", details=details
+            self.labels,
+            probable=bool(fitted.get("calibrator")),
+            sets=sets and kind not in ("scale", "number"),
+            details=details,
         )
         return known.append(pa.field(ERROR, pa.string()))
 

@@ -86,16 +86,16 @@ def what_is_promised(certificate: Certificate) -> str:
     each = ", per label" if promise.per_label else f", for each {promise.by} separately" if promise.by else ""
     if not promise.tested:
         return f"at most {_percent(promise.max_error)} of all rows are accepted and wrong{each}"
-    wrong = "off by more than one step" if promise.near else "wrong"
     levels = ", at every level of the tree" if certificate.upper else ""
     return (
-        f"at most {_percent(promise.max_error)} of the accepted labels are {wrong}, "
+        f"at most {_percent(promise.max_error)} of the accepted labels are {promise.far}, "
         f"with {_percent(promise.certainty)} certainty{each}{levels}"
     )
 
 
 def _threshold(certificate: Certificate) -> str:
-    sure = "probability within one step" if certificate.promise.near else "confidence"
+    scale = certificate.promise.near and not certificate.promise.tolerance
+    sure = "probability within one step" if scale else "confidence"
     if certificate.upper:
         parents = ", the one above it at ".join(map(_least, certificate.upper))
         return f"accepted at {sure} {_least(certificate.thresholds)}; otherwise its parent at {parents}"

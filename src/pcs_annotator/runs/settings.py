@@ -14,6 +14,7 @@ from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
 
 from pcs_annotator.base.fields import TABLES, Setting, SettingsSection, setting, settings_in
 from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.core.numbers import steps_of
 from pcs_annotator.core.variant import Expectation
 
 T = TypeVar("T")
@@ -48,7 +49,7 @@ class TaskSettings(SettingsSection):
         kind: What a text gets: one of the labels (one); any number of them (many), which needs `[variables.NAME]`; the
             median of labels listed from the lowest to the highest (scale); or one of the paths such as economy/taxes,
             perhaps only its parent (tree). The models are not told of order and parents. Pairs of texts are of the kind
-            pair, which `pair` of `[data]` sets.
+            pair, which `pair` of `[data]` sets. A quantity (number) has its range as label: 0..120, or 0..1:0.01.
     """
 
     instruction: str = setting("", "--instruction TEXT")
@@ -62,7 +63,13 @@ class TaskSettings(SettingsSection):
     candidates: int = setting(0, least=0)
     known: tuple[Mapping[str, str], ...] = ()
     codebook: str = setting("", "--codebook FILE")
-    kind: Literal["one", "many", "scale", "tree", "pair"] = setting("one", "--kind")
+    kind: Literal["one", "many", "scale", "tree", "pair", "number"] = setting("one", "--kind")
+
+    def __post_init__(self) -> None:
+        """Check every value; the range of a number becomes its steps."""
+        SettingsSection.__post_init__(self)
+        if self.kind == "number" and self.labels:
+            object.__setattr__(self, "labels", steps_of(self.labels))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +199,7 @@ class LearnSettings(SettingsSection):
             and wrong, which holds on average; or the accepted labels of a scale, counting those off by two steps or
             more.
         per_label: Make the promise for each label separately.
+        tolerance: By how much an accepted number may be off, in its unit; default: a twentieth of its range.
         by: Make the promise for each group of texts separately, and show figures for each: a column of the data, or
             `language`, which is detected if there is no such column.
         sets: Also list, for every row, the labels that cannot be ruled out; a scale has an interval instead.
@@ -209,6 +217,7 @@ class LearnSettings(SettingsSection):
         "error-among-accepted", "--promise"
     )
     per_label: bool = setting(False, "--per-label")
+    tolerance: float = setting(0.0, "--tolerance X", least=0.0)
     by: str = setting("", "--by COLUMN")
     sets: bool = setting(False, "--sets")
 
@@ -334,6 +343,7 @@ class RunSettings(SpendingSettings, total=False):
     certainty: float | None
     promise: str | None
     per_label: bool | None
+    tolerance: float | None
     by: str | None
     sets: bool | None
     limit: int | None

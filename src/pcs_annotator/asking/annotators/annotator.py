@@ -16,7 +16,7 @@ from pcs_annotator.asking.annotators.prompt import (
     question_parts,
     task_prompt,
 )
-from pcs_annotator.asking.annotators.reply import read_label
+from pcs_annotator.asking.annotators.reply import read_label, read_number
 from pcs_annotator.asking.annotators.together import TOKENS_PER_PART, read_part
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import warn_user
@@ -136,6 +136,7 @@ class Annotator:
             joint = self.elicitation is None and not gets_no_examples(model)
             task = replace(task, examples=(), nearest=0) if joint else replace(task, together=None)
         constrained = plain and self.constrain and model.can_constrain and task.together is None
+        constrained = constrained and not task.number
         answer: AnswerFormat = "bare" if constrained else "tag"
         cut = 0
         if task.examples and gets_no_examples(model):
@@ -185,6 +186,7 @@ class Annotator:
 
     def _logprobs(self, task: Task, model: ChatModel) -> int:
         graded = self.elicitation in (None, P_TRUE) and self.answers != "hard" and model.can_grade and not task.among
+        graded = graded and not task.number
         return _alternatives(len(task.labels)) if graded else 0
 
     def _messages(self, task: Task, text: str, answer: AnswerFormat) -> Messages:
@@ -236,7 +238,10 @@ def _vote(reply: Reply, question: Question) -> Vote:
         return Vote(label=None, reason="filtered by the provider", cut=cut)
     seen = question.text, question.request.messages
     labels = task.among or task.labels  # a label that is not a candidate is an answer too
-    said = read_part(reply.text, task.together, *seen) if task.together else read_label(reply.text, labels, *seen)
+    if task.number:
+        said = read_number(reply.text, labels)
+    else:
+        said = read_part(reply.text, task.together, *seen) if task.together else read_label(reply.text, labels, *seen)
     if said.label is None:
         return Vote(label=None, reason="answer cut off" if reply.finish == "length" else said.reason, cut=cut)
     if not question.request.logprobs:

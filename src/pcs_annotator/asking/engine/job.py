@@ -70,7 +70,7 @@ class Job:
         self._refuse_same_questions()
         self._refuse_examples()
         stated = next((one.name for one, _ in self.annotators if kind_of(one.name)), None)
-        if self.task.asked and stated:
+        if stated and (self.task.asked or self.task.number):
             labels = f"{len(self.task.labels):,} labels"
             raise ConfigError(f"{stated} would state a probability for each of {labels}: ask it for a label only")
 

@@ -29,6 +29,8 @@ class LabelOrder(Unchanged):
         The two texts of a pair change places instead, and with them what the labels stand for.
         """
         task = question.task
+        if task.number:
+            raise ConfigError(f"relation {self.name!r}: a number is not chosen from a list: leave it out")
         if task.pair:
             if self.which != "reversed":
                 raise ConfigError(f"relation {self.name!r}: a pair has one other order, which is 'order': leave it out")

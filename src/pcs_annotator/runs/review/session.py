@@ -162,6 +162,7 @@ class Review:
             held_by="" if free else holders[0],
             version=self.version(place, reviewer),
             draw=self.queues.draw_of(place, queue),
+            steps=self.labels if rows.task.number else (),
         )
 
     def _visible(self, place: int, reviewer: str) -> Reviewed | None:
