@@ -189,7 +189,8 @@ def _sets(trial: Trial | None, how: Learning) -> PredictionSets | None:
         return None
     if not how.shape.ordered:
         return fit_prediction_sets(trial.probabilities, trial.gold)
-    return fit_prediction_sets(how.shape.tails(trial.probabilities, trial.labels), trial.gold, INTERVAL_MISSES)
+    misses = 0.1 if how.shape.kind == "number" else INTERVAL_MISSES
+    return fit_prediction_sets(how.shape.tails(trial.probabilities, trial.labels), trial.gold, misses)
 
 
 def read_texts(votes: Votes, gold: Codes, seed: int) -> tuple[Votes, TextModel | None]:

@@ -98,13 +98,13 @@ def words_of(promise: Promise) -> str:
     most = f"at most {_percent(promise.max_error)} of"
     if promise.kind == "accepted-and-wrong":
         return f"{most} all rows are accepted and wrong{each}"
-    wrong = "off by more than one step" if promise.near else "wrong"
     how = f"with {_percent(promise.certainty)} certainty" if promise.tested else "on average"
-    return f"{most} the accepted labels are {wrong}, {how}{each}"
+    return f"{most} the accepted labels are {promise.far}, {how}{each}"
 
 
 def _threshold(certificate: Certificate) -> str:
-    sure = "probability within one step" if certificate.promise.near else "confidence"
+    scale = certificate.promise.near and not certificate.promise.tolerance
+    sure = "probability within one step" if scale else "confidence"
     if certificate.upper:
         parents = ", the one above it at ".join(map(_least, certificate.upper))
         return f"accepted at {sure} {_least(certificate.thresholds)}; otherwise its parent at {parents}"

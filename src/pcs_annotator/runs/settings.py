@@ -14,6 +14,7 @@ from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
 
 from pcs_annotator.base.fields import TABLES, Setting, SettingsSection, setting, settings_in
 from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.core.numbers import steps_of
 from pcs_annotator.core.variant import Expectation
 
 T = TypeVar("T")
@@ -45,7 +46,8 @@ class TaskSettings(SettingsSection):
         codebook: A table with a row per label: label, definition, and perhaps example, example 2, … and instruction.
         kind: What a text gets: one of the labels (one); any number of them (many), which needs `[variables.NAME]`; the
             median of labels listed from the lowest to the highest (scale); or one of the paths such as economy/taxes,
-            perhaps only its parent (tree). The models are not told of order and parents.
+            perhaps only its parent (tree). The models are not told of order and parents. Pairs of texts are of the kind
+            pair, which `pair` of `[data]` sets. A quantity (number) has its range as label: 0..120, or 0..1:0.01.
     """
 
     instruction: str = setting("", "--instruction TEXT")
@@ -58,7 +60,13 @@ class TaskSettings(SettingsSection):
     candidates: int = setting(0, least=0)
     known: tuple[Mapping[str, str], ...] = ()
     codebook: str = setting("", "--codebook FILE")
-    kind: Literal["one", "many", "scale", "tree"] = setting("one", "--kind")
+    kind: Literal["one", "many", "scale", "tree", "pair", "number"] = setting("one", "--kind")
+
+    def __post_init__(self) -> None:
+        """Check every value; the range of a number becomes its steps."""
+        SettingsSection.__post_init__(self)
+        if self.kind == "number" and self.labels:
+            object.__setattr__(self, "labels", steps_of(self.labels))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +75,8 @@ class DataSettings(SettingsSection):
 
     Attributes:
         text_column: The column of texts; default: `text` or similar, or the only column.
+        pair: Two columns of texts that are compared, instead of one: labels are a, b and tie, or others in this order.
+            The relation `order` swaps the two texts, so that it does not matter which comes first.
         id_column: The column of ids, or `row` to number the rows, unless a column has that name; default: `id`, or row
             numbers.
         gold_column: The column of gold labels, may be partly empty; default: `gold`, what most people say in columns
@@ -77,6 +87,7 @@ class DataSettings(SettingsSection):
     """
 
     text_column: str = setting("", "--text-column NAME")
+    pair: tuple[str, ...] = setting((), "--pair A,B")
     id_column: str = setting("", "--id-column NAME")
     gold_column: str = setting("", "--gold-column NAME")
     coders: tuple[str, ...] = setting((), "--coders A,B")
@@ -185,6 +196,7 @@ class LearnSettings(SettingsSection):
             accepts more; all rows, counting labels that are accepted and wrong, on average; or the accepted labels of a
             scale, counting those off by two steps or more.
         per_label: Make the promise for each label separately.
+        tolerance: By how much an accepted number may be off, in its unit; default: a twentieth of its range.
         by: Make the promise for each group of texts separately, and show figures for each: a column of the data, or
             `language`, which is detected if there is no such column.
         sets: Also list, for every row, the labels that cannot be ruled out; a scale has an interval instead.
@@ -202,6 +214,7 @@ class LearnSettings(SettingsSection):
         setting("error-among-accepted", "--promise")
     )
     per_label: bool = setting(False, "--per-label")
+    tolerance: float = setting(0.0, "--tolerance X", least=0.0)
     by: str = setting("", "--by COLUMN")
     sets: bool = setting(False, "--sets")
 
@@ -312,6 +325,7 @@ class RunSettings(SpendingSettings, total=False):
     rewriter: object | None
     id_column: str | None
     gold_column: str | None
+    pair: Sequence[str]
     coders: Sequence[str]
     encoding: str | None
     sheet: str | None
@@ -326,6 +340,7 @@ class RunSettings(SpendingSettings, total=False):
     certainty: float | None
     promise: str | None
     per_label: bool | None
+    tolerance: float | None
     by: str | None
     sets: bool | None
     limit: int | None

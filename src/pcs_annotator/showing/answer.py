@@ -96,7 +96,10 @@ def labelled(counts: Counts) -> Line:
 
 
 def quality(learned: Learned) -> Line:
-    """Return the accuracy with its interval, or why it is unknown."""
+    """Return the accuracy with its interval, of numbers how far they are off, or why that is unknown."""
+    if learned.against_gold is not None and (off := learned.against_gold.figures.get("error")):
+        ends = f"95 % interval {off.interval.low:.3g} to {off.interval.high:.3g}; {counted(off.n, 'gold row')}"
+        return "quality", f"numbers are off by {off.value:.3g} on average ({ends})"
     if not learned.figures:
         return "quality", f"unknown: {learned.no_figures.rstrip('.') or 'there are too few gold rows'}"
     found = learned.figures[0].accuracy

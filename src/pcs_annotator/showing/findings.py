@@ -239,7 +239,7 @@ def _chance(facts: Facts) -> Iterator[Flag]:
 def _one_label(facts: Facts) -> Iterator[Flag]:
     """Yield that one label for all rows would be right as often, unless held-out labels are clearly better."""
     found = facts.learned.against_gold
-    if found is None:
+    if found is None or not found.by_label:
         return
     gold, right = found.table.sum(axis=0), int(np.trace(found.table))
     top = int(gold.argmax())

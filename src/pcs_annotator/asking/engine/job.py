@@ -56,11 +56,16 @@ class Job:
         for relation in self.relations:
             if self.rewriter is None and "rewriter" in relation.needs:
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
+        rewrites = next((one.name for one in self.relations if self.task.pair and text_parts(one)), None)
+        if rewrites:
+            raise ConfigError(
+                f"relation {rewrites!r} rewrites a text, and a pair has two: use order, wording or layout"
+            )
         self._check_questions()
         self._refuse_same_questions()
         self._refuse_examples()
         stated = next((one.name for one, _ in self.annotators if kind_of(one.name)), None)
-        if self.task.asked and stated:
+        if stated and (self.task.asked or self.task.number):
             labels = f"{len(self.task.labels):,} labels"
             raise ConfigError(f"{stated} would state a probability for each of {labels}: ask it for a label only")
 
@@ -155,6 +160,7 @@ class QuestionForm(NamedTuple):
         """Return how a relation puts the question."""
         put = rephrased(relation, question)
         order = tuple(positions_of(question.task.labels, put.task.labels, "label"))
+        order = (*(order[at] for at in put.task.pair), *order[len(put.task.pair) :])
         if put.one_message:
             annotators = [replace(annotator, style="plain") for annotator in annotators]
         task = put.task if put.examples else replace(put.task, examples=(), nearest=0)
@@ -179,7 +185,9 @@ class QuestionForm(NamedTuple):
         return replace(task, **given) if given else task
 
     def in_task_order(self, vote: Vote) -> Vote:
-        """Return the vote with its probabilities in the order of the job's labels."""
+        """Return the vote with its probabilities in the order of the job's labels, about texts as they were given."""
+        if self.task.pair and vote.label:
+            vote = replace(vote, label=self.task.meant(vote.label))
         if not self.order or (vote.stated is None and vote.grades is None):
             return vote
         stated, grades = (given and tuple(given[at] for at in self.order) for given in (vote.stated, vote.grades))

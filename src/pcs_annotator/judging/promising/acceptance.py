@@ -47,6 +47,7 @@ class Promise:
     certainty: float = 0.9
     kind: PromiseKind = "error-among-accepted"  # which of the promises
     per_label: bool = False  # whether it must hold for each label separately
+    tolerance: str = ""  # of numbers, by how much an accepted one may be off; empty for one step of a scale
     by: str = ""  # what groups of texts it must hold for separately, such as `language`; empty for all texts together
 
     def __post_init__(self) -> None:
@@ -61,8 +62,13 @@ class Promise:
 
     @property
     def near(self) -> bool:
-        """Whether a label that is one step off counts as right."""
+        """Whether a label that is a step off, or a number within the tolerance, counts as right."""
         return self.kind == "off-by-more-than-one"
+
+    @property
+    def far(self) -> str:
+        """What labels must not be, in words."""
+        return f"off by more than {self.tolerance or 'one step'}" if self.near else "wrong"
 
     @property
     def divided(self) -> bool:

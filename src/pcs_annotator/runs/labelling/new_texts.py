@@ -32,10 +32,14 @@ from pcs_annotator.tables.tables import TableStream
 from pcs_annotator.tables.workbook import WORKBOOK, refuse_too_many_rows
 
 
-def without_gold(request: RunRequest) -> RunRequest:
-    """Return the request for new texts: they need no gold column, even if the settings name one for the run's data."""
+def without_gold(request: RunRequest, pair: tuple[str, ...]) -> RunRequest:
+    """Return the request for new texts: they need no gold column, even if the settings name one for the run's data.
+
+    Pairs are in columns that are called as in the run, if others are not named.
+    """
     config = request.config
-    return replace(request, config=replace(config, data=replace(config.data, gold_column="", coders=())))
+    data = replace(config.data, gold_column="", coders=(), pair=config.data.pair or pair)
+    return replace(request, config=replace(config, data=data))
 
 
 class NewTexts:
@@ -46,8 +50,8 @@ class NewTexts:
     gone through once more for other decisions, with the answers in the ledger.
     """
 
-    def __init__(self, request: RunRequest, out: Path | str | None) -> None:
-        self._request, self._out = without_gold(request), out
+    def __init__(self, request: RunRequest, out: Path | str | None, pair: tuple[str, ...] = ()) -> None:
+        self._request, self._out = without_gold(request, pair), out
         self._stream = stream = self._request.open_data()
         self._all = None if is_large(stream) else stream.read()
         if self._all is None and out is None:

@@ -172,7 +172,7 @@ class Review:
             unread = str(error)
         return Shown(
             id=rows.ids[place],
-            text=rows.text(place),
+            text=rows.shown_text(place),
             outcome=None if blind else rows.outcome(place),
             probabilities={} if blind else rows.probabilities(place),
             variants=variants,
@@ -188,6 +188,7 @@ class Review:
             held_by="" if free else holders[0],
             version=self.version(place, reviewer),
             draw=self.queues.draw_of(place, queue),
+            steps=self.labels if rows.task.number else (),
         )
 
     def _visible(self, place: int, reviewer: str) -> Reviewed | None:
