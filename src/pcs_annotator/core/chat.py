@@ -15,8 +15,7 @@ answers that the ledger already has; `graded` asks for those again."""
 
 # Thinking counts towards the same token limit as the answer: without room for it, the answer would be empty.
 THINKING_TOKENS = 4096
-LONGEST_ANSWER = 50_000
-"""Characters of the longest answer that is read; even with its reasoning, none should be nearly as long."""
+LONGEST_ANSWER = 50_000  # characters of the longest answer that is read; none is nearly as long, even with reasoning
 MOST_TOKENS = 10**9  # more tokens than this in one call are a mistake of the server
 
 

@@ -16,8 +16,7 @@ class Figure(NamedTuple):
     interval: Interval | None = None
 
 
-Content = str | int | float | Figure | None
-"""Content of a cell; None if it could not be computed, with the reason in a note of the table."""
+Content = str | int | float | Figure | None  # of a cell; None if it could not be computed, with a note on why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

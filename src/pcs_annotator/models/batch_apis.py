@@ -22,8 +22,7 @@ from pcs_annotator.models.sessions import UNREADABLE, Client, HttpReply, as_json
 
 PRICE_SHARE = 0.5  # what a request in a batch costs, as a share of what it costs live; the same with every provider
 HOURS = 24  # a batch is answered within this time, or expires
-MOST_BYTES = 100 * 2**20 - 2**16
-"""The smallest limit of any provider on the size of a file, with room for the rest of the form."""
+MOST_BYTES = 100 * 2**20 - 2**16  # the smallest limit of any provider on a file, with room for the rest of the form
 QUOTA = re.compile(r"token_limit_exceeded|enqueued|queue (?:is )?full|too many (?:batch|pending)", re.I)
 PENDING = ("pending", "running", "notRunning")
 LONGEST_CHECK = 10.0

@@ -25,8 +25,7 @@ _TEXTS = (".csv", ".tsv", ".jsonl")
 WRITTEN = (*_TEXTS, *PARQUET, WORKBOOK, *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS))
 """Extensions of the tables that we write."""
 GROUP_ROWS = 50_000
-GROUP_BYTES = 32 * 1024**2
-"""How much of a Parquet file is written at a time: many small groups of rows would be slow to read."""
+GROUP_BYTES = 32 * 1024**2  # of a Parquet file written at a time: many small groups are slow to read
 
 
 class TableWriter(ABC):

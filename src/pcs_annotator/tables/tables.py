@@ -22,8 +22,7 @@ GOLD_NAMES = ("gold", "label", "labels")
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
 
 
-ROW_NUMBERS = "row"
-"""Instead of the name of an ID column: rows are numbered, whatever columns there are, unless one has this name."""
+ROW_NUMBERS = "row"  # instead of an ID column: rows are numbered, unless a column has this name
 CHUNK_ROWS = 5_000
 CHUNK_BYTES = 32 * 1024**2  # long texts make chunks of fewer rows
 MOST_SUSPECTS = 1_000

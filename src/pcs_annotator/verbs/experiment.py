@@ -34,8 +34,7 @@ from pcs_annotator.version import __version__
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL)
 PACKAGES = ("numpy", "scipy", "scikit-learn")
-ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
-"""How models are asked for their confidence, for the published baselines."""
+ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")  # how the published baselines ask for confidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,7 @@ from pcs_annotator.core.chat import ChatModel, Reply, Request, identity_of
 from pcs_annotator.models.logprobs import tells
 
 _LOG = logging.getLogger(__name__)
-Defer = Callable[["Call"], bool]
-"""Takes a call for a batch; returns whether it did, and raises what is already known to become of it."""
+Defer = Callable[["Call"], bool]  # takes a call for a batch; returns whether it did, and raises what is known of it
 
 MAX_REFUSALS = 200
 WAIT_AFTER_REFUSAL = 0.5
