@@ -98,8 +98,7 @@ class TokenPosition(NamedTuple):
     """
 
     token: str  # the token as sampled
-    # the likeliest tokens and their log-probabilities, including the sampled one
-    alternatives: tuple[tuple[str, float], ...]
+    alternatives: tuple[tuple[str, float], ...]  # the likeliest tokens, also the sampled one, and their logarithms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,10 +26,8 @@ class ResultTable:
     name: str  # short name, used for files
     title: str  # one sentence
     columns: Sequence[str]  # heading of every column
-    # cells, row by row; a row starts a new group where its first cell differs from the one above
-    rows: Sequence[Sequence[Content]]
-    # lines below the rows: a name and a value, such as an average over all rows
-    summary: Sequence[tuple[str, str]] = ()
+    rows: Sequence[Sequence[Content]]  # row by row; a group ends where the first cell is another than above
+    summary: Sequence[tuple[str, str]] = ()  # lines below the rows: a name and a value, such as an average
     notes: Sequence[str] = ()  # how the numbers were computed, and why some are missing
     best: frozenset[tuple[int, int]] = frozenset()  # cells in bold, as (row, column)
     digits: Mapping[str, int] = field(default_factory=dict)  # decimals per column heading; 2 by default

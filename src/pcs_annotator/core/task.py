@@ -173,8 +173,7 @@ class Phrasing:
     """How a question about a text is put; relations of the question change it."""
 
     task: Task  # the task; its labels may be in another order, and its instruction worded differently
-    # whether instructions and text go into one user message, whatever the annotator's own style
-    one_message: bool = False
+    one_message: bool = False  # whether instructions and text go into one user message, whatever the style
     examples: int = 1  # which set of examples is shown, from 1 on; 0 for none
 
 

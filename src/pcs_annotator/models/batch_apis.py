@@ -102,8 +102,7 @@ class FileWays:
     purpose: str = "batch"  # the purpose of a file of requests
     endpoint: str = "/v1/chat/completions"  # the endpoint that requests name
     fields: Mapping[str, str] = field(default_factory=dict)  # further fields of the form
-    # whether a batch is a job in Mistral's sense: with a list of files, and a model for all requests
-    jobs: bool = False
+    jobs: bool = False  # whether a batch is a job in Mistral's sense: a list of files, and one model for all
 
 
 OPENAI = FileWays()

@@ -45,8 +45,7 @@ class TableStyle:
     """How tables are written for people."""
 
     dialect: Dialect = field(default_factory=Dialect)  # how CSV files are written; a `.tsv` file always has tabs
-    # whether cells of CSV files that look like formulas get an apostrophe; see `safe_cell`
-    spreadsheet_safe: bool = False
+    spreadsheet_safe: bool = False  # whether formulas in cells of CSV files get an apostrophe; see `safe_cell`
     kind: str = "csv"  # the format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`
 
 

@@ -58,8 +58,7 @@ class Dataset:
     items: tuple[Item, ...]  # its texts, in order
     gold: tuple[str | None, ...]  # for every item its gold label or None; empty when there is no gold column
     columns: Columns  # the columns that were used
-    # of the last items, which came as a stream: whether each was drawn at random, and when it came
-    streamed: tuple[tuple[bool, float], ...] = ()
+    streamed: tuple[tuple[bool, float], ...] = ()  # of the last items, a stream's: whether at random, and when
 
     __repr__ = brief
 

@@ -45,8 +45,7 @@ class ExperimentRequest:
     sources: Sequence[ExperimentSource]  # votes, run folders or texts
     out: Path  # the output folder; runs over texts go into `runs` there
     optimiser: str = "lr"  # the optimiser that learns the weights of PCS
-    # the recorded relations that PCS uses; empty for all. Texts are asked about as in `asking`
-    relations: Sequence[str] = ()
+    relations: Sequence[str] = ()  # those of recorded votes that PCS uses; empty for all. For texts, see `asking`
     models: Sequence[str] = ()  # the recorded models to use; empty for all
     rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
     splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples

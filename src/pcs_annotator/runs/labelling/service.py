@@ -54,8 +54,7 @@ OUTDATED = "the run has changed and cannot be loaded: the log of the service say
 class TextError(NamedTuple):
     """Why a text has no label."""
 
-    # `budget_reached`, `model_unavailable`, `ledger_unavailable`, or `unanswerable`, which is about this text
-    kind: str
+    kind: str  # `budget_reached`, `model_unavailable`, `ledger_unavailable`, or `unanswerable`, about this text
     message: str  # a sentence
 
     @property
