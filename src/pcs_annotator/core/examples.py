@@ -10,8 +10,7 @@ from pcs_annotator.core.task import Example
 
 REMEMBERED = 4_096  # texts whose examples are remembered: several models and relations ask about each
 CHARACTERS_READ = 1_000  # what a text is about shows at its start, and a longer part takes longer to compare
-DIGITS = 5
-"""Cosines are rounded, so that another version of a library cannot change the order, and with it the question."""
+DIGITS = 5  # cosines are rounded, so that no version of a library changes the order, and with it the question
 
 
 class NearestExamples:

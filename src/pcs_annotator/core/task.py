@@ -13,8 +13,7 @@ from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.doubtful_labels import doubt_about
 
 MAX_LABELS = 5_000
-MANY_LABELS = 50
-"""From more labels than this, each text is asked about a few of them, and nothing is learned about single labels."""
+MANY_LABELS = 50  # with more labels, a text is asked about a few, and nothing is learned about single labels
 USUAL_CANDIDATES = 30
 MOST_SEEN = 127  # a column with more values than this is not one of labels, unless they are named
 _LINE_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -203,8 +202,7 @@ class Phrasing:
     """How a question about a text is put; relations of the question change it."""
 
     task: Task  # the task; its labels may be in another order, and its instruction worded differently
-    # whether instructions and text go into one user message, whatever the annotator's own style
-    one_message: bool = False
+    one_message: bool = False  # whether instructions and text go into one user message, whatever the style
     examples: int = 1  # which set of examples is shown, from 1 on; 0 for none
 
 

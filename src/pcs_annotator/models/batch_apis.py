@@ -22,8 +22,7 @@ from pcs_annotator.models.sessions import UNREADABLE, Client, HttpReply, as_json
 
 PRICE_SHARE = 0.5  # what a request in a batch costs, as a share of what it costs live; the same with every provider
 HOURS = 24  # a batch is answered within this time, or expires
-MOST_BYTES = 100 * 2**20 - 2**16
-"""The smallest limit of any provider on the size of a file, with room for the rest of the form."""
+MOST_BYTES = 100 * 2**20 - 2**16  # the smallest limit of any provider on a file, with room for the rest of the form
 QUOTA = re.compile(r"token_limit_exceeded|enqueued|queue (?:is )?full|too many (?:batch|pending)", re.I)
 PENDING = ("pending", "running", "notRunning")
 LONGEST_CHECK = 10.0
@@ -103,8 +102,7 @@ class FileWays:
     purpose: str = "batch"  # the purpose of a file of requests
     endpoint: str = "/v1/chat/completions"  # the endpoint that requests name
     fields: Mapping[str, str] = field(default_factory=dict)  # further fields of the form
-    # whether a batch is a job in Mistral's sense: with a list of files, and a model for all requests
-    jobs: bool = False
+    jobs: bool = False  # whether a batch is a job in Mistral's sense: a list of files, and one model for all
 
 
 OPENAI = FileWays()

@@ -12,8 +12,7 @@ from pcs_annotator.core.variant import ORIGINAL, Expectation, Variant
 from pcs_annotator.relations.facts import pattern
 from pcs_annotator.relations.parse import Parser
 
-AskRewriter = Callable[[Request], Awaitable[Reply]]
-"""Calls the model that rewrites; the engine adds ledger, rate limit and budget."""
+AskRewriter = Callable[[Request], Awaitable[Reply]]  # calls the rewriting model; with ledger, rate limit and budget
 
 Need = Literal["rewriter", "parser", "examples"]
 """What a relation requires; where one asks with `examples`, relations that do not need them ask without."""

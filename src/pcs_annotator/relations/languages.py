@@ -31,8 +31,7 @@ class Languages:
     """The languages of a table."""
 
     sample: Sequence[str]  # texts that were looked at
-    # relation → number of texts in the sample to which it does not apply, because of language or script
-    limits: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)  # relation → texts in the sample that it cannot change
 
     @cached_property
     def counts(self) -> dict[str, int]:

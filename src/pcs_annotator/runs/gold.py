@@ -23,8 +23,7 @@ from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 
 ROWS_TO_LABEL = 30
-ENOUGH_AFTER_ALARM = 100
-"""Gold rows drawn at random among texts that came after an alarm, from which on a promise rests on them alone."""
+ENOUGH_AFTER_ALARM = 100  # random gold rows after an alarm, from which on a promise rests on them alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

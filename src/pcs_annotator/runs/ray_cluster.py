@@ -111,8 +111,7 @@ def worker_settings(settings: ask.CollectSettings, workers: int) -> ask.CollectS
 
 
 Asks = tuple[Task, Sequence[Annotator], Sequence[Relation]]
-Done = tuple[Tally, Cost] | PcsError
-"""What was counted while asking about some texts, and what that cost; or the error. The answers are in the ledger."""
+Done = tuple[Tally, Cost] | PcsError  # counts and cost of asking about some texts, or the error
 
 
 class Worker:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from python_calamine import CalamineSheet, CalamineWorkbook
 
 BATCH_ROWS = 10_000
-MOST_CELLS = 50_000_000
-"""A small file can have its last cell in the last row of the last column, and all cells before that take memory."""
+MOST_CELLS = 50_000_000  # a small file can have its last cell in the last row and column, and all before take memory
 _PIECE = 1024**2
 _TEXTS = "xl/sharedStrings.xml"
 _SHEETS = "content.xml"  # all sheets of an OpenDocument spreadsheet

@@ -26,8 +26,7 @@ STDIO = PurePath("-")  # standard input or output instead of a file
 MOST_COLUMNS = 10_000
 MOST_ROWS = 100_000_000
 MOST_BYTES_UNPACKED = 2 * 1024**3  # a small file can hold terabytes when it is compressed
-BLOCK = 64 * 1024**2
-"""The most bytes of a row; and how many bytes tell the encoding of a file elsewhere, or of its first rows."""
+BLOCK = 64 * 1024**2  # the most bytes of a row; so many tell the encoding of a file elsewhere
 USUAL_BLOCK = 1 * 1024**2  # how much of a file is in memory at a time, unless a row is longer
 
 

@@ -25,8 +25,7 @@ _TEXTS = (".csv", ".tsv", ".jsonl")
 WRITTEN = (*_TEXTS, *PARQUET, WORKBOOK, *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS))
 """Extensions of the tables that we write."""
 GROUP_ROWS = 50_000
-GROUP_BYTES = 32 * 1024**2
-"""How much of a Parquet file is written at a time: many small groups of rows would be slow to read."""
+GROUP_BYTES = 32 * 1024**2  # of a Parquet file written at a time: many small groups are slow to read
 
 
 class TableWriter(ABC):
@@ -46,8 +45,7 @@ class TableStyle:
     """How tables are written for people."""
 
     dialect: Dialect = field(default_factory=Dialect)  # how CSV files are written; a `.tsv` file always has tabs
-    # whether cells of CSV files that look like formulas get an apostrophe; see `safe_cell`
-    spreadsheet_safe: bool = False
+    spreadsheet_safe: bool = False  # whether formulas in cells of CSV files get an apostrophe; see `safe_cell`
     kind: str = "csv"  # the format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`
 
 

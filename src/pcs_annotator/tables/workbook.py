@@ -24,8 +24,7 @@ _WIDEST = 60
 _MEASURED_ROWS = 200
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
 _EXACT = 2**53
-_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
-"""The start of a cell that a spreadsheet may run as a formula, or of one that was made safe."""
+_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")  # a cell that may be run as a formula, or was made safe
 
 Cell = Any  # a text, a number, a truth value, a date or None; anything else is written as JSON
 

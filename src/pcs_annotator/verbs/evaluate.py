@@ -56,8 +56,7 @@ class EvaluateRequest:
     reading: Reading = AS_FOUND  # how to read the table
     optimiser: str = "auto"  # the first method, which is tested against all others
     methods: Sequence[str] = ()  # names of methods instead of the usual ones; the first is tested against the others
-    # the labels from the lowest to the highest; empty if they have no order, or that of a run folder
-    order: Sequence[str] = ()
+    order: Sequence[str] = ()  # labels from the lowest to the highest; empty for none, or for that of a run folder
     out: Path | None = None  # a folder for the tables as Markdown, CSV and LaTeX
 
 

@@ -34,8 +34,7 @@ from pcs_annotator.version import __version__
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL)
 PACKAGES = ("numpy", "scipy", "scikit-learn")
-ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
-"""How models are asked for their confidence, for the published baselines."""
+ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")  # how the published baselines ask for confidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +45,7 @@ class ExperimentRequest:
     sources: Sequence[ExperimentSource]  # votes, run folders or texts
     out: Path  # the output folder; runs over texts go into `runs` there
     optimiser: str = "lr"  # the optimiser that learns the weights of PCS
-    # the recorded relations that PCS uses; empty for all. Texts are asked about as in `asking`
-    relations: Sequence[str] = ()
+    relations: Sequence[str] = ()  # those of recorded votes that PCS uses; empty for all. For texts, see `asking`
     models: Sequence[str] = ()  # the recorded models to use; empty for all
     rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
     splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples

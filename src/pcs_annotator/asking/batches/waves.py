@@ -25,12 +25,10 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import Strategy
 from pcs_annotator.models.batch_apis import FILE_BATCHES, HOURS, PRICE_SHARE, batch_api
 
-SMALL_SHARE, SMALL_COUNT = 0.05, 50
-"""The rest is asked live if it is at most this share of the requests so far, or this many."""
+SMALL_SHARE, SMALL_COUNT = 0.05, 50  # the rest is asked live if it is at most this share of all requests, or this many
 BLOCK = 20_000
 SECONDS_PER_CALL = 1.0  # what a call is assumed to take live; a rate limit may allow fewer calls than that
-USUAL_WAVES, LATE_SHARE = 4, 0.2
-"""After this many waves, a larger share is asked live: waiting another day would save little."""
+USUAL_WAVES, LATE_SHARE = 4, 0.2  # after so many waves, a larger share is asked live: another day would save little
 
 
 async def ask_in_waves(

@@ -15,8 +15,7 @@ UNLIMITED_ANSWER = 4096  # tokens of the longest answer when the request sets no
 FIRST_ANSWER = 20  # tokens to expect in an answer to a question before there is any
 FIRST_THINKING_SHARE = 0.25  # share of the tokens for thinking to expect before there is any answer
 REMEMBERED_ANSWERS = 20  # earlier answers of a model count as this many, so that others are soon noticed
-LOOK_EVERY = 0.01
-"""Seconds between looks at what other processes pay: their replies of this time count as still in flight."""
+LOOK_EVERY = 0.01  # seconds between looks at what other processes pay; replies of this time count as in flight
 ROUNDING = 1e-9  # relative error in sums of costs
 
 

@@ -28,8 +28,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 from pcs_annotator.core.votes import Votes
 
-CALLS_LEFT_PER_STEP = 4
-"""Calls that the budget must still allow per step in progress, so that the last calls go to the most urgent items."""
+CALLS_LEFT_PER_STEP = 4  # calls that must be left per step in progress, so that the last go to the most urgent items
 
 Work = Callable[[], Awaitable[None]]
 

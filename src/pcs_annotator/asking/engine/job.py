@@ -47,8 +47,7 @@ class Job:
     rewriter: ChatModel | None = None  # the model that rewrites; None when no relation needs one
     draws: int = 1  # how many times each question is asked
     on_variant: OnVariant | None = None  # called with every item and variant, in no particular order
-    # annotator → the relations it is asked under; an annotator that is not listed is asked under all
-    questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    questions: Mapping[str, Sequence[str]] = field(default_factory=dict)  # annotator → its relations, if not all
 
     def __post_init__(self) -> None:
         if not self.annotators or not self.relations or self.draws < 1:
@@ -148,8 +147,7 @@ class QuestionForm(NamedTuple):
 
     task: Task  # the task as it is asked
     annotators: Sequence[Annotator]  # the job's annotators, as they ask it
-    # for each label of the job's task, its position in the task as asked; empty if the order is the same
-    order: tuple[int, ...]
+    order: tuple[int, ...]  # for each label of the job's task, its position as asked; empty if the order is the same
     bank: NearestExamples | None = None  # what finds the examples for a text; None if they are the same for all
     skipped: int = 0  # how many examples are nearer to a text than those that are shown
     finder: CandidateLabels | None = None  # what finds the labels for a text; None if all of them are asked about

@@ -15,8 +15,7 @@ SHORTEST_MEASUREMENT = 0.5  # minimum number of seconds between two refusals for
 FEW_ANSWERS = 20
 MOSTLY_REFUSED = 0.6
 SHORT_PAUSE = 0.1
-LATE_SECONDS = 0.03
-"""How late a call may be and still count as made at its moment: a limit of 100 per second is passed by 3 at most."""
+LATE_SECONDS = 0.03  # how late a call may be and count as on time: 100 per second are passed by 3 at most
 LONGEST_PAUSE = 60.0
 
 

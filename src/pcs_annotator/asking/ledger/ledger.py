@@ -22,8 +22,7 @@ BUSY_SECONDS = 15
 KEYS_PER_QUERY = 500
 GATHER_SECONDS = 0.001
 CACHE_KILOBYTES = 32_000
-PAGES_PER_CHECKPOINT = 8_000
-"""Keys are random, so that every page of a large ledger is needed and changed again and again."""
+PAGES_PER_CHECKPOINT = 8_000  # keys are random, so every page of a large ledger is needed and changed again
 
 CREATE_CALLS = """
 CREATE TABLE IF NOT EXISTS calls (

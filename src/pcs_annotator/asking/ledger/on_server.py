@@ -38,8 +38,7 @@ PATIENCE_SECONDS = 120.0  # how long a server that is gone is waited for; what w
 CLOSING_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between attempts to connect
 ENTRIES_AT_A_TIME = 2000
-RESTARTING, RESTART_SECONDS = "the database system is", 20.0
-"""What a server says while it shuts down or starts up, and how long to wait for it."""
+RESTARTING, RESTART_SECONDS = "the database system is", 20.0  # what a server that restarts says, and how long to wait
 
 T = TypeVar("T")
 

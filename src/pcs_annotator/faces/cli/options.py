@@ -216,8 +216,7 @@ LOG_FORMAT = click.option(
     callback=_log_format,
     help="Lines on stderr: as they are, or each as a JSON object.  [env: PCS_LOG_FORMAT]",
 )
-watching = with_options(options_for("metrics_file"), LOG_FORMAT)
-"""Adds the options for whoever watches a command from elsewhere."""
+watching = with_options(options_for("metrics_file"), LOG_FORMAT)  # adds options for those who watch from elsewhere
 KEEP_EARLIER = click.option(
     "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
 )

@@ -15,8 +15,7 @@ PREFIXED = {
     for base in listed("negation", prefix)
 }
 """Words with a negative prefix → the word without it."""
-LEXICAL = listed("negation", "lexical") | frozenset(PREFIXED)
-"""Words that deny by their meaning; the list is not complete."""
+LEXICAL = listed("negation", "lexical") | frozenset(PREFIXED)  # words that deny by their meaning; not all of them
 
 
 def _opposites() -> dict[str, frozenset[str]]:

@@ -20,8 +20,7 @@ class Rewrite:
     expects: Expectation = field(default_factory=Expectation)  # what the relation may do to a text
 
 
-Check = Callable[[Rewrite], str]
-"""Returns what is wrong with a rewrite, as an instruction for the rewriting model; empty if nothing is wrong."""
+Check = Callable[[Rewrite], str]  # what is wrong with a rewrite, told to the rewriting model; empty if nothing is
 
 
 def quoted(words: Iterable[str], most: int = 4) -> str:

@@ -25,8 +25,7 @@ class Windows:
     """A text in pieces."""
 
     texts: tuple[str, ...]  # the pieces, without whitespace around them
-    # the whitespace before the first piece, between pieces, and after the last: one more than pieces
-    gaps: tuple[str, ...]
+    gaps: tuple[str, ...]  # whitespace before the first piece, between pieces, and after the last: one more than pieces
 
     def joined(self, texts: Sequence[str]) -> str:
         """Return other pieces joined with the same whitespace.

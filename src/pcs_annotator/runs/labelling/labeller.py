@@ -53,17 +53,13 @@ LEAST_GOLD = 200  # gold rows for texts of a new kind, if the run has fewer
 class LoadOptions:
     """How a loaded run labels."""
 
-    # the column of texts; None to look for one with a usual name, or take the only column
-    text_column: str | None = None
-    # maximum number of concurrent calls per model, in each process; None for that of the run
-    in_flight: int | None = None
+    text_column: str | None = None  # the column of texts; None for one with a usual name, or the only column
+    in_flight: int | None = None  # maximum number of concurrent calls per model and process; None for the run's
     # where paid calls are kept, a file or `postgresql://…`; None for the run's own ledger
     ledger: LedgerAddress | None = field(default=None, repr=False)  # it may have a password
-    # keys and base URLs; None for those of the process and of `.env`, wherever tables are labelled
-    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    environment: Mapping[str, str] | None = field(default=None, repr=False)  # keys and URLs; None for the process's own
     saving: Saving = field(default_factory=Saving)  # when to stop asking, and what may be spent by each process
-    # models and relations that the run was given as objects
-    own: OwnObjects = field(default_factory=OwnObjects, repr=False)
+    own: OwnObjects = field(default_factory=OwnObjects, repr=False)  # what the run was given as objects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,8 +215,7 @@ class LabelledTexts(NamedTuple):
 
     model: Model  # what judged them; while recent texts differ from the gold rows, it accepts nothing
     votes: Votes | None  # the votes on them; None if there are none at all
-    # scores, labels, probabilities and which are accepted, as arrays; `model.judge` makes outcomes
-    judged: Verdicts | None
+    judged: Verdicts | None  # scores, labels, probabilities, what is accepted, as arrays; `model.judge` makes outcomes
     why: Sequence[str | None]  # why a text has no label; None if it has one
 
 

@@ -67,8 +67,7 @@ class RowWriter:
     # what puts texts that people should see elsewhere too, with the votes on them, and how they were judged
     keep: Callable[[Dataset, Votes, Model, Verdicts], None] = lambda *_: None
     counts: Counts = field(default_factory=Counts, init=False)  # how many rows have which label, so far
-    # the rows of the sample, and the votes on them
-    sample: list[tuple[Dataset, Votes]] = field(default_factory=list, init=False)
+    sample: list[tuple[Dataset, Votes]] = field(default_factory=list, init=False)  # the sampled rows and their votes
     _open: ExitStack = field(default_factory=ExitStack, init=False)
     _labels: TableWriter | None = field(default=None, init=False)
     _votes: Any = field(default=None, init=False)
