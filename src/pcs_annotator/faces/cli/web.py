@@ -119,8 +119,8 @@ def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **g
 def serve_command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **given: Any) -> int:
     """Label texts over HTTP with the models, rewrites and weights of the fitted run in the folder RUN.
 
-    POST /v1/classify takes a text or a list of texts; the page at its address has an example to run, all fields and
-    errors. Ctrl-C finishes what is in progress and stops.
+    POST /v1/classify takes a text or a list of texts; /openapi.json describes all fields and errors. Ctrl-C finishes
+    what is in progress and stops.
     """
     need_web("pcs serve")
     from pcs_annotator.faces.serve.app import Limits, serve_run

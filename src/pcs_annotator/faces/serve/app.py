@@ -13,7 +13,7 @@ import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -22,12 +22,10 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.faces.serve import bodies, openapi
 from pcs_annotator.faces.serve.bodies import TextQueue
 from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
-from pcs_annotator.faces.serve.page import EXAMPLE, ExampleCall, docs_page
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
-from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.faces.web.server import Listening, serve
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.labelling.service import Classified, Service, Spent
+from pcs_annotator.runs.labelling.service import Classified, Service
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.watch import Watch
 from pcs_annotator.tables.label_studio import Interface, prediction
@@ -65,13 +63,11 @@ class App:
         limits: Limits,
         *,
         variables: Mapping[str, TaskSettings] | None = None,
-        token: bool = False,
         port: int = 0,
     ) -> None:
         self._services, self._variables = services, variables or {}
         self._service = service = next(iter(services.values()))
-        self._seconds, self._token = limits.seconds, token
-        self._example: dict[str, Any] | None = None  # the last reply to the example of the page
+        self._seconds = limits.seconds
         self._queue = TextQueue(limits.max_queue)
         self._metrics = Metrics()
         self.watch = Watch(service.folder, "serve", service.tally, port=port)
@@ -87,9 +83,7 @@ class App:
             Route("/ready", _answering(self._ready)),
             Route("/metrics", _answering(self._metrics_page)),
             Route("/openapi.json", _answering(lambda: Json(self._about))),
-            Route("/", _answering(lambda: RedirectResponse("/docs", 303))),
-            Route("/docs", self.docs),
-            *asset_routes(__package__, "docs"),
+            Route("/", _answering(lambda: RedirectResponse("/openapi.json", 303))),
             Route("/predict", self.predict, methods=["POST"]),
             Route("/setup", self.setup, methods=["POST"]),
         ]
@@ -118,19 +112,7 @@ class App:
             raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
         groups = bodies.groups_of(body, len(texts))
         labelled = {name: await self._label(texts, one, groups) for name, one in self._services.items()}
-        found = self._listed(labelled, request_id)
-        if texts == [EXAMPLE]:
-            self._example = found
-        return found
-
-    async def docs(self, request: Request) -> Response:
-        """Return the page about the service."""
-        labels = self._service.task.labels
-        made_up = {name: [_made_up(one.task.labels, one.version)] for name, one in self._services.items()}
-        reply = self._example or self._listed(made_up, request_id_of(request))
-        url = str(request.base_url).rstrip("/")
-        example = ExampleCall(url, self._token, reply, real=self._example is not None)
-        return HTMLResponse(docs_page(self._about, self._service.name, labels, example))
+        return self._listed(labelled, request_id)
 
     async def _label(
         self, texts: Sequence[str], service: Service, groups: Sequence[str | None] = ()
@@ -313,24 +295,15 @@ def _label_studio_prediction(found: Classified, names: Interface) -> dict[str, A
     return known or {"model_version": found.version, "score": 0.0, "result": []}
 
 
-def _made_up(labels: Sequence[str], version: str) -> Classified:
-    """Return what a reply may look like, because a real one would cost something."""
-    shares = [0.9] + [0.1 / (len(labels) - 1)] * (len(labels) - 1)
-    scores, why = dict(zip(labels, shares, strict=True)), "two of three answers agree"
-    outcome = Outcome(id="", label=labels[0], scores=scores, confidence=0.9, decision="review", reason=why)
-    spent = Spent(calls=3, known=0, input_tokens=240, output_tokens=9, usd=0.0004)
-    return Classified(outcome=outcome, probabilities=tuple(shares), spent=spent, error=None, version=version)
-
-
 @asynccontextmanager
 async def opened_app(
-    services: Mapping[str, Service], limits: Limits, book: CodebookFolder | None, *, token: bool = False, port: int = 0
+    services: Mapping[str, Service], limits: Limits, book: CodebookFolder | None, *, port: int = 0
 ) -> AsyncIterator[App]:
     """Open a run, or all parts of a codebook; what is in progress is finished at the end."""
     async with AsyncExitStack() as stack:
         for one in services.values():
             await stack.enter_async_context(one)
-        app = App(services, limits, variables=book.variables if book else None, token=token, port=port)
+        app = App(services, limits, variables=book.variables if book else None, port=port)
         # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
         gc.collect()
         gc.freeze()
@@ -355,7 +328,7 @@ async def serve_run(
     """Open a run, or all parts of a codebook, and answer requests until a signal to stop."""
     rules = replace(door.rules, open_paths=OPEN_PATHS)
     port = door.socket.getsockname()[1]
-    async with opened_app(services, limits, book, token=bool(door.rules.token), port=port) as app:
+    async with opened_app(services, limits, book, port=port) as app:
         name = book.path.resolve().name if book else next(iter(services.values())).version
         say(f"{name} is ready; {door.url} shows how to ask it")
         await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
