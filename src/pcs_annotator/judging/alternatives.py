@@ -30,9 +30,7 @@ class Alternatives(NamedTuple):
     gold_rows: int
     accepted: Mapping[PromiseKind, int]  # kind of promise → rows that it would accept
     by_people: int  # of gold rows and others, those that people must label for a promise about the whole table
-    merge: Sequence[
-        str
-    ] = ()  # the two labels that are confused most often; empty if none are, or there are two or very many
+    merge: Sequence[str] = ()  # the two labels that are confused most often; empty if none, or with two or very many
     confused: int = 0  # gold rows with one of them that got the other
     accepted_merged: int = 0  # rows that the promise would accept if they were one label
     in_sets: int = 0  # rows with a set of two labels at most
