@@ -55,12 +55,13 @@ def test_what_was_found_survives_json() -> None:
 
 def test_a_perfect_machine_needs_nothing_else_and_a_useless_one_gets_nothing() -> None:
     gold = np.arange(300, dtype=np.int8) % 3
-    perfect = alternatives(*[trial(np.eye(3)[gold] * 0.97 + 0.01, gold)] * 2, PROMISE)
+    right = trial(np.eye(3)[gold] * 0.97 + 0.01, gold)
+    perfect = alternatives(right, right, PROMISE)
     assert set(perfect.accepted.values()) == {300}
     assert (perfect.merge, perfect.confused) == ((), 0)
     rng = np.random.default_rng(0)
-    values = rng.dirichlet((1, 1, 1), 300)
-    useless = alternatives(*[trial(values, rng.integers(3, size=300).astype(np.int8))] * 2, PROMISE)
+    random = trial(rng.dirichlet((1, 1, 1), 300), rng.integers(3, size=300).astype(np.int8))
+    useless = alternatives(random, random, PROMISE)
     assert useless.accepted["error-among-accepted"] == useless.accepted["false-discoveries"] == 0
     assert useless.by_people > 500
 

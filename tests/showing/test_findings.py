@@ -210,9 +210,9 @@ def test_nothing_is_said_to_help_if_nothing_does_or_if_labels_are_accepted() -> 
     facts = facts_of(mixed(60, 40), mixed(30, 20))
     nothing = Alternatives(50, 50, {"error-among-accepted": 0, "false-discoveries": 0}, by_people=100)
     unclear = method("zero-shot a", 0.7, behind=Interval(-0.2, 0.01))
-    learned = {"alternatives": nothing, "figures": [method("lr", 0.6), unclear]}
     none = promising(facts, 0, why_not="few")
-    assert "would help" not in found(replace(none, learned=replace(none.learned, **learned)))
+    learned = replace(none.learned, alternatives=nothing, figures=[method("lr", 0.6), unclear])
+    assert "would help" not in found(replace(none, learned=learned))
     many = promising(facts, 30, thresholds={"any": 0.9})
     better = nothing._replace(accepted={"error-among-accepted": 30, "false-discoveries": 40})
     assert "would help" not in found(replace(many, learned=replace(many.learned, alternatives=better)))

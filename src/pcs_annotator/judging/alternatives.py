@@ -12,6 +12,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.judging.fit_model import Trial, labelled_rows
 from pcs_annotator.judging.model import Model
@@ -19,8 +20,7 @@ from pcs_annotator.judging.promising.acceptance import Judged, Promise, PromiseK
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
 from pcs_annotator.judging.promising.whole_table import share_rows
 
-FIRST_TURN = 0.75
-"""How much of the errors that promises may have `pcs finish` spends at first."""
+FIRST_TURN = 0.75  # of what promises may be wrong, `pcs finish` spends so much at first
 
 
 class Alternatives(NamedTuple):
@@ -30,7 +30,7 @@ class Alternatives(NamedTuple):
     gold_rows: int
     accepted: Mapping[PromiseKind, int]  # kind of promise → rows that it would accept
     by_people: int  # of gold rows and others, those that people must label for a promise about the whole table
-    merge: Sequence[str] = ()  # the two labels that are confused most often; empty if none are, or there are only two
+    merge: Sequence[str] = ()  # the two labels that are confused most often; empty if none, or with two or very many
     confused: int = 0  # gold rows with one of them that got the other
     accepted_merged: int = 0  # rows that the promise would accept if they were one label
     in_sets: int = 0  # rows with a set of two labels at most
@@ -74,7 +74,8 @@ def alternatives(gold: Trial, others: Trial, promise: Promise, spent: float = 0.
     shared = share_rows(sure, np.arange(len(sure)) < known, wrong, promise.max_error, FIRST_TURN * promise.delta)
     accepts = {kind: _accepted(gold, others, replace(promise, kind=kind), spent) for kind in kinds}
     found = Alternatives(rows, known, accepts, len(shared.by_people))
-    return found if shape.kind != "one" or len(gold.labels) < 3 else _coarser(found, gold, others, promise, spent)
+    plain = shape.kind == "one" and 2 < len(gold.labels) <= MANY_LABELS
+    return _coarser(found, gold, others, promise, spent) if plain else found
 
 
 def _table(others: Trial, *, near: bool) -> Judged:

@@ -17,12 +17,6 @@ AGREEMENT_MEASURED = (
 )
 
 
-FOR_THESE_ROWS = (
-    ", for the rows without gold at this fit, and nearly so for later texts, accepted at the same confidence; "
-    "a fit that accepts nothing counts as 0 % wrong, and to fit again until something is accepted brings more errors"
-)
-
-
 class Promised(NamedTuple):
     """What is promised as text: one sentence, and the facts behind it."""
 
@@ -49,8 +43,12 @@ def _guarantee(certificate: Certificate) -> Iterator[str]:
     """Yield what is guaranteed and what is not."""
     promise = certificate.promise
     if not promise.tested:
-        about = FOR_THESE_ROWS if promise.kind == "false-discoveries" else ""
-        yield f"this promise holds on average over samples of gold rows{about}; error-among-accepted is stricter"
+        yield "this promise holds on average over samples of gold rows; error-among-accepted is stricter"
+        if promise.kind == "false-discoveries":
+            yield (
+                "it is about the rows without gold at this fit, and nearly holds for later texts at the same "
+                "confidence; to fit again until something is accepted brings more errors"
+            )
         return
     yield (
         f"guaranteed: over all fits with other gold rows of these texts, at most {_percent(promise.delta)} end in a "

@@ -9,10 +9,9 @@ pass if rows are right as often as their confidence says, and continues to loose
 Conformal risk control (Angelopoulos et al., 2022) bounds something else: the share of *all* rows that are accepted and
 wrong, on average over draws of the gold rows. It is a different promise with its own name.
 
-So is the share of wrong labels among the accepted *on average* (false discoveries; Jin and Candès, 2023). Of $n$ gold
-rows, $w$ are wrong and at or above a threshold, so $m (w + 1) / (n + 1)$ of the $m$ rows of a table are expected to be.
-The loosest threshold is used at which this is at most $\alpha$ of the rows that it accepts. That is the procedure of
-Benjamini and Hochberg with conformal p-values, which are exact if gold rows and table are judged by the same model.
+So is the share of wrong labels among the accepted *on average*: false discoveries (Jin and Candès, 2023). If $w$ of $n$
+gold rows are wrong at or above a threshold, $m (w + 1) / (n + 1)$ of the $m$ rows of a table are expected to be. The
+loosest threshold is used at which that is at most $\alpha$ of the accepted (Benjamini–Hochberg, conformal p-values).
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -39,9 +39,8 @@ NOT_ASKED = (
     "No label is accepted or sent to review. To get a promise, run pcs fit FOLDER --max-error 0.05; no model is called."
 )
 WHICH_KIND = (
-    "Choose error-among-accepted if this very table must be good, false-discoveries if it is one of many and errors "
-    "may average out, accepted-and-wrong if errors cost per row. Only what was asked for is a promise; the others are "
-    "forecasts from the same gold rows."
+    "Choose error-among-accepted if this table must be good, false-discoveries if errors may average out over many "
+    "tables, accepted-and-wrong if errors cost per row. Those that were not asked for are forecasts, not promises."
 )
 LONGEST = 400
 MOST_TABLES = 8
