@@ -27,7 +27,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from pcs_annotator import Item
 from pcs_annotator.asking.annotators.reply import read_label
-from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry
+from pcs_annotator.asking.ledger.admin import LedgerEntry
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.base.errors import UserError
 from pcs_annotator.core.chat import TokenPosition
 from pcs_annotator.core.review import Draw, Undo, Verdict
@@ -109,7 +110,11 @@ def folded(text: str) -> str:
 @cache
 def tables() -> tuple[tuple[str, bytes], ...]:
     """Small tables in every format."""
-    rows = {"id": ["a", "b", "c"], "text": ["One, two", 'He said "no"', "é\nü"], "gold": ["good", None, "bad"]}
+    rows: dict[str, list[str | None]] = {
+        "id": ["a", "b", "c"],
+        "text": ["One, two", 'He said "no"', "é\nü"],
+        "gold": ["good", None, "bad"],
+    }
     table = pa.table({**rows, "number": [1.5, 2, None], "day": pa.array([0, 1, 2], pa.timestamp("s"))})
     parquet, workbook, feather = io.BytesIO(), io.BytesIO(), io.BytesIO()
     pyarrow.parquet.write_table(table, parquet)
@@ -227,7 +232,7 @@ def body(chance: random.Random, folder: Path) -> None:
         word = chance.choice(WORDS)
         headers.append((chance.choice(HEADERS), bytes_like(word, chance) if chance.random() < 0.4 else word))
     path = chance.choice(["/v1/classify", "/predict", "/health", "//evil", "/\0"])
-    scope = {"type": "http", "method": chance.choice(["POST", "GET"]), "path": path, "headers": headers}
+    scope: dict[str, Any] = {"type": "http", "method": chance.choice(["POST", "GET"]), "path": path, "headers": headers}
     scope |= {"query_string": bytes_like(b"token=secret&next=/", chance), "raw_path": path.encode(), "scheme": "http"}
     sent: list[Message] = []
     parts = [{"type": "http.request", "body": data, "more_body": False}]
