@@ -3,17 +3,24 @@
 Eight labels that 5 to 50 % of the texts have, three models that find and invent them at rates of their own, 300 gold
 rows, 2,000 other texts. Every label is a task of its own, as in a codebook. Printed are: mean confidence less accuracy
 per label, macro-F1 of our labels, of the majority and of the best single model, and how often a promise of at most 10 %
-errors among the accepted was shown and broken. Run it with `python -m benchmarks.codebooks [REPETITIONS]`.
+errors among the accepted was shown and broken. Then pairs of texts: judges that answer `a` whatever they read in some
+of the cases, with the texts in one order and in both. Run it with `python -m benchmarks.codebooks [REPETITIONS]`.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+import pcs_annotator as pcs
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.base.errors import PcsWarning
@@ -96,6 +103,48 @@ def tokens(parts: tuple[Part, ...]) -> int:
     return sum(estimate_tokens(message.content) for message in asked.request.messages)
 
 
+def judge(number: int, bias: float, noise: float) -> Callable[[str], str]:
+    """Return a model that says which text is better, with errors; in a share of the pairs, always the first one."""
+
+    def answers(question: str) -> str:
+        row, first, second = map(
+            int, re.findall(r"Answer (\d+) is worth (\d+).*?is worth (\d+)", question, re.DOTALL)[-1]
+        )
+        rng = np.random.default_rng([number, row, first, second])
+        if np.random.default_rng([number, row]).random() < bias:
+            return "<label>a</label>"
+        better = "tie" if first == second else "a" if first > second else "b"
+        return f"<label>{rng.choice(['a', 'b', 'tie']) if rng.random() < noise else better}</label>"
+
+    answers.__name__ = f"judge_{number}"
+    return answers
+
+
+def pairs(relations: list[str], gold: int, seed: int, rows: int = 600) -> tuple[float, float]:
+    """Return accuracy on pairs without gold, and how much oftener the first text wins there than it should."""
+    worth = np.random.default_rng(seed).integers(1, 9, (rows, 2))
+    truth = np.where(worth[:, 0] == worth[:, 1], "tie", np.where(worth[:, 0] > worth[:, 1], "a", "b"))
+    texts = {
+        name: [f"Answer {row} is worth {one}." for row, one in enumerate(worth[:, at])] for at, name in enumerate("ab")
+    }
+    known = [label if row < gold else None for row, label in enumerate(truth.tolist())]
+    table = pa.table({"id": [str(row) for row in range(rows)], **texts, "gold": pa.array(known, pa.string())})
+    judges = [judge(10 * seed + number, bias, 0.2) for number, bias in enumerate((0.2, 0.3, 0.4))]
+    with TemporaryDirectory() as place:
+        found = pcs.run(
+            table,
+            Path(place, "run"),
+            pair=("a", "b"),
+            labels=("a", "b", "tie"),
+            models=judges,
+            relations=relations,
+            text=False,
+        )
+    said = np.array([one.label for one in found.outcomes])[gold:]
+    wins = [(labels == "a").mean() - (labels == "b").mean() for labels in (said, truth[gold:])]
+    return float((said == truth[gold:]).mean()), float(wins[0] - wins[1])
+
+
 def main(repetitions: int = 50) -> None:
     found: Floats = np.array(
         [[measure(label, seed) for label in range(LABELS)] for seed in range(repetitions)], dtype=np.float64
@@ -110,6 +159,10 @@ def main(repetitions: int = 50) -> None:
     )
     alone = sum(tokens((part,)) for part in parts)
     print(f"tokens of five variables: {tokens(parts)} in one call, {alone} in five ({tokens(parts) / alone:.0%})")
+    for gold in (0, 200):
+        for relations in (["original"], ["original", "order"]):
+            accuracy, lead = np.mean([pairs(relations, gold, seed) for seed in range(5)], axis=0)
+            print(f"pairs, {gold} gold, {', '.join(relations)}: accuracy {accuracy:.3f}, lead of the first {lead:+.3f}")
 
 
 if __name__ == "__main__":

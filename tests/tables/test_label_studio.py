@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Queue
-from pcs_annotator.core.task import Task
 from pcs_annotator.tables import label_studio
 from pcs_annotator.tables.label_studio import (
     HOTKEYS,
+    Control,
     Interface,
     RowToAnswer,
     StudioAnswer,
@@ -299,7 +299,7 @@ def test_the_interface_names_every_label_as_it_is(labels: list[str], instruction
     allowed = [label for label in labels if label.isprintable()]
     if len(allowed) < 2 or any(character in "".join(labels) for character in "\ufffe\uffff"):
         return
-    xml = labelling_interface(Task(instruction, allowed, {allowed[0]: instruction}))
+    xml = labelling_interface([Control("label", "one", allowed, {allowed[0]: instruction}, instruction)])
     choices = list(ElementTree.fromstring(xml).iter("Choice"))
     assert [one.get("alias") or one.get("value") for one in choices] == allowed
     assert [one.get("hotkey") for one in choices][: len(HOTKEYS)] == list(HOTKEYS[: len(allowed)])
@@ -307,7 +307,9 @@ def test_the_interface_names_every_label_as_it_is(labels: list[str], instruction
 
 
 def test_nothing_in_the_interface_refers_to_a_value_of_the_task() -> None:
-    xml = labelling_interface(Task("Is $text over $5?", ["$pcs_id", "no <&\"' $"], {"$pcs_id": "see $pcs_label"}))
+    xml = labelling_interface(
+        [Control("label", "one", ["$pcs_id", "no <&\"' $"], {"$pcs_id": "see $pcs_label"}, "Is $text over $5?")]
+    )
     root = ElementTree.fromstring(xml)
     shown = [tag.get(name) or "" for tag in root.iter() for name in ("value", "hint")]
     assert [value for value in shown if re.search(r"\$[\w[\].{}]", value, re.ASCII)] == ["$text"]
@@ -317,7 +319,7 @@ def test_nothing_in_the_interface_refers_to_a_value_of_the_task() -> None:
 
 def test_a_label_that_xml_cannot_hold_is_refused() -> None:
     with pytest.raises(TableError, match=r"label 'b\\uffffd' has a character that XML cannot hold: rename"):
-        labelling_interface(Task("?", ["good", "b\uffffd"]))
+        labelling_interface([Control(labels=["good", "b\uffffd"])])
 
 
 @pytest.mark.parametrize(
@@ -350,7 +352,9 @@ def test_the_real_converter_reads_and_writes_what_we_do(tmp_path: Path, kind: st
     tasks = json.loads(path.read_text(encoding="ascii"))
     answered = [annotated(tasks[at], annotation(label), number=at) for at, label in enumerate(labels)]
     source = exported(tmp_path, *answered)
-    made = converter.Converter(labelling_interface(Task("Which?", labels)), str(tmp_path), download_resources=False)
+    made = converter.Converter(
+        labelling_interface([Control(labels=labels, instruction="Which?")]), str(tmp_path), download_resources=False
+    )
     assert list(made._schema["label"]["labels"]) == labels
     getattr(made, f"convert_to_{kind.lower()}")(str(source), str(tmp_path / kind), is_dir=False)
     found = read_answers(tmp_path / kind / "result.json")
@@ -362,7 +366,7 @@ def test_the_real_converter_reads_and_writes_what_we_do(tmp_path: Path, kind: st
 def test_the_real_interface_accepts_our_predictions() -> None:
     interface = pytest.importorskip("label_studio_sdk.label_interface", reason="label-studio-sdk is not installed")
     labels = ["good", *HOSTILE]
-    checker = interface.LabelInterface(labelling_interface(Task("Which?", labels)))
+    checker = interface.LabelInterface(labelling_interface([Control(labels=labels, instruction="Which?")]))
     for label in labels:
         task = task_of(
             RowToAnswer(

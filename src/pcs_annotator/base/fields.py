@@ -13,8 +13,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.removed import removed
 
 LARGEST = 1e100
-TABLES = {"tables": True}
-"""Metadata of a field that has tables of its own in `pcs.toml`."""
+TABLES = {"tables": True}  # metadata of a field that has tables of its own in `pcs.toml`
 
 
 def setting(

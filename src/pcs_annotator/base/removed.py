@@ -6,6 +6,8 @@
 from collections.abc import Mapping
 
 _INSTEAD: Mapping[tuple[str, str], str] = {
+    ("relation", "llm:wording"): "use 'wording' instead, with an instruction of your own in wordings under [task]",
+    ("setting", "task.written_wording"): "write it into wordings, and use the relation wording instead of llm:wording",
     ("relation", "cleft"): "use 'frame' or 'contraction' instead",
     ("relation", "attribution"): "use 'frame' or 'contraction' instead",
     ("relation", "back-translation"): "use 'paraphrase' or 'register' instead",

@@ -17,8 +17,7 @@ answers that the ledger already has; `graded` asks for those again."""
 THINKING_TOKENS = 4096
 LONGEST_ANSWER = 50_000
 """Characters of the longest answer that is read; even with its reasoning, none should be nearly as long."""
-MOST_TOKENS = 10**9
-"""More tokens than this in one call are a mistake of the server."""
+MOST_TOKENS = 10**9  # more tokens than this in one call are a mistake of the server
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ import numpy as np
 from pcs_annotator.core.ngrams import count_ngrams, rarity_of, text_key, weigh
 from pcs_annotator.core.task import Example
 
-REMEMBERED = 4_096
-"""Texts whose examples are remembered: several models and relations ask about each."""
-CHARACTERS_READ = 1_000
-"""What a text is about shows at its start, and a longer part takes longer to compare."""
+REMEMBERED = 4_096  # texts whose examples are remembered: several models and relations ask about each
+CHARACTERS_READ = 1_000  # what a text is about shows at its start, and a longer part takes longer to compare
 DIGITS = 5
 """Cosines are rounded, so that another version of a library cannot change the order, and with it the question."""
 

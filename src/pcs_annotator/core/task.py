@@ -16,10 +16,12 @@ MAX_LABELS = 5_000
 MANY_LABELS = 50
 """From more labels than this, each text is asked about a few of them, and nothing is learned about single labels."""
 USUAL_CANDIDATES = 30
-MOST_SEEN = 127
-"""A column with more values than this is not one of labels, unless they are named."""
+MOST_SEEN = 127  # a column with more values than this is not one of labels, unless they are named
 _LINE_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
+BETWEEN = "\n\n⸺ ⸺ ⸺\n\n"
+"""Between the two texts of a pair."""
+PAIR_LABELS = ("a", "b", "tie")
 _NOTHING_VISIBLE = " \t\r\n\f\v\x00\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd"
 
 
@@ -80,8 +82,6 @@ class Task:
         labels: The labels to choose from.
         meanings: What labels mean, where a name is not enough.
         wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2`, ….
-        written_wording: The one that a model wrote for the relation `llm:wording`; if empty, one is written before the
-            first question.
         examples: Texts with their labels, in every prompt.
         nearest: How many examples a prompt shows: those most like its text, never the text itself; 0 for all of them.
         together: What else is asked about a text in the same call, for models that can answer several questions.
@@ -89,6 +89,9 @@ class Task:
             of more.
         known: Texts with their labels by which candidates are found, beside the examples.
         among: All labels, if `labels` are the candidates for a text.
+        pair: If every text is a pair, joined by `pair_text`: the order in which the two are shown, (0, 1) or (1, 0).
+            The first shown is called like the first label, the other like the second one.
+        number: Whether labels are the steps of a range, so that models answer with a number instead of choosing one.
 
     Examples:
         >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
@@ -99,18 +102,23 @@ class Task:
     labels: Sequence[str]
     meanings: Mapping[str, str] = field(default_factory=dict)
     wordings: Sequence[str] = ()
-    written_wording: str = ""
     examples: Sequence[Example] = ()
     nearest: int = 0
     together: AskedTogether | None = None
     candidates: int = 0
     known: Sequence[Example] = ()
     among: Sequence[str] = ()
+    pair: tuple[int, ...] = ()
+    number: bool = False
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
         if len(labels) < 2:
             raise LabelError(f"a task needs at least two labels to choose from, got only {labels[0]!r}")
+        if self.pair and len(labels) > len(PAIR_LABELS):
+            raise LabelError(
+                f"a pair has a label for each text and perhaps one more, as in a,b,tie; got {list(labels)}"
+            )
         known = label_lookup(labels)
         stray = [label for label in self.meanings if label.casefold() not in known]
         if stray:
@@ -130,7 +138,22 @@ class Task:
     @property
     def asked(self) -> int:
         """How many labels each text is asked about; 0 for all of them."""
-        return 0 if self.among else candidate_count(self.candidates, len(self.labels))
+        return 0 if self.among or self.number else candidate_count(self.candidates, len(self.labels))
+
+    def meant(self, label: str) -> str:
+        """Return the label of a pair that an answer stands for: if the texts are swapped, the other one."""
+        place = self.labels.index(label)
+        return self.labels[self.pair[place]] if place < len(self.pair) else label
+
+    def shown_pair(self, text: str) -> str:
+        """Return the two texts of a pair as a model reads them."""
+        texts = text.split(BETWEEN, 1)
+        return "\n\n".join(f"{label}:\n{texts[at]}" for label, at in zip(self.labels, self.pair, strict=False))
+
+
+def pair_text(first: str, second: str) -> str:
+    """Return two texts as one, which is what is stored, compared and shown to people."""
+    return BETWEEN.join(one.replace(BETWEEN, "\n\n").strip() for one in (first, second))
 
 
 def candidate_count(wanted: int, labels: int) -> int:
@@ -156,8 +179,10 @@ def _check_example(number: int, given: Example, labels: Sequence[str]) -> Exampl
 USUAL_QUESTION = "Which label fits the text best:"
 
 
-def usual_instruction(labels: Sequence[str]) -> str:
+def usual_instruction(labels: Sequence[str], kind: str = "one") -> str:
     """Return the instruction for a task whose user gives none; very many labels are not listed in it."""
+    if kind == "pair":
+        return f"Which of the two texts is better: {enumerated(labels)}?"
     return (
         f"{USUAL_QUESTION} {enumerated(labels)}?" if len(labels) <= MANY_LABELS else "Which label fits the text best?"
     )
@@ -246,7 +271,8 @@ def unknown_label(value: str, labels: Sequence[str], where: str) -> LabelError:
     """Return the error for a label outside the set, with the place and the likely cause."""
     spaced = label_lookup(labels).get(value.strip().casefold())
     hint = f" (remove the spaces around {labels[spaced]!r})" if spaced is not None else ""
-    known = ", ".join(repr(label) for label in labels)
+    shown = labels if len(labels) <= MANY_LABELS else (*labels[:2], "…", labels[-1])
+    known = ", ".join(repr(label) for label in shown)
     doubt = doubt_about(value, labels)
     remedy = f"; it {doubt}, or add it to the labels" if doubt else ""
     return LabelError(f"{where}: {value!r} is not one of the labels {known}{hint}{remedy}")

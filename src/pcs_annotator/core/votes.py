@@ -27,8 +27,7 @@ GRADE_TOLERANCE = 1e-3
 TABLES = "pcs_annotator.tables.votes"
 """Reads and writes votes as tables; loaded when it is needed, because no file format is known here."""
 PER_ITEM = ("texts", "groups")
-NO_GROUP = "(none)"
-"""The group of items whose own is not known."""
+NO_GROUP = "(none)"  # the group of items whose own is not known
 PER_LABEL: Mapping[str, type[np.generic]] = {"stated": np.float64, "grades": np.float32}
 
 

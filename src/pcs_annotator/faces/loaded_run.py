@@ -32,15 +32,13 @@ from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.sources import items_of
-from pcs_annotator.tables.tables import Columns, find_columns
+from pcs_annotator.tables.tables import PAIR_SIGN, Columns, find_columns, texts_in
 from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, text_column
 from pcs_annotator.verbs.fit import open_run
 
 T = TypeVar("T")
-_Text = tuple[str, str]
-"""A text to label, and why it cannot be; empty if it can."""
-MOST_ROWS = 10_000
-"""Rows that are labelled at a time, so that memory does not grow with the table."""
+_Text = tuple[str, str]  # a text to label, and why it cannot be; empty if it can
+MOST_ROWS = 10_000  # rows that are labelled at a time, so that memory does not grow with the table
 NO_TEXT, NOT_TEXT = "no text", "the text is not valid UTF-8"
 
 
@@ -166,7 +164,11 @@ class LoadedRun(Frame):
 
     def _items(self, texts: object, ids: object) -> Sequence[Item]:
         given = [texts] if isinstance(texts, str) else texts
-        return _named(items_of(given, self.options.text_column), ids)
+        return _named(items_of(given, self._text_column), ids)
+
+    @cached_property
+    def _text_column(self) -> str | None:
+        return self.options.text_column or PAIR_SIGN.join(Run.open(self.folder).config.data.pair) or None
 
     def label_table(self, table: object, text_column: str | None = None) -> pa.Table:
         """Return the same rows in the same order, with more columns: what the run says about each text.
@@ -186,8 +188,9 @@ class LoadedRun(Frame):
         """
         place = place_or_table(table)
         rows = place if isinstance(place, pa.Table) else as_arrow(place)
-        used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self.options.text_column)).text
-        texts = _texts_of(used or "", rows[used])
+        used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self._text_column)).text
+        column = rows[used] if used in rows.column_names else pa.chunked_array([texts_in(rows, str(used))])
+        texts = _texts_of(used or "", column)
         schema = self._new_columns()
         by = (self._fitted().get("certificate") or {}).get("by", "")
         groups = groups_of(by, rows, [text for text, _ in texts]) or [""] * len(texts)
@@ -204,9 +207,13 @@ class LoadedRun(Frame):
         """Return the columns that `label_table` adds; known from the folder, without opening models."""
         fitted = self._fitted()
         kind, sets = (fitted.get("shape") or {}).get("kind"), bool(fitted.get("sets"))
-        details = (WITHIN_ONE, LOW, HIGH) if kind == "scale" and sets else (LEVEL,) if kind == "tree" else ()
+        ordered = {"scale": (WITHIN_ONE, LOW, HIGH), "number": (LOW, HIGH)} if sets else {}
+        details = {**ordered, "tree": (LEVEL,)}.get(str(kind), ())
         known = result_schema(
-            self.labels, probable=bool(fitted.get("calibrator")), sets=sets and kind != "scale", details=details
+            self.labels,
+            probable=bool(fitted.get("calibrator")),
+            sets=sets and kind not in ("scale", "number"),
+            details=details,
         )
         return known.append(pa.field(ERROR, pa.string()))
 

@@ -117,8 +117,10 @@ class Model:
         plausible = self.plausible(votes, judged) if self.shape.ordered else None
         if plausible is None or judged.probabilities is None:
             return {}
-        within = self.shape.confidence(judged.probabilities, judged.best, votes.labels, near=True)
         low, high = self.shape.ends(plausible, votes.labels)
+        if self.shape.kind == "number":
+            return {LOW: low, HIGH: high}
+        within = self.shape.confidence(judged.probabilities, judged.best, votes.labels, near=True)
         return {WITHIN_ONE: within.round(DECIMALS).tolist(), LOW: low, HIGH: high}
 
     def reasons(self, votes: Votes, judged: Verdicts) -> list[str]:
@@ -151,6 +153,9 @@ class Model:
         probabilities = None if self.calibrator is None else self.calibrator.apply(scores, votes.labels, read)
         best = self.shape.choose(scores if probabilities is None else probabilities, votes.labels)
         found = Verdicts(scores, best, probabilities, self._accepted(votes, best, probabilities))
+        if self.shape.kind == "number" and probabilities is not None:
+            sure = self.shape.confidence(probabilities, best, votes.labels, near=True)
+            return found._replace(confidence_above=sure)
         return found if self.shape.kind != "tree" else self._backed_off(votes, found)
 
     def _backed_off(self, votes: Votes, found: Verdicts) -> Verdicts:
@@ -282,7 +287,8 @@ class Verdicts(NamedTuple):
     probabilities: Floats | None  # from the calibrator, `[item, label]`; None when there is no calibrator
     accepted: Mask | None  # which labels are accepted; None when the model makes no decisions
     level: Integers | None = None  # in a tree, how many levels of the label are given; None for other labels
-    confidence_above: Floats | None = None  # the probability of the label down to that level
+    # the probability of the label down to that level; of a number, that it is within the tolerance
+    confidence_above: Floats | None = None
 
     @property
     def confidence(self) -> Floats | None:

@@ -20,10 +20,8 @@ from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.models.failures import CallSite, failure, read_complaint, unreadable
 from pcs_annotator.models.sessions import UNREADABLE, Client, HttpReply, as_json
 
-PRICE_SHARE = 0.5
-"""What a request in a batch costs, as a share of what it costs live; the same with every provider."""
-HOURS = 24
-"""A batch is answered within this time, or expires."""
+PRICE_SHARE = 0.5  # what a request in a batch costs, as a share of what it costs live; the same with every provider
+HOURS = 24  # a batch is answered within this time, or expires
 MOST_BYTES = 100 * 2**20 - 2**16
 """The smallest limit of any provider on the size of a file, with room for the rest of the form."""
 QUOTA = re.compile(r"token_limit_exceeded|enqueued|queue (?:is )?full|too many (?:batch|pending)", re.I)
@@ -125,8 +123,7 @@ FILE_BATCHES: Mapping[str, FileWays] = {
 class BatchApi:
     """Submits batches of files to one model, and gets their results: upload, start, poll, download."""
 
-    most_lines = 50_000
-    """Maximum number of requests in a batch."""
+    most_lines = 50_000  # maximum number of requests in a batch
 
     def __init__(self, model: Translator, client: Client, place: CallSite, ways: FileWays = OPENAI) -> None:
         self._model, self._client, self._place, self._ways = model, client, place, ways

@@ -83,8 +83,7 @@ HOSTS = (
 )
 CUSTOM = Host("url", "", ("PCS_API_KEY",), needs_key=False, top_logprobs=20, logprobs_vary=True)
 """Any other server, given by its URL. Keys of providers are never sent to it."""
-ANTHROPIC = Host("anthropic", "https://api.anthropic.com")
-"""It speaks a protocol of its own."""
+ANTHROPIC = Host("anthropic", "https://api.anthropic.com")  # it speaks a protocol of its own
 
 
 def call_site(host: Host, model: str, environment: Mapping[str, str], url: str = "") -> CallSite:

@@ -15,10 +15,8 @@ from pcs_annotator.relations.parse import Parser
 AskRewriter = Callable[[Request], Awaitable[Reply]]
 """Calls the model that rewrites; the engine adds ledger, rate limit and budget."""
 
-Need = Literal["rewriter", "parser", "wording", "examples"]
-"""What a relation requires; a `wording` is written once per task by a rewriter, unless the task already has it.
-
-Where one relation asks with `examples`, relations that do not need them ask without."""
+Need = Literal["rewriter", "parser", "examples"]
+"""What a relation requires; where one asks with `examples`, relations that do not need them ask without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,8 +48,7 @@ _SAME_LANGUAGE = {
 }  # fmt: skip
 # The table of scripts names one language for each of these; only the library can tell it from the others.
 _SHARED_SCRIPTS = ("ru", "ar", "hi", "zh")
-NAMES = word_tables()["languages"]
-"""The English names of common languages; others are shown by their code."""
+NAMES = word_tables()["languages"]  # the English names of common languages; others are shown by their code
 NOT_ENGLISH = "not English"
 NO_LEAD_IN = "no lead-in in this language"
 NO_CASE = "no letter has another case"

@@ -20,10 +20,8 @@ UNCLEAR = "unclear"
 # A relation that does not apply to fewer texts than this share is not worth a warning.
 MANY = 0.05
 MOST = 0.5
-ANY_TEXT = ("order", "wording", "layout")
-"""Relations that apply to every text in every language."""
-FREE = ("case", "punctuation", "typo", "frame")
-"""Rules that are not made for English alone."""
+ANY_TEXT = ("order", "wording", "layout")  # relations that apply to every text in every language
+FREE = ("case", "punctuation", "typo", "frame")  # rules that are not made for English alone
 _BY_MODEL = ("voice", "double-negation", "synonym")
 _LANGUAGES_SHOWN = 3
 

@@ -104,6 +104,9 @@ def configs_of(config: Config, folder: Path) -> dict[str, Config]:
                 raise ConfigError(f"{part}: another label has the same letters and digits: rename one of them")
             places.add(place_of(part).casefold())
             found[part] = replace(shared, task=own, part=part)
+        if task.kind == "number":  # nothing is listed that could be in another order
+            use = tuple(one for one in shared.relations.use if "order" not in one)
+            found[name] = replace(found[name], relations=replace(shared.relations, use=use))
     return found
 
 

@@ -30,6 +30,9 @@ GRADED = (ORIGINAL, "order")
 HARD = (ORIGINAL, "order", "order:rotated", "wording", "case")
 # Two labels have only one other order, so another wording takes the place of the second one.
 HARD_TWO_LABELS = (ORIGINAL, "order", "wording", "wording:2", "case")
+# Every wording with the two texts in both orders, so that none of them favours the first one.
+PAIR = (ORIGINAL, "order", "wording", "wording+order")
+NUMBER = (ORIGINAL, "wording", "wording:2", "layout")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +56,22 @@ class DefaultPanel:
 
 
 def default_panel(
-    gives: Mapping[str, bool], labels: int, *, rewriter: bool, text_relation: str = HARD[-1], unsure: Sequence[str] = ()
+    gives: Mapping[str, bool],
+    labels: int,
+    *,
+    rewriter: bool,
+    text_relation: str = HARD[-1],
+    unsure: Sequence[str] = (),
+    only: Sequence[str] = (),
 ) -> DefaultPanel:
     """Return what to ask each model, given which models give log-probabilities, `unsure` ones among them.
 
     `labels` is the number of labels, `rewriter` whether a model that rewrites texts is named, and `text_relation` the
-    last of the questions to models that give labels only: a rule that can change these texts.
+    last of the questions to models that give labels only: a rule that can change these texts. `only` are
+    the questions that can be asked, if not all can.
     """
     usual = HARD if labels > 2 else HARD_TWO_LABELS
-    hard = (*usual[:-1], text_relation, *(PAPER if rewriter else ()))
+    hard = tuple(only) or (*usual[:-1], text_relation, *(PAPER if rewriter else ()))
     graded = [model for model, gives_them in gives.items() if gives_them]
     others = [model for model in gives if model not in graded]
     # an elicited annotator is compared with the plain answers of its model, so it does not count as a model of its own
@@ -138,6 +148,7 @@ class Support:
             rewriter=self.settings.rewriter is not None,
             text_relation=usual_text_relation(self.texts),
             unsure=unsure if unsure_give else (),
+            only=PAIR if self.task.pair else NUMBER if self.task.number else (),
         )
 
     def _ask_about(self, item: Item, annotators: Sequence[Annotator], tally: Tally) -> None:

@@ -13,9 +13,11 @@ from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.numbers import values_of
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of
 from pcs_annotator.core.weights import Flag
+from pcs_annotator.judging.alternatives import Alternatives, other_promises
 from pcs_annotator.judging.evaluation.agreement import (
     AgainstGold,
     AmongCoders,
@@ -23,6 +25,7 @@ from pcs_annotator.judging.evaluation.agreement import (
     Scale,
     against_gold,
     among_coders,
+    numbers_against_gold,
 )
 from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
 from pcs_annotator.judging.evaluation.figures import Curves, MethodFigures, curves_of, with_holm
@@ -40,6 +43,10 @@ from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__
 
+USUAL_TOLERANCE = 0.05
+"""Of the range of a number, if no tolerance is given."""
+ROUNDING = 1e-9
+NUMBERS_HAVE_ERRORS = "numbers are compared with gold by how far they are off, not by methods"
 NO_GOLD = "no gold labels, so all votes count the same and nothing is calibrated: label some rows (30 are a start)"
 
 
@@ -59,6 +66,8 @@ class Learned:
     # labels of held-out gold rows against gold; None when there was too little gold
     against_gold: AgainstGold | None = None
     by_group: FiguresByGroup | None = None  # figures of groups of texts; None without `by`, or with too little gold
+    # what else could be promised; None without a promise, for trees, or with too little gold
+    alternatives: Alternatives | None = None
     # how far several people agree; None if fewer than two columns of labels were given
     among_coders: AmongCoders | None = None
 
@@ -89,12 +98,15 @@ NOTHING_KNOWN = KnownRows()
 
 def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, shape: LabelShape = ONE) -> Learning:
     """Return how to learn with these settings; those that cannot be used, such as no errors at all, raise."""
-    promise = None
+    promise, number = None, shape.kind == "number"
+    if number:
+        shape = shape._replace(within=within_of(settings.tolerance, shape.labels))
     if settings.max_error is not None:
         promise = Promise(
             max_error=settings.max_error,
             certainty=settings.certainty,
-            kind=settings.promise,
+            kind="off-by-more-than-one" if number else settings.promise,
+            tolerance=f"{settings.tolerance or _usual_tolerance(shape.labels):g}" if number else "",
             per_label=settings.per_label,
             by=settings.by,
         )
@@ -106,8 +118,12 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
         if shape.kind == "tree" and not promise.tested:
             raise ConfigError(f'promise = "{promise.kind}" is not made about a tree: use error-among-accepted')
     return Learning(
-        optimiser=settings.optimiser,
-        splits=Splits(folds=settings.folds, seed=settings.seed, calibration=settings.calibration),
+        optimiser="distance" if number and settings.optimiser == "auto" else settings.optimiser,
+        splits=Splits(
+            folds=settings.folds,
+            seed=settings.seed,
+            calibration="number" if number and settings.calibration != "none" else settings.calibration,
+        ),
         resamples=settings.resamples,
         promise=promise,
         sets=settings.sets,
@@ -117,6 +133,16 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
         refused=looked.refused,
         shape=shape,
     )
+
+
+def within_of(tolerance: float, labels: Sequence[str]) -> int:
+    """Return by how many steps a number may be off."""
+    values = values_of(tuple(labels))
+    return int((tolerance or _usual_tolerance(labels)) / np.diff(np.sort(values)).min() + ROUNDING)
+
+
+def _usual_tolerance(labels: Sequence[str]) -> float:
+    return float(np.ptp(values_of(tuple(labels)))) * USUAL_TOLERANCE
 
 
 def learn_if_possible(
@@ -154,7 +180,7 @@ def learn(
         if model.certificate is not None:
             rows = int((at_random if assumed is None else at_random & assumed).sum())
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
-        figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings)
+        figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings, known.shape)
         unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)
         return Learned(
             model=model,
@@ -162,6 +188,7 @@ def learn(
             no_figures=no_figures,
             curves=_curves(trial, settings),
             drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
+            alternatives=other_promises(votes, codes, once.distinct, at_random, model, trial),
             by_group=_by_group(votes, codes, once.distinct, settings.by, model, trial),
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
             **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
@@ -186,6 +213,8 @@ def _agreement(
     labels, ordered = votes.labels, known.shape.ordered
     scale = Scale.of(labels, ordered=ordered)
     how, rows, coders = Resampling(settings.resamples, settings.seed), gold != UNLABELLED, known.coders
+    if known.shape.kind == "number":
+        return {} if unseen is None else {"against_gold": numbers_against_gold(unseen[rows], gold[rows], labels, how)}
     people = None if coders is None else among_coders(coders, unseen, labels, scale, how)
     if unseen is not None:
         gold, unseen = gold[rows], unseen[rows]
@@ -223,8 +252,12 @@ def about_copies(once: Once, votes: Votes) -> Iterator[Flag]:
         yield Flag("gold contradictory", f"{detail}; correct them")
 
 
-def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Sequence[MethodFigures], str]:
+def _figures(
+    votes: Votes, codes: Codes, settings: LearnSettings, shape: LabelShape
+) -> tuple[Sequence[MethodFigures], str]:
     """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
+    if shape.kind == "number":
+        return (), NUMBERS_HAVE_ERRORS
     rows, truth = labelled_rows(votes, codes)
     methods = [settings.optimiser, *(name for name in references(rows) if name != settings.optimiser)]
     splits = Splits(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
@@ -235,8 +268,8 @@ def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Seque
 
 
 def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
-    if trial is None or not settings.resamples:  # without resamples there are no intervals to draw
-        return None
+    if trial is None or not settings.resamples or trial.shape.kind == "number":
+        return None  # without resamples there are no intervals to draw
     calibrated = settings.calibration != "none"
     return curves_of(trial, calibrated=calibrated, resamples=settings.resamples, seed=settings.seed)
 
@@ -270,16 +303,21 @@ class Expected(NamedTuple):
     held_out: Floats
 
 
-def expected_labels(votes: Votes, codes: Codes, settings: LearnSettings, texts: Sequence[str]) -> Expected | None:
+def expected_labels(
+    votes: Votes, codes: Codes, settings: LearnSettings, texts: Sequence[str], shape: LabelShape = ONE
+) -> Expected | None:
     """Return the probabilities of labels; None if there is too little gold to learn from, or no calibration.
 
-    A copy of a text has the probabilities of the row that counts.
+    A copy of a text has the probabilities of the row that counts. Only numbers need a `shape`.
     """
     if (codes == UNLABELLED).all():
         return None
     once = counted_once(votes, codes, texts)
     with one_thread():
-        model, trial = fit_model(votes, codes, learning_of(replace(settings, max_error=None)), distinct=once.distinct)
+        # nothing but probabilities is wanted
+        plain = replace(settings, max_error=None, resamples=0)
+        how = learning_of(plain, shape=shape if shape.kind == "number" else ONE)
+        model, trial = fit_model(votes, codes, how, distinct=once.distinct)
     fitted = model.judged(votes).probabilities
     if trial is None or fitted is None:
         return None
@@ -318,6 +356,7 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "against_gold": AgainstGold.from_dict,
     "among_coders": AmongCoders.from_dict,
     "by_group": FiguresByGroup.from_dict,
+    "alternatives": lambda values: Alternatives(**values),
 }
 """Part of `Learned` that `evaluation.json` has, if there is one → how it is read."""
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import ConfigError, UnknownNameError, warn_user
+from pcs_annotator.base.errors import ConfigError, GoldError, UnknownNameError, warn_user
 from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, check_known
@@ -41,6 +41,9 @@ class RecordedVotes(NamedTuple):
             texts = list(texts_of(arrow, table.votes).values()) or None
             return cls(replace(table.votes, texts=texts), _gold_once(table.votes, table.gold, texts))
         recorded = Run.open(source)
+        if recorded.config.task.kind == "number":
+            remedy = "how far numbers are off is in its report and evaluation.json"
+            raise GoldError(f"{source} has numbers, and methods are compared by labels: {remedy}")
         votes = replace(recorded.answers, texts=recorded.texts if recorded.settings.text else None)
         gold = _gold_once(votes, recorded.gold.labels, recorded.texts)
         written = written_by_model(votes.relations, recorded.config.relations)

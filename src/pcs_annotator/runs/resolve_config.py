@@ -17,7 +17,9 @@ from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
 from pcs_annotator.core.ngrams import text_key
+from pcs_annotator.core.numbers import steps_of
 from pcs_annotator.core.task import (
+    PAIR_LABELS,
     AskedTogether,
     Example,
     Part,
@@ -52,15 +54,14 @@ from pcs_annotator.runs.settings import (
 from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.human_files import Codebook, read_codebook, read_examples
 from pcs_annotator.tables.table_files import Reading
-from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
+from pcs_annotator.tables.tables import PAIR_SIGN, Columns, Dataset, coder_labels
 
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
 NAMING = "name all labels with --labels, or each with --label"
 GOLD = "gold"
-ENOUGH = 0.9
-"""Candidates that have the right label less often are a reason to do something."""
+ENOUGH = 0.9  # candidates that have the right label less often are a reason to do something
 
 
 def read_settings(
@@ -187,8 +188,13 @@ def with_saving(config: Config, saving: Saving) -> Config:
 def columns_of(config: Config) -> Columns:
     """Return the columns that settings name."""
     data = config.data
+    if data.pair and len(data.pair) != 2:
+        raise ConfigError(f"pair is {', '.join(data.pair)}: name two columns of texts, as in --pair a,b")
     return Columns(
-        text=data.text_column or None, id=data.id_column or None, gold=data.gold_column or None, coders=data.coders
+        text=PAIR_SIGN.join(data.pair) or data.text_column or None,
+        id=data.id_column or None,
+        gold=data.gold_column or None,
+        coders=data.coders,
     )
 
 
@@ -205,7 +211,13 @@ def resolve(config: Config, dataset: Dataset) -> Config:
         name = base_annotator(config.ask.models[0])
         raise ConfigError(f"every model is also asked for its confidence: add one that is not, such as {name}")
     given = [label.strip() for label in config.task.labels]
-    labels = check_labels(given or labels_seen(dataset))
+    pair, kind = config.data.pair, config.task.kind
+    if (pair and (config.part or kind not in ("one", "pair"))) or (kind == "pair" and not pair):
+        remedy = "name two columns with --pair, without `variables` and another `kind`"
+        raise ConfigError(f"pairs of texts are compared by one label: {remedy}")
+    if kind == "number":
+        given = list(steps_of(given))  # without a range, an error
+    labels = check_labels(given or (PAIR_LABELS if pair else labels_seen(dataset)))
     if config.task.kind == "scale":
         labels = _from_low_to_high(labels, given=bool(given))
     check_kind(config.task.kind, labels)
@@ -215,7 +227,9 @@ def resolve(config: Config, dataset: Dataset) -> Config:
     config = _with_candidates(config, labels)
     return replace(
         config,
-        task=_with_tables(replace(config, task=replace(config.task, labels=labels))).task,
+        task=_with_tables(
+            replace(config, task=replace(config.task, labels=labels, kind="pair" if pair else kind))
+        ).task,
         data=replace(
             config.data, text_column=found.text or "", id_column=found.id_setting, gold_column=found.gold or ""
         ),
@@ -229,7 +243,7 @@ def _with_candidates(config: Config, labels: Sequence[str]) -> Config:
         ConfigError: The labels of a scale are asked about together, and grades of very many labels are not kept.
     """
     task = config.task
-    if task.kind == "scale":
+    if task.kind in ("scale", "number"):
         if task.candidates:
             raise ConfigError("candidates cannot be chosen on a scale, where all steps are compared: leave it out")
         return config
@@ -256,26 +270,35 @@ def _from_low_to_high(labels: Sequence[str], *, given: bool) -> tuple[str, ...]:
 def task_of(config: Config) -> Task:
     """Return the task of complete settings."""
     task = config.task
-    instruction = task.instruction or usual_instruction(task.labels)
+    pair = (0, 1) if config.data.pair else ()
+    instruction = task.instruction or usual_instruction(task.labels, task.kind)
     examples = [Example.of(number, one) for number, one in enumerate(task.examples, 1)]
-    how = task.meanings, task.wordings, task.written_wording, examples, task.nearest, _together(config)
+    how = task.meanings, task.wordings, examples, task.nearest, _together(config)
     known = [Example.of(number, one) for number, one in enumerate(task.known, 1)]
-    return Task(instruction, task.labels, *how, candidates=_candidates(task), known=known)
+    return Task(
+        instruction,
+        task.labels,
+        *how,
+        candidates=_candidates(task),
+        known=known,
+        pair=pair,
+        number=task.kind == "number",
+    )
 
 
 def _candidates(task: TaskSettings) -> int:
-    return len(task.labels) if task.kind in ("scale", "many") else task.candidates
+    return len(task.labels) if task.kind in ("scale", "many", "number") else task.candidates
 
 
 def asked_alone(task: TaskSettings) -> bool:
     """Return whether a variable of a codebook is asked in a call of its own, because its labels depend on the text."""
-    return candidate_count(_candidates(task), len(task.labels)) > 0
+    return task.kind == "number" or candidate_count(_candidates(task), len(task.labels)) > 0
 
 
 def about_candidates(config: Config, texts: Sequence[str], gold: Sequence[str | None]) -> str:
     """Return how many labels each text is asked about, and how often that is known to be enough; empty for all."""
     task, labels = config.task, {label.casefold(): label for label in config.task.labels}
-    if not asked_alone(task):
+    if not asked_alone(task) or task.kind == "number":
         return ""
     rows = {text_key(text): (text, labels[label.casefold()]) for text, label in zip(texts, gold, strict=False) if label}
     asked = f"Each text is asked about {task.candidates} of {len(labels):,} labels"
@@ -337,8 +360,7 @@ def collect_settings_of(
     )
 
 
-DEFAULT = ("voice", "double-negation", "synonym")
-"""The paper's relations."""
+DEFAULT = ("voice", "double-negation", "synonym")  # the paper's relations
 
 
 def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> RelationOptions:

@@ -14,13 +14,13 @@ from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
 
 from pcs_annotator.base.fields import TABLES, Setting, SettingsSection, setting, settings_in
 from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.core.numbers import steps_of
 from pcs_annotator.core.variant import Expectation
 
 T = TypeVar("T")
 LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens", "prices")
 EXECUTION = ("executor", "workers", "ray_address", "max_per_second")
-SPENDING = (*LIMITS, *EXECUTION)
-"""Settings of a run that may be others for new texts."""
+SPENDING = (*LIMITS, *EXECUTION)  # settings of a run that may be others for new texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,6 @@ class TaskSettings(SettingsSection):
         meanings: What labels mean, in a table `[task.meanings]` with a text per label; only where a name is not enough.
         wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2` and so on;
             after them, or if there are none, sentences are put around the instruction.
-        written_wording: The instruction that the relation `llm:wording` asks with; empty to have the rewriter write it.
         examples: Texts with their labels for every prompt, each in a table `[[task.examples]]` with `text`, `label` and
             perhaps `why`. Rows with the same text are not learned from: they would be too easy.
         examples_from: A table of examples with the columns text, label and perhaps why; or gold, to show with each text
@@ -47,21 +46,27 @@ class TaskSettings(SettingsSection):
         codebook: A table with a row per label: label, definition, and perhaps example, example 2, … and instruction.
         kind: What a text gets: one of the labels (one); any number of them (many), which needs `[variables.NAME]`; the
             median of labels listed from the lowest to the highest (scale); or one of the paths such as economy/taxes,
-            perhaps only its parent (tree). The models are not told of order and parents.
+            perhaps only its parent (tree). The models are not told of order and parents. Pairs of texts are of the kind
+            pair, which `pair` of `[data]` sets. A quantity (number) has its range as label: 0..120, or 0..1:0.01.
     """
 
     instruction: str = setting("", "--instruction TEXT")
     labels: tuple[str, ...] = setting((), "--labels A,B")
     meanings: Mapping[str, str] = field(default_factory=dict)
     wordings: tuple[str, ...] = ()
-    written_wording: str = ""
     examples: tuple[Mapping[str, str], ...] = ()
     examples_from: str = setting("", "--examples FILE|gold", name="examples")
     nearest: int = setting(0, least=0)
     candidates: int = setting(0, least=0)
     known: tuple[Mapping[str, str], ...] = ()
     codebook: str = setting("", "--codebook FILE")
-    kind: Literal["one", "many", "scale", "tree"] = setting("one", "--kind")
+    kind: Literal["one", "many", "scale", "tree", "pair", "number"] = setting("one", "--kind")
+
+    def __post_init__(self) -> None:
+        """Check every value; the range of a number becomes its steps."""
+        SettingsSection.__post_init__(self)
+        if self.kind == "number" and self.labels:
+            object.__setattr__(self, "labels", steps_of(self.labels))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,8 @@ class DataSettings(SettingsSection):
 
     Attributes:
         text_column: The column of texts; default: `text` or similar, or the only column.
+        pair: Two columns of texts that are compared, instead of one: labels are a, b and tie, or others in this order.
+            The relation `order` swaps the two texts, so that it does not matter which comes first.
         id_column: The column of ids, or `row` to number the rows, unless a column has that name; default: `id`, or row
             numbers.
         gold_column: The column of gold labels, may be partly empty; default: `gold`, what most people say in columns
@@ -80,6 +87,7 @@ class DataSettings(SettingsSection):
     """
 
     text_column: str = setting("", "--text-column NAME")
+    pair: tuple[str, ...] = setting((), "--pair A,B")
     id_column: str = setting("", "--id-column NAME")
     gold_column: str = setting("", "--gold-column NAME")
     coders: tuple[str, ...] = setting((), "--coders A,B")
@@ -184,10 +192,11 @@ class LearnSettings(SettingsSection):
         calibration: How scores become probabilities; none leaves them as they are.
         max_error: Maximum share of wrong labels: of the accepted ones, or what `promise` says.
         certainty: Share of fits, over draws of the gold rows, in which the promise must hold.
-        promise: What the maximum error is a share of: the accepted labels; all rows, counting labels that are accepted
-            and wrong, which holds on average; or the accepted labels of a scale, counting those off by two steps or
-            more.
+        promise: What the maximum error is a share of: the accepted labels, with certainty; the same on average, which
+            accepts more; all rows, counting labels that are accepted and wrong, on average; or the accepted labels of a
+            scale, counting those off by two steps or more.
         per_label: Make the promise for each label separately.
+        tolerance: By how much an accepted number may be off, in its unit; default: a twentieth of its range.
         by: Make the promise for each group of texts separately, and show figures for each: a column of the data, or
             `language`, which is detected if there is no such column.
         sets: Also list, for every row, the labels that cannot be ruled out; a scale has an interval instead.
@@ -201,10 +210,11 @@ class LearnSettings(SettingsSection):
     calibration: Literal["softmax", "temperature", "none"] = setting("softmax", "--calibration")
     max_error: float | None = setting(0.05, "--max-error SHARE")  # None: no promise, no decisions
     certainty: float = setting(0.9, "--certainty SHARE")
-    promise: Literal["error-among-accepted", "accepted-and-wrong", "off-by-more-than-one"] = setting(
-        "error-among-accepted", "--promise"
+    promise: Literal["error-among-accepted", "false-discoveries", "accepted-and-wrong", "off-by-more-than-one"] = (
+        setting("error-among-accepted", "--promise")
     )
     per_label: bool = setting(False, "--per-label")
+    tolerance: float = setting(0.0, "--tolerance X", least=0.0)
     by: str = setting("", "--by COLUMN")
     sets: bool = setting(False, "--sets")
 
@@ -315,6 +325,7 @@ class RunSettings(SpendingSettings, total=False):
     rewriter: object | None
     id_column: str | None
     gold_column: str | None
+    pair: Sequence[str]
     coders: Sequence[str]
     encoding: str | None
     sheet: str | None
@@ -329,6 +340,7 @@ class RunSettings(SpendingSettings, total=False):
     certainty: float | None
     promise: str | None
     per_label: bool | None
+    tolerance: float | None
     by: str | None
     sets: bool | None
     limit: int | None

@@ -21,11 +21,11 @@ import numpy as np
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import text_hash
-from pcs_annotator.core.task import Item
+from pcs_annotator.core.task import BETWEEN, Item
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.tables import Dataset
+from pcs_annotator.tables.tables import Dataset, text_names
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS texts (
@@ -256,15 +256,16 @@ class StreamMemory(NamedTuple):
 
 def with_stream(dataset: Dataset, answers: Votes, found: Streamed) -> tuple[Dataset, Votes]:
     """Return rows and votes of a run, and after them those of its stream."""
-    texts = pa.array([item.text for item in found.items])
-    nothing = {field.name: pa.nulls(len(texts), field.type) for field in dataset.table.schema}
-    text = str(dataset.columns.text)
-    added = pa.table({**nothing, text: texts.cast(dataset.table.schema.field(text).type)})
+    schema, new = dataset.table.schema, len(found.items)
+    names = text_names(str(dataset.columns.text), schema.names)
+    parts = zip(*(item.text.split(BETWEEN, len(names) - 1) for item in found.items), strict=True)
+    texts = {name: pa.array(part).cast(schema.field(name).type) for name, part in zip(names, parts, strict=False)}
+    added = pa.table({**{field.name: pa.nulls(new, field.type) for field in schema}, **texts})
     wide = replace(
         dataset,
         table=pa.concat_tables([dataset.table, added]),
         items=(*dataset.items, *found.items),
-        gold=(*dataset.gold, *[None] * len(texts)) if dataset.gold else (),
+        gold=(*dataset.gold, *[None] * new) if dataset.gold else (),
         streamed=tuple(zip(found.drawn.tolist(), found.at, strict=True)),
     )
     return wide, Votes.joined([answers, _widened(found.votes, answers)])

@@ -33,8 +33,7 @@ TO_LABEL = {
 }
 LABELS_SHOWN, LONG_LABELS_SHOWN, LONGEST_LABEL = 6, 4, 28
 FINDINGS_SHOWN = 2
-LONGEST_FINDING = 190
-"""Characters of a finding, about three lines; `--details` and the report have all of it."""
+LONGEST_FINDING = 190  # characters of a finding, about three lines; `--details` and the report have all of it
 Line = tuple[str, b.Words]
 
 
@@ -47,6 +46,7 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             labelled(counts),
             quality(learned),
             usable(learned.model, counts),
+            *would_help(result.facts),
             *look_at([*unanswered(result.tally.failed), *found, *notes]),
             cost(result.tally.calls, result.tally.from_ledger, result.bills),
             ("labels", f"{folder.labels} (column {LABEL})"),
@@ -65,7 +65,13 @@ def findings(facts: Facts) -> list[str]:
     """Return what to look at; that nothing is accepted for lack of a promise is said with what may be used."""
     certificate = facts.learned.model.certificate
     said = {"nothing accepted"} if certificate is not None and not certificate.holds else set()
-    return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in said]
+    return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in {*said, "would help"}]
+
+
+def would_help(facts: Facts) -> Iterator[Line]:
+    """Yield what would help if hardly any label is accepted, the best first."""
+    lines = [flag.detail for flag in what_to_look_at(facts) if flag.kind == "would help"]
+    yield from (("" if place else "would help", line) for place, line in enumerate(lines))
 
 
 def unanswered(failed: Mapping[str, int]) -> Iterator[str]:
@@ -90,7 +96,10 @@ def labelled(counts: Counts) -> Line:
 
 
 def quality(learned: Learned) -> Line:
-    """Return the accuracy with its interval, or why it is unknown."""
+    """Return the accuracy with its interval, of numbers how far they are off, or why that is unknown."""
+    if learned.against_gold is not None and (off := learned.against_gold.figures.get("error")):
+        ends = f"95 % interval {off.interval.low:.3g} to {off.interval.high:.3g}; {counted(off.n, 'gold row')}"
+        return "quality", f"numbers are off by {off.value:.3g} on average ({ends})"
     if not learned.figures:
         return "quality", f"unknown: {learned.no_figures.rstrip('.') or 'there are too few gold rows'}"
     found = learned.figures[0].accuracy

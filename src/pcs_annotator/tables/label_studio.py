@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, get_args
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
@@ -19,7 +20,6 @@ from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.result_names import CONFIDENCE, DECISION, LABEL, input_names
 from pcs_annotator.core.review import BLIND, Queue, reviewer_name
-from pcs_annotator.core.task import Task
 from pcs_annotator.tables.files import atomic_path
 
 T = TypeVar("T")
@@ -27,9 +27,9 @@ MOST_BYTES = 1_000_000_000
 REMEDY = "export the project as JSON or JSON-MIN, and give that file as it is"
 QUESTION, TEXT = "label", "text"
 """The names of what people answer and of what they read."""
-ID, QUEUE = "pcs_id", "pcs_queue"
+ID, QUEUE, PROPOSED = "pcs_id", "pcs_queue", "pcs_proposed"
 """Names of values that travel with a row, so that what comes back says what the person saw."""
-TAKEN = (TEXT, QUESTION, ID, LABEL, CONFIDENCE, DECISION, QUEUE, "data")
+TAKEN = (TEXT, QUESTION, ID, LABEL, CONFIDENCE, DECISION, QUEUE, PROPOSED, "data")
 """Names that the user's columns cannot have."""
 HOTKEYS = "1234567890qwetasdfgzxcvbyiopjklnm"
 """The keys that Label Studio itself gives to choices, in this order."""
@@ -37,6 +37,81 @@ _REFERENCE = re.compile(r"\$(?=[\w\[\].{}])")
 """What Label Studio replaces by a value of the task, in every attribute that it shows."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+
+
+MOST_STARS = 10
+STEP = "/"
+"""Between the levels of a tree's label."""
+
+
+class Control(NamedTuple):
+    """A question of a project: a label of a run, or a variable of a codebook."""
+
+    name: str = QUESTION
+    kind: str = "one"
+    labels: Sequence[str] = ()
+    meanings: Mapping[str, str] = MappingProxyType({})
+    instruction: str = ""
+    part: str = ""  # which part of a codebook; with any number of labels, `variable=label`: answers are yes and no
+
+    @property
+    def applies(self) -> str:
+        """Of a variable with any number of labels, the one that is asked about."""
+        return self.part.partition("=")[2]
+
+    @property
+    def form(self) -> str:
+        """How it is answered; a scale is a rating if its labels are 1, 2, 3 and so on."""
+        stars = [str(star) for star in range(1, min(len(self.labels), MOST_STARS) + 1)]
+        rating = self.kind == "scale" and list(self.labels) == stars
+        return "rating" if rating else {"tree": "taxonomy", "number": "number"}.get(self.kind, "choices")
+
+    def result(self, labels: Sequence[str], to_name: str = TEXT) -> dict[str, Any]:
+        """Return an answer as Label Studio stores it."""
+        value: Any = list(labels)
+        if self.form in ("rating", "number"):
+            value = float(labels[0]) if self.form == "number" else int(labels[0])
+        elif self.form == "taxonomy":
+            value = [label.split(STEP) for label in labels]
+        return {"from_name": self.name, "to_name": to_name, "type": self.form, "value": {self.form: value}}
+
+    def lines(self) -> list[str]:
+        """Return the control in XML."""
+        how = 'choice="multiple"' if self.kind == "many" else 'choice="single" required="true"'
+        if self.form != "choices":
+            how = {"rating": f'maxRating="{len(self.labels)}"', "taxonomy": 'leafsOnly="true"'}.get(self.form, "")
+            how += f' min="{self.labels[0]}" max="{self.labels[-1]}"' if self.form == "number" else ' required="true"'
+        start = f'  <{self.form.capitalize()} name={quoteattr(self.name)} toName="{TEXT}" {how.strip()}'
+        if self.form in ("rating", "number"):
+            return [f"{start}/>"]
+        known = zip(self.labels, [*HOTKEYS, *[""] * len(self.labels)], strict=False)
+        inside = [_choice(label, key, self.meanings.get(label, "")) for label, key in known]
+        if self.form == "taxonomy":
+            inside = list(_branches([label.split(STEP) for label in self.labels]))
+        return [f"{start}>", *inside, f"  </{self.form.capitalize()}>"]
+
+    def chosen(self, value: object, where: str) -> list[Any]:
+        """Return the labels in an answer; JSON-MIN has it without its type."""
+        found = value.get(self.form) if isinstance(value, dict) else value
+        if self.form in ("rating", "number"):
+            given = _number(found)
+            return [] if given is None else [f"{given:.12g}"]
+        listed = found if isinstance(found, list) else [] if found is None else [found]
+        if self.form == "taxonomy":
+            return [STEP.join(map(str, _checked(path, list, f"{where}, taxonomy"))) for path in listed]
+        # Interfaces with nested choices list the way to each choice.
+        return [one[-1] if isinstance(one, list) and one else one for one in listed]
+
+
+def _branches(paths: Sequence[Sequence[str]], depth: int = 2) -> Iterator[str]:
+    """Yield the choices of a taxonomy, one line for each."""
+    for first in dict.fromkeys(path[0] for path in paths):
+        below = [path[1:] for path in paths if path[0] == first and len(path) > 1]
+        start = f"{'  ' * depth}<Choice value={_shown(first.strip())}"
+        yield f"{start}>" if below else f"{start}/>"
+        if below:
+            yield from _branches(below, depth + 1)
+            yield f"{'  ' * depth}</Choice>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +122,15 @@ class RowToAnswer:
     outcome: Outcome  # what the run says about it
     columns: Mapping[str, object] = field(default_factory=dict)  # the user's columns that go with it
     queue: Queue = "chosen"  # how it was chosen
+    answers: Sequence[tuple[Control, Sequence[str]]] = ()  # the labels that are proposed for each question
+    proposed: Mapping[str, str] = field(default_factory=dict)  # of a codebook, the label of each part
 
     def values(self) -> dict[str, object]:
         """Return what travels with the row: our values, then the user's columns, renamed if the name is taken."""
         found: dict[str, object] = {ID: self.outcome.id, DECISION: self.outcome.decision, QUEUE: self.queue}
-        if self.outcome.label is not None and self.queue not in BLIND:
+        if self.proposed and self.queue not in BLIND:
+            found[PROPOSED] = self.proposed
+        elif self.outcome.label is not None and self.queue not in BLIND:
             found |= {LABEL: self.outcome.label, CONFIDENCE: self.outcome.confidence}
         names = input_names(self.columns, set(TAKEN))
         found |= {names[name]: _plain(value) for name, value in self.columns.items()}
@@ -90,8 +169,7 @@ def prediction(outcome: Outcome, version: str, interface: Interface | None = Non
     if outcome.label is None:
         return None
     names = interface or Interface()
-    value = {"choices": [outcome.label]}
-    chosen = {"from_name": names.choices, "to_name": names.to_name, "type": "choices", "value": value}
+    chosen = Control(names.choices).result([outcome.label], names.to_name)
     score = outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence
     return {"model_version": version, "score": score, "result": [chosen]}
 
@@ -106,6 +184,8 @@ def write_tasks(path: Path, rows: Iterable[RowToAnswer], version: str) -> None:
 def task_of(row: RowToAnswer, version: str) -> dict[str, Any]:
     """Return a row as a task; one that people judge blind has no prediction."""
     predicted = None if row.queue in BLIND else prediction(row.outcome, version)
+    if predicted and row.answers:
+        predicted["result"] = [control.result(labels) for control, labels in row.answers if labels]
     return {"data": {TEXT: row.text, **row.values()}, "predictions": [predicted] if predicted else []}
 
 
@@ -116,15 +196,13 @@ def _plain(value: object) -> object:
     return value if value is None or isinstance(value, str | int) else str(value)
 
 
-def labelling_interface(task: Task) -> str:
-    """Return the XML that a project needs to show tasks: the question, the text and a choice per label."""
-    lines = ["<View>"]
-    lines += [f"  <Header value={_shown(line)}/>" for line in task.instruction.splitlines() if line.strip()]
-    lines += [f'  <Text name="{TEXT}" value="${TEXT}"/>']
-    lines += [f'  <Choices name="{QUESTION}" toName="{TEXT}" choice="single" required="true">']
-    keys = [*HOTKEYS, *[""] * len(task.labels)]
-    lines += [_choice(label, key, task.meanings.get(label, "")) for label, key in zip(task.labels, keys, strict=False)]
-    return "\n".join([*lines, "  </Choices>", "</View>", ""])
+def labelling_interface(controls: Sequence[Control]) -> str:
+    """Return the XML that a project needs to show tasks: the text, the questions and their labels."""
+    lines, text = ["<View>"], f'  <Text name="{TEXT}" value="${TEXT}"/>'
+    for place, one in enumerate(controls):
+        lines += [f"  <Header value={_shown(line)}/>" for line in one.instruction.splitlines() if line.strip()]
+        lines += [*([text] if place == 0 else []), *one.lines()]
+    return "\n".join([*lines, "</View>", ""])
 
 
 def _choice(label: str, key: str, meaning: str) -> str:
@@ -167,7 +245,7 @@ def read_interface(config: str) -> Interface:
     return Interface(choices[0].get("name", ""), to_name, texts[to_name].get("value", "").removeprefix("$"))
 
 
-def read_answers(path: Path) -> list[StudioAnswer]:
+def read_answers(path: Path, control: Control = Control()) -> list[StudioAnswer]:  # noqa: B008  # a frozen value
     """Return the answers in a project's export, JSON or JSON-MIN; of one person on one task, the oldest first."""
     found: list[StudioAnswer] = []
     for number, one in enumerate(_read_list(path), 1):
@@ -177,44 +255,44 @@ def read_answers(path: Path) -> list[StudioAnswer]:
         if not isinstance(data.get(ID), str) or not isinstance(data.get(TEXT), str):
             missing = f"has no {ID} and {TEXT}, so `pcs exchange export` did not write it"
             raise TableError(f"{where} {missing}: export the project into which you imported the tasks of this run")
-        answers = _of_short_task(task, where) if data is task else _of_task(task, data, where)
+        answers = _of_short_task(task, where, control) if data is task else _of_task(task, data, where, control)
         found += sorted(answers, key=lambda answer: answer.at or "")
     return found
 
 
-def _of_task(task: Mapping[str, Any], data: Mapping[str, Any], where: str) -> Iterator[StudioAnswer]:
+def _of_task(task: Mapping[str, Any], data: Mapping[str, Any], where: str, control: Control) -> Iterator[StudioAnswer]:
     for number, one in enumerate(_checked(task.get("annotations"), list, f"{where}, annotations"), 1):
         given = _checked(one, dict, f"{where}, annotation {number}")
         here = f"{where}, annotation {given.get('id', number)}"
         results = _checked(given.get("result"), list, f"{here}, result")
-        label = None if given.get("was_cancelled") is True else _label(results, here)
-        yield _answer(data, given, here, label, given.get("completed_by"))
+        label = None if given.get("was_cancelled") is True else _label(results, here, control)
+        yield _answer(data, given, here, label, given.get("completed_by"), control)
 
 
-def _of_short_task(task: Mapping[str, Any], where: str) -> Iterator[StudioAnswer]:
+def _of_short_task(task: Mapping[str, Any], where: str, control: Control) -> Iterator[StudioAnswer]:
     """Yield the answer of a task in JSON-MIN, which has each annotation as a task of its own, without skipped ones."""
-    if QUESTION in task:
-        value = task[QUESTION]
-        choices = value.get("choices") if isinstance(value, dict) else value
-        label = _only_choice(choices if isinstance(choices, list) else [choices], where)
-        yield _answer(task, task, where, label, task.get("annotator"))
+    if control.name in task:
+        label = _only_choice(control.chosen(task[control.name], where), where, control)
+        yield _answer(task, task, where, label, task.get("annotator"), control)
 
 
-def _label(results: Sequence[Any], where: str) -> str | None:
+def _label(results: Sequence[Any], where: str, control: Control) -> str | None:
     """Return the label that an annotation gives; None if it gives none."""
     given = [_checked(one, dict, f"{where}, result") for one in results]
-    choices = [one for one in given if one.get("type") == "choices"]
-    ours = [one for one in choices if one.get("from_name") == QUESTION] or choices
+    choices = [one for one in given if one.get("type") == control.form]
+    ours = [one for one in choices if one.get("from_name") == control.name] or ([] if control.part else choices)
     if len({str(one.get("from_name")) for one in ours}) > 1:
         names = ", ".join(sorted({repr(one.get("from_name")) for one in ours}))
         raise TableError(f"{where} answers several questions ({names}): name the one to import {QUESTION!r}")
-    values = [_checked(one.get("value"), dict, f"{where}, value").get("choices") for one in ours]
-    return _only_choice([choice for value in values for choice in _checked(value, list, f"{where}, choices")], where)
+    values = [_checked(one.get("value"), dict, f"{where}, value") for one in ours]
+    for value in values if control.form == "choices" else ():
+        _checked(value.get("choices"), list, f"{where}, choices")
+    return _only_choice([one for value in values for one in control.chosen(value, where)], where, control)
 
 
-def _only_choice(choices: Sequence[Any], where: str) -> str | None:
-    # Interfaces with nested choices list the way to each choice.
-    flat = [one[-1] if isinstance(one, list) and one else one for one in choices]
+def _only_choice(flat: Sequence[Any], where: str, control: Control) -> str | None:
+    if control.kind == "many":
+        return "yes" if control.applies in flat else "no"
     if not flat:
         return None
     label = _text(flat[0])
@@ -224,7 +302,12 @@ def _only_choice(choices: Sequence[Any], where: str) -> str | None:
 
 
 def _answer(
-    data: Mapping[str, Any], given: Mapping[str, Any], where: str, label: str | None, annotator: object
+    data: Mapping[str, Any],
+    given: Mapping[str, Any],
+    where: str,
+    label: str | None,
+    annotator: object,
+    control: Control,
 ) -> StudioAnswer:
     return StudioAnswer(
         where=where,
@@ -234,7 +317,7 @@ def _answer(
         reviewer=_reviewer(annotator),
         at=_moment(given.get("updated_at")) or _moment(given.get("created_at")),
         seconds=_number(given.get("lead_time")),
-        proposed=_text(data.get(LABEL)),
+        proposed=_text((data.get(PROPOSED) or {}).get(control.part) if control.part else data.get(LABEL)),
         confidence=_number(data.get(CONFIDENCE)),
         queue=next((queue for queue in get_args(Queue) if queue == data.get(QUEUE)), "chosen"),
     )

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.coders import coder_columns, coder_of, majority_labels
-from pcs_annotator.core.task import Item
+from pcs_annotator.core.task import Item, pair_text
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import Dialect, gathered
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, writing_table
@@ -22,11 +22,12 @@ GOLD_NAMES = ("gold", "label", "labels")
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
 
 
+PAIR_SIGN = " | "
+"""Between the names of two columns that have a pair of texts each row, as in `a | b`."""
 ROW_NUMBERS = "row"
 """Instead of the name of an ID column: rows are numbered, whatever columns there are, unless one has this name."""
 CHUNK_ROWS = 5_000
-CHUNK_BYTES = 32 * 1024**2
-"""Long texts make chunks of fewer rows."""
+CHUNK_BYTES = 32 * 1024**2  # long texts make chunks of fewer rows
 MOST_SUSPECTS = 1_000
 
 
@@ -34,7 +35,7 @@ MOST_SUSPECTS = 1_000
 class Columns:
     """Names of columns; None to look for the usual names."""
 
-    text: str | None = None  # the column of texts
+    text: str | None = None  # the column of texts, or two of them as in `a | b`
     id: str | None = None  # the column of ids, or `row` to number the rows
     gold: str | None = None  # the column of gold labels; None also if they are the majority of the coders
     numbered: bool = False  # whether the user wants rows to be numbered, even if there is a column of ids
@@ -64,6 +65,18 @@ class Dataset:
     streamed: tuple[tuple[bool, float], ...] = ()
 
     __repr__ = brief
+
+
+def text_names(column: str, there: Collection[str]) -> list[str]:
+    """Return the column of texts, or the two of a pair."""
+    return [column] if column in there else column.split(PAIR_SIGN)
+
+
+def texts_in(table: pa.Table, column: str) -> list[str]:
+    """Return the texts in a column, or pairs of those in two columns; empty where there is none."""
+    names = text_names(column, table.column_names)
+    found = [[text or "" for text in text_column(name, table[name]).to_pylist()] for name in names]
+    return found[0] if len(found) == 1 else [pair_text(*texts) for texts in zip(*found, strict=True)]
 
 
 def gold_in(table: pa.Table, columns: Columns) -> tuple[str | None, ...]:
@@ -102,6 +115,9 @@ def find_columns(table: Mapping[str, object], source: str, columns: Columns) -> 
 
 
 def _find_text_column(columns: Mapping[str, object], given: str | None, table: str) -> str:
+    if given and given not in columns and PAIR_SIGN in given:
+        pair = [_column(columns, one, (), table, "--pair") for one in given.split(PAIR_SIGN)]
+        return PAIR_SIGN.join(map(str, pair))
     name = _column(columns, given, TEXT_NAMES, table, "--text-column")
     if name is None and len(columns) == 1:
         name = next(iter(columns))
@@ -223,18 +239,17 @@ class TableStream:
         names = {name: column[0].as_py() for name, column in columns_of(table).items()}
         if numbers[0] == 1 and all(str(first).strip() == name.strip() for name, first in names.items()):
             raise TableError(f"{self.name}: row 1 repeats the header: remove one of the two")
-        column = self.columns.text or ""
-        rows = zip(self._names(numbers, table), text_column(column, table[column]).to_pylist(), strict=True)
+        rows = zip(self._names(numbers, table), texts_in(table, self.columns.text or ""), strict=True)
         return Dataset(
             name=self.name,
             table=table,
-            items=tuple(Item(id=name, text=text or "") for name, text in rows),
+            items=tuple(Item(id=name, text=text) for name, text in rows),
             gold=gold_in(table, self.columns),
             columns=self.columns,
         )
 
     def _ids(self) -> Iterator[tuple[Sequence[int], Sequence[str]]]:
-        column = self.schema.field(self.columns.id or self.columns.text or "")
+        column = self.schema.field(self.columns.id or text_names(self.columns.text or "", self.schema.names)[0])
         for numbers, table in self._numbered(pa.schema([column]), CHUNK_ROWS):
             yield numbers, self._names(numbers, table)
 

@@ -1,8 +1,9 @@
 """Methods, relations or runs side by side on recorded votes: `pcs evaluate`, `relations value` and `compare`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,12 @@ from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValu
 from pcs_annotator.judging.evaluation.scored import FIGURES, Splitting, one_thread, refuse_without_gold
 from pcs_annotator.judging.evaluation.tables import agreement_tables, evaluation_tables
 from pcs_annotator.judging.fit_model import fit_model, labelled_rows
-from pcs_annotator.judging.metrics.agreement import AlternativeAnnotator, alternative_annotator
+from pcs_annotator.judging.metrics.agreement import (
+    AlternativeAnnotator,
+    alternative_annotator,
+    alternative_in_parts,
+    rows_for_interval,
+)
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.groups import groups_of, refuse_many
 from pcs_annotator.runs.learn import counted_once, expected_labels, learning_of
@@ -34,7 +40,7 @@ from pcs_annotator.tables.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.version import __version__
 
-__all__ = ["ADVICE", "AlternativeAnnotator", "RecordedVotes", "RelationValues", "Splitting", "methods_named"]
+__all__ = ["ADVICE", "RecordedVotes", "RelationValues", "Splitting", "methods_named"]
 
 FILE_ENDINGS = (*ENDINGS, ".md", ".tex", ".html", ".xls", ".xlsx", ".gz")
 WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex": result_tables.to_latex}
@@ -120,8 +126,17 @@ def write_result(table: ResultTable, out: Path) -> list[Path]:
     return [*paths]
 
 
-def may_replace(path: Path, epsilon: float) -> tuple[Sequence[str], AlternativeAnnotator]:
-    """Return the coders of a run, and the test whether its model may replace them; see `alternative_annotator`.
+class Replacing(NamedTuple):
+    """Whether the model of a run may replace its coders."""
+
+    names: Sequence[str]  # the coders
+    test: AlternativeAnnotator
+    parts: Mapping[str, AlternativeAnnotator | None]  # the test for rows with a machine label, and for groups
+    rows_for: Mapping[float, int]  # half the width of an interval of κ or α → rows that two coders must label
+
+
+def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
+    """Return the test whether the model of a run may replace its coders; see `alternative_annotator`.
 
     Its labels of gold rows come from fits that did not see them.
     """
@@ -130,14 +145,21 @@ def may_replace(path: Path, epsilon: float) -> tuple[Sequence[str], AlternativeA
     coders = recorded.coders
     if coders is None:
         raise GoldError(
-            f"{path} has labels of fewer than two coders: name their columns with pcs run --coders, or add columns "
-            "gold_<name> to the file of pcs fit --gold"
+            f"{path} has labels of fewer than two coders: name their columns with pcs run --coders, add columns "
+            "gold_<name> to the file of pcs fit --gold, or let two people label the same rows blind in pcs review"
         )
     known = expected_labels(votes, gold_codes(votes, recorded.gold.labels), recorded.settings, recorded.texts)
     if known is None:
         raise GoldError(f"{path} has too little gold to learn from: label more rows")
     given = np.where(votes.silent, UNLABELLED, known.held_out.argmax(axis=1)).astype(CODE)
-    return coders.names, alternative_annotator(given, coders.codes, epsilon)
+    test = alternative_annotator(given, coders.codes, epsilon)
+    parts = {f"model says {label}": given == code for code, label in enumerate(votes.labels)}
+    if by:
+        groups = np.array(groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name), dtype=object)
+        refuse_many(by, groups.tolist())
+        parts |= {f"{by} {name}": groups == name for name in sorted({*groups.tolist()})}
+    rows_for = {width: rows_for_interval(coders.codes, width) for width in (0.05, 0.1, 0.15)}
+    return Replacing(coders.names, test, alternative_in_parts(given, coders.codes, parts, epsilon), rows_for)
 
 
 def figures_of_groups(path: Path, by: str) -> FiguresByGroup:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED, text_hash
 from pcs_annotator.core.review import BLIND, SEQUENCE, Queue, Verdict
 from pcs_annotator.core.task import label_code
+from pcs_annotator.runs.codebook import YES, CodebookFolder
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.review.draws import Draws
 from pcs_annotator.runs.review.queues import Queues, lock_review
@@ -22,12 +24,11 @@ from pcs_annotator.runs.review_state import ReviewState, now
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import label_studio
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
-from pcs_annotator.tables.label_studio import RowToAnswer, StudioAnswer
+from pcs_annotator.tables.label_studio import QUESTION, Control, RowToAnswer, StudioAnswer
 from pcs_annotator.version import __version__
 
 ROWS_DRAWN = 100
-VERSION = f"pcs {__version__}"
-"""Who makes the proposals, for people in the other tool."""
+VERSION = f"pcs {__version__}"  # who makes the proposals, for people in the other tool
 NOTHING = "nothing was imported"
 OTHER = "is this the export of another project, or of another run"
 
@@ -64,12 +65,13 @@ def export_rows(
     is known what verdicts are good for. At most `count` are written, from a queue `ROWS_DRAWN` by default. Rows of a
     queue are noted in the review; those that were drawn before and have no verdict yet come first.
     """
-    beside, settings = label_studio.labelling_interface(task_of(Run.open(path).config)), out.with_suffix(".xml")
+    places_of, controls = _controls(path)
+    beside, settings = label_studio.labelling_interface(_shown(controls)), out.with_suffix(".xml")
     check_ending(out, [".json"])
     for file in (out, settings):
         refuse_existing(file, replace=replace)
-    rows, places = _chosen(path, decision, count) if queue is None else _drawn(path, queue, count)
-    to_answer = list(_to_answer(rows, places, queue or "chosen"))
+    rows, places = _chosen(places_of, decision, count) if queue is None else _drawn(places_of, controls, queue, count)
+    to_answer = list(_to_answer(rows, controls, places, queue or "chosen"))
     for file in (out, settings):
         make_way(file)
     write_page(settings, beside)
@@ -77,34 +79,67 @@ def export_rows(
     return Exported(len(to_answer), out, settings)
 
 
-def _chosen(path: Path, decision: str, count: int | None) -> tuple[Rows, Integers]:
-    rows = Rows.read(path)
-    if decision == "all":
-        wanted = np.ones(len(rows), dtype=np.bool_)
-    else:
+def _controls(path: Path) -> tuple[list[Path], list[Control]]:
+    """Return the runs in a folder, and the question of each; a codebook has several."""
+    book = CodebookFolder.find(path)
+    if book is None:
+        task, kind = task_of(config := Run.open(path).config), config.task.kind
+        return [path], [Control(QUESTION, kind, task.labels, task.meanings, task.instruction)]
+    asked = {part: (name, book.variables[name]) for name in book.variables for part in book.parts_of(name)}
+    return list(book.parts.values()), [
+        Control(name, task.kind, task.labels, task.meanings, task.instruction or name, part)
+        for part, (name, task) in asked.items()
+    ]
+
+
+def _shown(controls: Sequence[Control]) -> list[Control]:
+    """Return the questions that people see: one for each variable."""
+    return list({one.name: one for one in controls}.values())
+
+
+def _chosen(paths: Sequence[Path], decision: str, count: int | None) -> tuple[list[Rows], Integers]:
+    every = [Rows.read(path) for path in paths]
+    wanted = np.full(len(every[0]), decision == "all")
+    for rows in every if decision != "all" else ():
         open_rows = (rows.gold == UNLABELLED) & (rows.run.review().coders == 0)
-        wanted = open_rows & (rows.judgement.decision == DECISIONS.index(decision))
+        wanted |= open_rows & (rows.judgement.decision == DECISIONS.index(decision))
     places: Integers = np.flatnonzero(wanted)[:count]
     if not len(places):
         which = f"with the decision {decision!r} and neither a gold label nor a verdict"
-        raise TableError(f"{path} has no rows {which}: choose others with --decision")
-    return rows, places
+        raise TableError(f"{paths[0]} has no rows {which}: choose others with --decision")
+    return every, places
 
 
-def _drawn(path: Path, queue: Queue, count: int | None) -> tuple[Rows, Integers]:
-    with lock_review(path):
-        rows = Rows.read(path)
-        places = Draws([Queues(rows, rows.run.review(), ReviewOptions())]).batch(queue, count or ROWS_DRAWN)
+def _drawn(
+    paths: Sequence[Path], controls: Sequence[Control], queue: Queue, count: int | None
+) -> tuple[list[Rows], Integers]:
+    names = [one.name for one in controls]
+    groups = [[place for place, name in enumerate(names) if name == one] for one in dict.fromkeys(names)]
+    with ExitStack() as locks:
+        for path in paths:
+            locks.enter_context(lock_review(path))
+        every = [Rows.read(path) for path in paths]
+        queues = [Queues(rows, rows.run.review(), ReviewOptions()) for rows in every]
+        places = Draws(queues, groups).batch(queue, count or ROWS_DRAWN)
     if not places:
-        raise TableError(f"{path} has no rows left in the queue {queue!r}: choose another queue")
-    return rows, np.array(places, dtype=np.intp)
+        raise TableError(f"{paths[0]} has no rows left in the queue {queue!r}: choose another queue")
+    return every, np.array(places, dtype=np.intp)
 
 
-def _to_answer(rows: Rows, places: Integers, queue: Queue) -> Iterator[RowToAnswer]:
+def _to_answer(
+    every: Sequence[Rows], controls: Sequence[Control], places: Integers, queue: Queue
+) -> Iterator[RowToAnswer]:
+    rows, several = every[0], bool(controls[0].part)
     columns = rows.own.take(places).to_pylist() if rows.own_columns else [{}] * len(places)
-    outcomes = rows.judgement.model.judge(rows.run.votes.take(places))
-    for place, values, outcome in zip(places.tolist(), columns, outcomes, strict=True):
-        yield RowToAnswer(text=rows.text(place), outcome=outcome.for_people, columns=values, queue=queue)
+    judged = zip(*(one.judgement.model.judge(one.run.votes.take(places)) for one in every), strict=True)
+    for place, values, found in zip(places.tolist(), columns, judged, strict=True):
+        outcomes = [one.for_people for one in found]
+        said = [(control, one.label) for control, one in zip(controls, outcomes, strict=True) if one.label]
+        applying = [(one, one.applies or label) for one, label in said if not one.applies or label == YES]
+        answers = [(one, [label for own, label in applying if own.name == one.name]) for one in _shown(controls)]
+        proposed = {control.part: label for control, label in said} if several else {}
+        about: dict[str, Any] = {"columns": values, "queue": queue, "answers": answers, "proposed": proposed}
+        yield RowToAnswer(text=rows.text(place), outcome=outcomes[0], **about)
 
 
 def import_answers(path: Path, file: Path) -> Imported:
@@ -112,16 +147,20 @@ def import_answers(path: Path, file: Path) -> Imported:
 
     Answers that are known already add nothing, so that the same file can be imported again.
     """
-    run = Run.open(path)
-    answers = label_studio.read_answers(file)
-    with lock_review(path):
-        state = run.review()
-        verdicts = list(_new_verdicts([_checked(one, run, state) for one in answers], state))
-        if verdicts:
-            state.add(verdicts)
+    verdicts, known, found = list[Verdict](), 0, list[tuple[ReviewState, list[Verdict]]]()
+    with ExitStack() as locks:
+        for place, control in zip(*_controls(path), strict=True):
+            run, answers = Run.open(place), label_studio.read_answers(file, control)
+            locks.enter_context(lock_review(place))
+            state = run.review()
+            new = list(_new_verdicts([_checked(one, run, state) for one in answers], state))
+            found.append((state, new))
+            verdicts, known = [*verdicts, *new], known + len(answers) - len(new)
+        for state, new in found:
+            if new:
+                state.add(new)
     skipped = sum(one.label is None for one in verdicts)
-    reviewers = dict(Counter(one.reviewer for one in verdicts))
-    return Imported(len(verdicts), skipped, len(answers) - len(verdicts), reviewers)
+    return Imported(len(verdicts), skipped, known, dict(Counter(one.reviewer for one in verdicts)))
 
 
 def _checked(answer: StudioAnswer, run: Run, state: ReviewState) -> StudioAnswer:

@@ -89,7 +89,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
         check_ending(out, WRITTEN)
     # an error if this is not a run folder, before a lock file is put there
     config = Run.open(folder.path, request.config.ask.ledger).config
-    texts = NewTexts(request, out)
+    texts = NewTexts(request, out, config.data.pair)
     ledgers.check_ledger(config)
     refuse_lost_ledger(folder, config)
     tally = Tally()
@@ -143,7 +143,7 @@ class LabelPlan(NamedTuple):
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
     """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
     recorded = Run.open(request.folder, request.config.ask.ledger)
-    found = survey(without_gold(request).open_data())  # a smaller table is the whole sample
+    found = survey(without_gold(request, recorded.config.data.pair).open_data())  # a smaller table is the whole sample
     options = LoadOptions(saving=saving or Saving(), environment=unasked(request.environment), own=request.own)
     fitted = open_fitted(recorded, options)
     job, frugal, in_flight = fitted.job, fitted.frugal, fitted.settings.in_flight

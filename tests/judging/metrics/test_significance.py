@@ -22,6 +22,7 @@ from pcs_annotator.judging.metrics.significance import (
     mcnemar,
     mean_difference_test,
     paired_t_test,
+    ratio_bound,
     rows_to_tell,
     stars,
 )
@@ -288,3 +289,12 @@ def test_rows_to_tell_a_difference_are_those_of_the_textbook() -> None:
     test = BootstrapTest(0.01, Interval(0.01 - quantile * 0.02, 0.01 + quantile * 0.02), 0.6, 100)
     assert rows_to_tell(test, 0.05) == rows_to_tell(test, -0.05) == 126
     assert rows_to_tell(test, 0.025) == pytest.approx(4 * 125.6, abs=1)
+
+
+@pytest.mark.parametrize(("rate", "level"), [(0.05, 0.1), (0.2, 0.05)])
+def test_the_bound_of_a_likelihood_ratio_is_reached_as_often_as_the_level_says(rate: float, level: float) -> None:
+    bound = ratio_bound(rate, 2 * rate, level)
+    assert 0 < bound < -np.log(level)
+    wrong = np.random.default_rng(1).random((4000, 2000)) < rate
+    steps = np.where(wrong, np.log(2), np.log1p(-2 * rate) - np.log1p(-rate))
+    assert (steps.cumsum(axis=1).max(axis=1) >= bound).mean() == pytest.approx(level, abs=0.015)

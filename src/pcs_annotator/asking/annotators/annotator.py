@@ -16,7 +16,7 @@ from pcs_annotator.asking.annotators.prompt import (
     question_parts,
     task_prompt,
 )
-from pcs_annotator.asking.annotators.reply import read_label
+from pcs_annotator.asking.annotators.reply import read_label, read_number
 from pcs_annotator.asking.annotators.together import TOKENS_PER_PART, read_part
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import warn_user
@@ -32,7 +32,7 @@ from pcs_annotator.core.chat import (
     sendable,
 )
 from pcs_annotator.core.elicitations import P_TRUE, base_annotator, elicited_name
-from pcs_annotator.core.task import Task, is_empty
+from pcs_annotator.core.task import BETWEEN, Task, is_empty
 from pcs_annotator.core.vote import Vote
 
 # Temperature 0, so that runs are repeatable; 64 tokens leave room for a tag and a sentence around it. A model that
@@ -126,11 +126,17 @@ class Annotator:
         text = sendable(text)
         if is_empty(text):
             return Vote(label=None, reason="empty text", asked=False)
+        if task.pair:
+            if any(map(is_empty, (text + BETWEEN).split(BETWEEN)[:2])):
+                return Vote(label=None, reason="not a pair of texts", asked=False)
+            shown = [one._replace(text=task.shown_pair(one.text), label=task.meant(one.label)) for one in task.examples]
+            task = replace(task, examples=shown)
         plain = self.elicitation in (None, P_TRUE)
         if task.together is not None:
             joint = self.elicitation is None and not gets_no_examples(model)
             task = replace(task, examples=(), nearest=0) if joint else replace(task, together=None)
         constrained = plain and self.constrain and model.can_constrain and task.together is None
+        constrained = constrained and not task.number
         answer: AnswerFormat = "bare" if constrained else "tag"
         cut = 0
         if task.examples and gets_no_examples(model):
@@ -139,9 +145,13 @@ class Annotator:
             if task.examples:
                 task = self._with_room(task, text, answer, model.context_tokens)
             room = model.context_tokens - self._reserved(self._fixed_part(task, answer))
-            text, cut = fit_text(text, room, self.cut)
+            parts = text.split(BETWEEN, 1) if task.pair else [text]
+            fitted = [fit_text(one, room // len(parts), self.cut) for one in parts]
+            text, cut = BETWEEN.join(one.text for one in fitted), sum(one.cut for one in fitted)
             if not text.strip():
                 return Vote(label=None, reason="no room for the text in the model's context", asked=False, cut=cut)
+        if task.pair:
+            text = task.shown_pair(text)
         request = Request(
             messages=self._messages(task, text, answer),
             sampling=_sampling(self.sampling, len(task.together.parts) if task.together else 1),
@@ -176,6 +186,7 @@ class Annotator:
 
     def _logprobs(self, task: Task, model: ChatModel) -> int:
         graded = self.elicitation in (None, P_TRUE) and self.answers != "hard" and model.can_grade and not task.among
+        graded = graded and not task.number
         return _alternatives(len(task.labels)) if graded else 0
 
     def _messages(self, task: Task, text: str, answer: AnswerFormat) -> Messages:
@@ -227,7 +238,10 @@ def _vote(reply: Reply, question: Question) -> Vote:
         return Vote(label=None, reason="filtered by the provider", cut=cut)
     seen = question.text, question.request.messages
     labels = task.among or task.labels  # a label that is not a candidate is an answer too
-    said = read_part(reply.text, task.together, *seen) if task.together else read_label(reply.text, labels, *seen)
+    if task.number:
+        said = read_number(reply.text, labels)
+    else:
+        said = read_part(reply.text, task.together, *seen) if task.together else read_label(reply.text, labels, *seen)
     if said.label is None:
         return Vote(label=None, reason="answer cut off" if reply.finish == "length" else said.reason, cut=cut)
     if not question.request.logprobs:

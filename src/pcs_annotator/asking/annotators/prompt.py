@@ -129,7 +129,8 @@ def _phrases(task: Task) -> Phrases:
 def _fixed_part(task: Task, answer: AnswerFormat | OtherAnswer) -> _FixedPart:
     if task.together is not None:
         return _joint_part(task.together.parts, _phrases(task))
-    return _make_fixed_part(task.instruction, tuple(task.labels), tuple(task.meanings.items()), answer)
+    labels = (f"a number from {task.labels[0]} to {task.labels[-1]}",) if task.number else tuple(task.labels)
+    return _make_fixed_part(task.instruction, labels, tuple(task.meanings.items()), answer)
 
 
 @lru_cache(maxsize=64)
@@ -186,7 +187,7 @@ def _last_word(phrases: Phrases, answer: AnswerFormat | OtherAnswer) -> str:
 
 def _alternatives(labels: tuple[str, ...], phrases: Phrases) -> str:
     # Joined by commas and the language's "or", so that `read_label` can distinguish a repeated prompt from a decision.
-    if len(labels) > _LONGEST_MENU:
+    if len(labels) == 1 or len(labels) > _LONGEST_MENU:  # a number is not listed
         return phrases.inside
     tags = [f"<label>{label}</label>" for label in labels]
     return f"{', '.join(tags[:-1])}{phrases.joint}{tags[-1]}"

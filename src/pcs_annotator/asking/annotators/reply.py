@@ -25,8 +25,9 @@ from typing import Literal, NamedTuple
 from pcs_annotator.asking.annotators.prose import label_in_prose
 from pcs_annotator.asking.annotators.quotation import ECHO, blanked, collapsed, normal, normal_text, own_words
 from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, vocabulary
-from pcs_annotator.base.thinking import thinking_spans
+from pcs_annotator.base.thinking import thinking_spans, without_thinking
 from pcs_annotator.core.chat import Message
+from pcs_annotator.core.numbers import nearest_step, number_in
 from pcs_annotator.models.logprobs import ANSWER_KEY, OPENING_TAG
 
 ParseKind = Literal["", "bare", "tag", "json", "stated", "prose"]
@@ -104,6 +105,21 @@ def read_label(reply: str, labels: Sequence[str], asked: str = "", prompt: Seque
     words = vocabulary(tuple(labels))
     said = reply.strip()
     return _read_short(said, words, asked) or _read_long(*_own_words(said, words, asked, prompt), asked, words)
+
+
+def read_number(reply: str, labels: Sequence[str]) -> ParsedReply:
+    """Return the step of a number in a reply: in its last tag, else in the whole of it; a range is a silence.
+
+    >>> read_number("<label>about 1,200 euros</label>", ("0", "500", "1000", "1500")).label
+    '1000'
+    """
+    said = without_thinking(reply)
+    tags = re.findall(rf"{OPENING_TAG}([^<>]*+)<\s*+/\s*+label\s*+>", said, re.IGNORECASE)
+    value = number_in(tags[-1] if tags else said)
+    if value is None:
+        return ParsedReply(None, "no number, or several" if said.strip() else "empty reply")
+    label = nearest_step(value, labels)
+    return ParsedReply(label, "" if label else "outside the range", "" if label is None else "tag" if tags else "bare")
 
 
 def _read_short(answer: str, words: LabelVocabulary, asked: str) -> ParsedReply | None:

@@ -27,8 +27,7 @@ FIRST_RETRY, OPEN_ATTEMPTS = 0.25, 60
 """Half the seconds before the second attempt after a failure, doubled each time; attempts while a batch is open."""
 SAY_SECONDS = 300.0
 STORED_TOGETHER = 500
-SMALLEST_SPLIT = 200
-"""Requests in a batch that is not split further, even if the quota has no room for it now."""
+SMALLEST_SPLIT = 200  # requests in a batch that is not split further, even if the quota has no room for it now
 KEY_BYTES = 16
 REMEDY = "remove it, if you can do without the answers of batches that are still open"
 

@@ -31,12 +31,9 @@ from pcs_annotator.relations.prompted.windows import cut_windows
 from pcs_annotator.version import code_stamp
 
 OnVariant = Callable[[Item, Variant], None]
-OnWording = Callable[[str], None]
 REWRITE_OVERHEAD_TOKENS = 120
-WORDING_OVERHEAD_TOKENS = 400
 FOLLOW_UP_TOKENS = 120
-CHOSEN_FOR = 500
-"""Texts for which a plan chooses examples; others are planned with theirs, which are about as long."""
+CHOSEN_FOR = 500  # texts for which a plan chooses examples; others are planned with theirs, which are about as long
 _OUR_CODE = __name__.partition(".")[0] + "."
 
 
@@ -52,48 +49,35 @@ class Job:
     on_variant: OnVariant | None = None  # called with every item and variant, in no particular order
     # annotator → the relations it is asked under; an annotator that is not listed is asked under all
     questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    # called with the wording that the rewriter wrote for `llm:wording`, before the first question
-    on_wording: OnWording | None = None
 
     def __post_init__(self) -> None:
         if not self.annotators or not self.relations or self.draws < 1:
             raise ConfigError("nothing to ask: name at least one model, one relation and one draw")
         for relation in self.relations:
-            if self.rewriter is None and ("rewriter" in relation.needs or self._lacks_wording(relation)):
+            if self.rewriter is None and "rewriter" in relation.needs:
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
+        rewrites = next((one.name for one in self.relations if self.task.pair and text_parts(one)), None)
+        if rewrites:
+            raise ConfigError(
+                f"relation {rewrites!r} rewrites a text, and a pair has two: use order, wording or layout"
+            )
         self._check_questions()
         self._refuse_same_questions()
         self._refuse_examples()
         stated = next((one.name for one, _ in self.annotators if kind_of(one.name)), None)
-        if self.task.asked and stated:
+        if stated and (self.task.asked or self.task.number):
             labels = f"{len(self.task.labels):,} labels"
             raise ConfigError(f"{stated} would state a probability for each of {labels}: ask it for a label only")
 
-    def _lacks_wording(self, relation: Relation) -> bool:
-        return "wording" in relation.needs and not self.task.written_wording
-
-    @property
-    def lacks_wording(self) -> bool:
-        """Whether the rewriter has yet to write another wording of the instruction."""
-        return any(map(self._lacks_wording, self.relations))
-
     def form(self, relation: Relation, annotators: Sequence[Annotator] | None = None) -> "QuestionForm":
-        """Return how a relation puts the question; where some relation asks with examples, others ask without.
-
-        A wording that is not written yet is expected to be as long as the instruction.
-        """
-        task = replace(self.task, written_wording=self.task.written_wording or self.task.instruction)
+        """Return how a relation puts the question; where some relation asks with examples, others ask without."""
         plain = not any("examples" in one.needs for one in self.relations)
         asking = [annotator for annotator, _ in self.annotators] if annotators is None else annotators
-        return QuestionForm.of(Phrasing(task=task, examples=int(plain)), asking, relation)
+        return QuestionForm.of(Phrasing(task=self.task, examples=int(plain)), asking, relation)
 
     def _refuse_same_questions(self) -> None:
         """Raise if two relations ask the same question about the same text: it would count twice."""
-        asked = [
-            (relation, text_parts(relation), self.form(relation))
-            for relation in self.relations
-            if not self._lacks_wording(relation)
-        ]
+        asked = [(relation, text_parts(relation), self.form(relation)) for relation in self.relations]
         for (one, one_texts, one_asking), (other, other_texts, other_asking) in combinations(asked, 2):
             if one_texts == other_texts and one_asking == other_asking:
                 two_labels = bool(one_asking.order) and len(self.task.labels) == 2
@@ -176,6 +160,7 @@ class QuestionForm(NamedTuple):
         """Return how a relation puts the question."""
         put = rephrased(relation, question)
         order = tuple(positions_of(question.task.labels, put.task.labels, "label"))
+        order = (*(order[at] for at in put.task.pair), *order[len(put.task.pair) :])
         if put.one_message:
             annotators = [replace(annotator, style="plain") for annotator in annotators]
         task = put.task if put.examples else replace(put.task, examples=(), nearest=0)
@@ -200,7 +185,9 @@ class QuestionForm(NamedTuple):
         return replace(task, **given) if given else task
 
     def in_task_order(self, vote: Vote) -> Vote:
-        """Return the vote with its probabilities in the order of the job's labels."""
+        """Return the vote with its probabilities in the order of the job's labels, about texts as they were given."""
+        if self.task.pair and vote.label:
+            vote = replace(vote, label=self.task.meant(vote.label))
         if not self.order or (vote.stated is None and vote.grades is None):
             return vote
         stated, grades = (given and tuple(given[at] for at in self.order) for given in (vote.stated, vote.grades))
@@ -278,9 +265,6 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
             used = {"input_tokens": calls * tokens.input, "output_tokens": calls * tokens.output}
             sums[model.name, purpose].update(calls=calls, **used)
 
-    if job.rewriter is not None and job.lacks_wording:
-        length = estimate_tokens(job.task.instruction)
-        count(job.rewriter, "rewrite", 1, Tokens(length + WORDING_OVERHEAD_TOKENS, 3 * length))
     rows, ways, first = 0, _ways_of_asking(job), list[str]()
     for item in items:
         rows += 1

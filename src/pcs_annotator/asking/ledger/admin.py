@@ -100,10 +100,8 @@ class LedgerAdmin(ABC):
     Statements have `?` in place of values.
     """
 
-    run: str = ""
-    """The command whose other processes pay through this ledger, too; empty if there are none."""
-    _day: str
-    """SQL for the day of `asked_at`."""
+    run: str = ""  # the command whose other processes pay through this ledger, too; empty if there are none
+    _day: str  # SQL for the day of `asked_at`
 
     @abstractmethod
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:

@@ -42,7 +42,7 @@ from pcs_annotator.verbs import label
     help="Format on standard output.",
 )
 @options.reading_options
-@options.options_for("text_column", "id_column")
+@options.options_for("text_column", "pair", "id_column")
 @options.MOVED_LEDGER
 @options.saving_options
 @options.options_for("on_drift", "audit", "keep_texts", "keep_days")

@@ -192,8 +192,7 @@ def _printing(*names: str, help: str) -> Callable[[F], F]:
 JSON = _printing("--json", help="Print one JSON object and nothing else.")
 DETAILS = _printing("--details", help="Print the evidence too: weights, figures, tests, costs.")
 QUIET = _printing("-q", "--quiet", help="Print only errors.")
-printing = with_options(DETAILS, JSON, QUIET)
-"""Adds the options that say how to print."""
+printing = with_options(DETAILS, JSON, QUIET)  # adds the options that say how to print
 
 
 def _log_format(context: click.Context, _parameter: click.Parameter, given: str) -> None:

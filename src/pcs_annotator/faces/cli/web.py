@@ -21,8 +21,7 @@ from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.settings import Saving
 
-LARGEST_FORM = 256 * 1024
-"""Bytes; a verdict with the longest note has a tenth of this."""
+LARGEST_FORM = 256 * 1024  # bytes; a verdict with the longest note has a tenth of this
 DEFAULT_PORT = 8080
 
 
@@ -70,7 +69,7 @@ def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **g
     listening = options.take(listen, given)
     listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
     with listening.socket, CodebookReview.open(book, how) if book else Review.open(folder, how) as review:
-        labels = keys_of(review.labels, keys) if isinstance(review, Review) else {}
+        labels = keys_of(review.labels, keys) if isinstance(review, Review) and not review.rows.task.number else {}
         pages = Pages(review, name, labels, reviewer)
         for note in review.notes:
             options.say(note)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pcs_annotator.base.text import series
 from pcs_annotator.faces.review.forms import Visit
-from pcs_annotator.faces.review.item import DECIDED, buttons_view, text_view, verdict_form
+from pcs_annotator.faces.review.item import DECIDED, buttons_view, number_field, text_view, verdict_form
 from pcs_annotator.faces.review.layout import chip, keys_of
 from pcs_annotator.runs.review.jointly import CodebookReview, answers_of
 from pcs_annotator.runs.review.values import Given, Shown, ShownVariable
@@ -12,10 +12,8 @@ from pcs_annotator.showing.formats import number
 from pcs_annotator.showing.markup import Markup, tag, user_text
 from pcs_annotator.showing.to_html import bar
 
-STEP = "/"
-"""Between the levels of a tree's label."""
-MOST_WITHOUT_SEARCH = 12
-"""Labels that can be taken in without a box to search them."""
+STEP = "/"  # between the levels of a tree's label
+MOST_WITHOUT_SEARCH = 12  # labels that can be taken in without a box to search them
 NONE, CANNOT_TELL = "none", ""
 
 
@@ -77,7 +75,7 @@ def _variable(one: ShownVariable, reviewer: str) -> Markup:
         chip(DECIDED[one.decision], kind=one.decision) if one.decision else None,
         chip("your verdict", kind="good") if mine is not None else None,
     )
-    searched = task.kind == "tree" or len(task.labels) > MOST_WITHOUT_SEARCH
+    searched = task.kind == "tree" or (len(task.labels) > MOST_WITHOUT_SEARCH and task.kind != "number")
     search = tag(
         "input", type="search", placeholder="Search labels", aria_label=f"Search labels of {one.name}", data_filter=""
     )
@@ -96,6 +94,9 @@ def _variable(one: ShownVariable, reviewer: str) -> Markup:
 
 def _options(one: ShownVariable, chosen: Sequence[str] | None) -> Iterator[Markup]:
     task, many = one.task, one.task.kind == "many"
+    if task.kind == "number":  # an empty field is for one that cannot be told
+        yield number_field(one.name, task.labels, next(iter(chosen or ()), None))
+        return
     above = ""
     for label, key in keys_of(task.labels).items():
         parent, _, leaf = label.rpartition(STEP) if task.kind == "tree" else ("", "", label)

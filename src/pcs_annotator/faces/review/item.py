@@ -17,10 +17,8 @@ from pcs_annotator.showing.to_html import bar
 
 NOTE = {"placeholder": "Note", "aria_label": "Note"}
 BLIND = "What the models and other people say comes after your verdict."
-ROOM = 1500
-"""About how many characters of a variant are shown."""
-ROOM_FOR_QUESTION = 200
-"""About how many characters of a question are shown; all questions are much the same."""
+ROOM = 1500  # about how many characters of a variant are shown
+ROOM_FOR_QUESTION = 200  # about how many characters of a question are shown; all questions are much the same
 MOST_GRADES = 4
 LEAST_GRADE = 0.005
 DECIDED = {"accept": "accepted", "agree": "answers agree", "review": "to review"}
@@ -98,8 +96,21 @@ def _labels(shown: Shown, visit: Visit, keys: Mapping[str, str]) -> Markup:
     mine = shown.reviewed.by_reviewer.get(visit.reviewer) if shown.reviewed else None
     given = mine.label if mine else None
     labels = tag("ol", *(_label(shown, label, key, given) for label, key in keys.items()), class_="labels")
+    if shown.steps:
+        save = tag("button", tag("kbd", "↵"), "Save", class_="strong")
+        proposed = shown.outcome.label if shown.outcome else None
+        labels = tag("div", number_field("label", shown.steps, given or proposed), save)
     buttons = tag("div", *buttons_view(mine.note if mine else None), class_="beside")
     return verdict_form(shown, visit, labels, buttons, aria_label="Verdict", class_="verdict")
+
+
+def number_field(name: str, steps: Sequence[str], value: str | None) -> Markup:
+    """Return a field for a number, which only takes steps of its range."""
+    apart = f"{float(steps[1]) - float(steps[0]):.9g}"
+    ends = {"min": steps[0], "max": steps[-1], "step": apart}
+    shown = f"{steps[0]} to {steps[-1]}"
+    field = {"type": "number", "name_": name, "value": value or "", "placeholder": shown, "aria_label": shown}
+    return tag("input", **field, **ends)
 
 
 def verdict_form(shown: Shown, visit: Visit, *children: Child, **attributes: str) -> Markup:

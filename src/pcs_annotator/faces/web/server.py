@@ -18,8 +18,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.stopping import handling_stops
 from pcs_annotator.faces.web.guard import Guard, Rules, host_name
 
-SECONDS_TO_FINISH = 30
-"""How long requests in flight may take after a signal to stop."""
+SECONDS_TO_FINISH = 30  # how long requests in flight may take after a signal to stop
 SHORTEST_TOKEN = 16
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 NEW_TOKEN = "python -c 'import secrets; print(secrets.token_urlsafe())'"

@@ -12,6 +12,9 @@ from pcs_annotator.judging.metrics.significance import p_value_text, stars
 TITLES = {
     "accuracy": "Accuracy",
     "mae": "Mean absolute error, in steps",
+    "error": "Mean absolute error",
+    "mean_error": "Mean error",
+    "correlation": "Correlation with gold",
     "kappa": "Cohen's κ",
     "kappa_linear": "Cohen's κ, linear weights",
     "kappa_quadratic": "Cohen's κ, quadratic weights",

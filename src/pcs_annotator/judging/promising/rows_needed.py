@@ -7,6 +7,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Floats, Integers
 from pcs_annotator.judging.promising.acceptance import Judged, Promise, accepted_rows, counted_steps
+from pcs_annotator.judging.promising.whole_table import share_rows
 
 DRAWS = 40
 GROWTH = 1.5
@@ -14,6 +15,7 @@ MOST_ROWS = 5_000
 WORTHWHILE = 0.05
 GROUPS = 5
 PSEUDO_ROWS = 10.0
+MOST_SIMULATED = 5_000
 
 
 class RowsNeeded(NamedTuple):
@@ -63,6 +65,35 @@ def rows_needed(
             return RowsNeeded(*(int(np.ceil(np.interp(wanted, odds, sizes))) for wanted in (0.5, 0.8)))
         size = int(size * GROWTH)
     return None
+
+
+def rows_to_finish(
+    confidence: Floats, judged: Judged, max_error: float, delta: float, seed: int = 0
+) -> tuple[int, int]:
+    """Return with how many gold rows people have least to label for a finished table, and how many rows that is.
+
+    The second number has gold rows and all others that people label, in four cases out of five. Tables are simulated:
+    rows have these confidences, and are wrong as often as `rows_needed` foresees.
+    """
+    rng, rows = np.random.default_rng(seed), len(confidence)
+    some = rng.permutation(confidence)[:MOST_SIMULATED]
+    wrong, right, group = _by_confidence(judged, max_error)
+    lowest = [judged.confidence[group == one].min(initial=1.0) for one in range(1, GROUPS)]
+    own: Integers = np.searchsorted(lowest, some, side="right")
+
+    def by_people(size: int) -> int:
+        found = []
+        for _ in range(DRAWS // 2):
+            sample = rng.permutation(len(some)) < size
+            errors = rng.random(len(some)) < rng.beta(wrong, right)[own]
+            left = len(share_rows(some, sample, errors, max_error, delta).by_people) / len(some)
+            found.append(left * rows + (1 - left) * size)
+        return int(np.quantile(found, 0.8))
+
+    sizes = np.unique(np.geomspace(min(50, len(some)), len(some) // 2 + 1, 8).astype(int)).tolist()
+    found = {size: by_people(size) for size in sizes}
+    least = min(found, key=found.__getitem__)
+    return least, found[least]
 
 
 def _by_confidence(judged: Judged, limit: float) -> tuple[Floats, Floats, Integers]:

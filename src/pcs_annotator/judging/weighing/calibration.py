@@ -12,9 +12,10 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask, frozen
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.weighing.numbers import NumberModel, fit_numbers
 from pcs_annotator.judging.weighing.scoring import softmax
 
-CalibrationMethod = Literal["softmax", "temperature", "none"]
+CalibrationMethod = Literal["softmax", "temperature", "none", "number"]
 
 FLOOR = 0.02
 SLOPE_SD = 0.5
@@ -54,6 +55,7 @@ class Calibrator:
     alone: float = 1.0  # the power of T that then is the probability
     shrunk: float = 0.0  # how far probabilities are moved towards 1/K; above 0 when there were few gold rows
     method: str = "softmax"  # what was learned, a `CalibrationMethod`
+    numbers: NumberModel | None = None  # of the method `number`: the distribution of a number; None for other labels
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
@@ -68,6 +70,8 @@ class Calibrator:
         """Return the probability of every label, `[item, label]`; `labels` names the columns."""
         if self.method == "none":
             return scores
+        if self.numbers is not None:
+            return (1 - self.shrunk) * self.numbers.distribution(scores, labels) + self.shrunk / len(labels)
         found = softmax(self.strengths(scores, labels, read))
         if read is not None and self.settled is not None:
             settled = self.settles(read)
@@ -116,6 +120,8 @@ class Calibrator:
         """Return plain values for JSON."""
         if self.method == "none":
             return {"method": self.method}
+        if self.numbers is not None:
+            return {"method": self.method, "numbers": self.numbers._asdict(), "shrunk": self.shrunk}
         known = {"labels": list(self.labels), "slope": self.slope, "offsets": self.offsets.tolist()}
         texts = {"reading": self.reading} if self.reading else {}
         if self.named is not None:
@@ -151,6 +157,9 @@ def fit_calibrator(  # what is known about the rows, one argument each
         raise UnknownNameError(f"calibration {method!r} {gone}" if gone else unknown)
     if method == "none":
         return UNCALIBRATED
+    if method == "number":
+        shrunk = shrinkage(gold_rows or len(gold))
+        return Calibrator(method=method, numbers=fit_numbers(scores, gold, labels), shrunk=shrunk)
     if len(labels) > MANY_LABELS and read is None:
         slope, named = _most_probable(_of_many(scores), gold, with_offsets=False)[:2].tolist()
         offsets, shrunk = np.zeros(len(labels)), shrinkage(gold_rows or len(gold))
@@ -242,6 +251,8 @@ def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
     method = values.get("method", "softmax")
     if method == "none":
         return UNCALIBRATED
+    if method == "number":
+        return Calibrator(method=method, numbers=NumberModel.from_dict(values["numbers"]), shrunk=values["shrunk"])
     if method not in get_args(CalibrationMethod):
         raise MismatchError(f"this version cannot read the calibration {method!r}: pcs fit learns another")
     return Calibrator(**{"shrunk": 0.0, **values, "method": method, "offsets": np.array(values["offsets"])})

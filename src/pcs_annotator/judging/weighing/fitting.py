@@ -55,7 +55,7 @@ def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: in
     name = optimiser if isinstance(optimiser, str) else type(optimiser).__name__
     ordered, codes = in_canonical_order(votes, gold)
     weights = fit_optimiser(chosen, ordered, codes, seed)
-    flags = (*weights.diagnostics.flags, *_flags(ordered, codes, weights, chosen.needs_gold))
+    flags = (*weights.diagnostics.flags, *_flags(ordered, codes, weights, _learns_labels(chosen)))
     for flag in flags:
         warn_user(flag.detail)
     by_annotator, by_relation = _stability_ranges(_refitted(chosen, weights), weights, ordered, codes, seed, resamples)
@@ -88,6 +88,10 @@ def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     parts: dict[str, Any] = {"read": read, "grades": grades, **votes.per_item(rows)}
     codes = recode[ordered.codes[rows]]
     return replace(ordered, codes=codes, ids=ids, labels=labels, stated=None, **parts), recode[gold[rows]]
+
+
+def _learns_labels(chosen: Optimiser) -> bool:
+    return chosen.needs_gold and not getattr(chosen, "numeric", False)
 
 
 def _refitted(chosen: Optimiser, weights: Weights) -> Optimiser:
@@ -126,10 +130,10 @@ def _central(weights: Mapping[str, float], refitted: Floats) -> dict[str, Interv
     }
 
 
-def _flags(votes: Votes, gold: Codes, weights: Weights, needs_gold: bool) -> Iterator[Flag]:
+def _flags(votes: Votes, gold: Codes, weights: Weights, learns_labels: bool) -> Iterator[Flag]:
     """Yield problems with the votes and the weights that a user should know about."""
     yield from _useless_annotators(votes)
-    if needs_gold:
+    if learns_labels:
         seen = {*gold.tolist()}
         missing = [label for code, label in enumerate(votes.labels) if code not in seen]
         if missing:

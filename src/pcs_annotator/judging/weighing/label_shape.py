@@ -14,7 +14,7 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.weighing.calibration import slopes_of
 from pcs_annotator.judging.weighing.scoring import choose, score
 
-Kind = Literal["one", "many", "scale", "tree"]
+Kind = Literal["one", "many", "scale", "tree", "pair", "number"]
 STEP = "/"
 # In steps. With 1, the prior of the calibrator let the mean place say too little; see benchmarks/results/scales.md.
 PLACE_SD = 0.4
@@ -23,29 +23,32 @@ ROUNDING = 1e-9
 
 
 class LabelShape(NamedTuple):
-    """The kind of a task, with its labels: those of a scale from the lowest to the highest."""
+    """The kind of a task, with its labels: those of a scale rising, those of a pair's two texts first."""
 
     kind: Kind = "one"
     labels: tuple[str, ...] = ()
     # on a scale, how much what the texts say and the mean place of the answers count, the larger one 1
     mix: tuple[float, float] = (1.0, 1.0)
+    within: int = 1  # how many steps off a label may be and still count as near
 
     @classmethod
     def of(cls, kind: Kind, labels: Sequence[str]) -> "LabelShape":
         """Return the shape of some labels; that of plain ones does not name them."""
-        return cls(kind, tuple(labels)) if kind in ("scale", "tree") else ONE
+        return cls(kind, tuple(labels)) if kind not in ("one", "many") else ONE
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any] | None) -> "LabelShape":
         """Return what `_asdict` wrote; labels are plain if nothing was written."""
         if values is None:
             return ONE
-        return cls.of(values["kind"], values["labels"])._replace(mix=tuple(values["mix"]))
+        return cls.of(values["kind"], values["labels"])._replace(
+            mix=tuple(values["mix"]), within=values.get("within", 1)
+        )
 
     @property
     def ordered(self) -> bool:
-        """Whether labels are steps of a scale."""
-        return self.kind == "scale"
+        """Whether labels are steps of a scale, or of the range of a number."""
+        return self.kind in ("scale", "number")
 
     @property
     def levels(self) -> int:
@@ -59,7 +62,14 @@ class LabelShape(NamedTuple):
         return tuple(dict.fromkeys(name for names in paths for name in names if name not in self.labels))
 
     def choose(self, values: Floats, labels: Sequence[str]) -> Codes:
-        """Return the label of every row: the most probable one; on a scale the median, which has the least error."""
+        """Return the label of every row: the most probable one; on a scale the median, which has the least error.
+
+        Of a pair whose two texts are equally good, it is the third label, if there is one.
+        """
+        if self.kind == "pair" and len(labels) > 2:
+            first, second, third = self._order(labels)
+            even = (np.abs(values[:, first] - values[:, second]) < ROUNDING) & (values[:, third] <= values[:, first])
+            return np.where(even, third, choose(values, labels)).astype(CODE)
         if not self.ordered:
             return choose(values, labels)
         order = self._order(labels)
@@ -68,10 +78,10 @@ class LabelShape(NamedTuple):
         return order[half.argmax(axis=1)].astype(CODE)
 
     def right(self, best: Codes, gold: Codes, labels: Sequence[str], *, near: bool, level: int = 0) -> Mask:
-        """Return which labels are right: on a scale, if `near`, within one step; in a tree, down to a level."""
+        """Return which labels are right: on a scale, if `near`, within a step; in a tree, down to a level."""
         if near:
             rank = np.argsort(self._order(labels))
-            return np.asarray(np.abs(rank[best] - rank[gold]) <= 1)
+            return np.asarray(np.abs(rank[best] - rank[gold]) <= self.within)
         if not level:
             return np.asarray(best == gold)
         group = self.at(level, labels)[1]
@@ -84,8 +94,10 @@ class LabelShape(NamedTuple):
         if level:
             group = self.at(level, labels)[1]
             return np.asarray((probabilities * (group == group[best][:, np.newaxis])).sum(axis=1))
-        every = np.arange(len(labels), dtype=CODE)
-        same = np.array([self.right(every, np.full_like(every, one), labels, near=near) for one in every])
+        same = np.eye(len(labels), dtype=np.bool_)
+        if near:
+            rank = np.argsort(self._order(labels))
+            same = np.abs(rank[:, np.newaxis] - rank) <= self.within
         return np.asarray((probabilities * same[best]).sum(axis=1))
 
     def at(self, level: int, labels: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
@@ -117,7 +129,7 @@ class LabelShape(NamedTuple):
 
     def mixing(self, votes: Votes, gold: Codes) -> "LabelShape":
         """Return the shape that knows from gold how much texts and the mean place of answers count."""
-        if not self.ordered or votes.read is None:
+        if self.kind != "scale" or votes.read is None:
             return self
         rows = gold != UNLABELLED
         some = votes.take(rows)
@@ -131,7 +143,7 @@ class LabelShape(NamedTuple):
 
         Weights learn nothing from how far apart two labels are; this does.
         """
-        if not self.ordered:
+        if self.kind != "scale":
             return votes
         near, (text, place) = self._near(votes), self.mix
         return replace(votes, read=near if votes.read is None else text * votes.read + place * near)

@@ -8,8 +8,7 @@ from pcs_annotator.relations.checks.reading import Rewrite, prose, words
 from pcs_annotator.relations.facts import listed, pattern, word_set, word_tables
 from pcs_annotator.relations.language import known_language, language_of, may_be_english
 
-PLAIN = listed("negation", "plain")
-"""Grammar: a clause with one of these says the opposite of the clause without it."""
+PLAIN = listed("negation", "plain")  # grammar: a clause with one of these says the opposite of the clause without it
 PREFIXED = {
     prefix + base: base
     for prefix in ("un", "in", "im", "il", "ir", "dis", "non")
@@ -29,8 +28,7 @@ def _opposites() -> dict[str, frozenset[str]]:
     return {word: frozenset(others) for word, others in table.items()}
 
 
-OPPOSITES = _opposites()
-"""Each word → its opposites."""
+OPPOSITES = _opposites()  # each word → its opposites
 
 
 FOREIGN = {

@@ -119,8 +119,7 @@ _UNIT_ROW = (
 _UNITS = {word: value for value, word in enumerate(_UNIT_ROW.split())}
 _TEN_ROW = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TENS = {word: 10 * value for value, word in enumerate(_TEN_ROW.split(), start=2)}
-SPELT = frozenset((*_UNITS, *_TENS))
-"""Words that are, or may be, numbers."""
+SPELT = frozenset((*_UNITS, *_TENS))  # words that are, or may be, numbers
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _SHORT = {"k": 1000, "m": 10**6, "mn": 10**6, "mln": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
 _SCALE = "|".join(_SCALES)

@@ -24,8 +24,17 @@ class LabelOrder(Unchanged):
     which: Which = "reversed"  # which order
 
     def rephrase(self, question: Phrasing) -> Phrasing:
-        """Return the question with its labels in the other order, also where its instruction lists them."""
+        """Return the question with its labels in the other order, also where its instruction lists them.
+
+        The two texts of a pair change places instead, and with them what the labels stand for.
+        """
         task = question.task
+        if task.number:
+            raise ConfigError(f"relation {self.name!r}: a number is not chosen from a list: leave it out")
+        if task.pair:
+            if self.which != "reversed":
+                raise ConfigError(f"relation {self.name!r}: a pair has one other order, which is 'order': leave it out")
+            return replace(question, task=replace(task, pair=task.pair[::-1]))
         labels = [task.labels[place] for place in self.permutation(len(task.labels))]
         listed = rf"(?<!\w){re.escape(enumerated(task.labels))}(?!\w)"
         instruction = re.sub(listed, lambda _: enumerated(labels), task.instruction)

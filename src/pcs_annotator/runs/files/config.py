@@ -22,7 +22,7 @@ def variable_problem(name: str, labels: Sequence[str]) -> str:
     """Return what is wrong with a variable; empty if nothing is."""
     if not re.fullmatch(r"[^\W\d]\w*", name) or name.casefold() in TAKEN:
         return "is not a name for a variable: use letters, digits and _, and not label, gold, text or id"
-    return "" if len(labels) > 1 else 'needs at least two labels: labels = ["…", "…"]'
+    return "" if len(labels) > 1 or ".." in "".join(labels) else 'needs at least two labels: labels = ["…", "…"]'
 
 
 def read_config(path: Path | None, folder: Path, learn: LearnSettings | None = None) -> Config:
@@ -55,8 +55,9 @@ def config_to_dict(config: Config) -> dict[str, Any]:
     """Return plain values for JSON, without a password in the address of the ledger."""
     values = asdict(config)
     values["ask"]["ledger"] = without_password(config.ask.ledger)
-    if not config.learn.by:
-        del values["learn"]["by"]
+    for section, name in (("learn", "by"), ("learn", "tolerance"), ("data", "pair")):
+        if not values[section][name]:
+            del values[section][name]
     codebook = {name: values.pop(name) for name in ("part", "variables")}
     return {**values, "codebook": codebook} if config.variables else values
 

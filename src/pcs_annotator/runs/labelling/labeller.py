@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
-from pcs_annotator.asking.engine.collect import prepare_job, run_job
+from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.item_asker import Missing, PreparedJob
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.ledger.lock import SharedCalls
@@ -45,10 +45,8 @@ from pcs_annotator.tables.table_files import STDIO
 
 T = TypeVar("T")
 NO_ANSWER = "no model gave a usable answer"
-TYPICAL_TOKENS = (500, 20)
-"""The prices of models are compared on a question and an answer of typical length."""
-LEAST_GOLD = 200
-"""Gold rows for texts of a new kind, if the run has fewer."""
+TYPICAL_TOKENS = (500, 20)  # the prices of models are compared on a question and an answer of typical length
+LEAST_GOLD = 200  # gold rows for texts of a new kind, if the run has fewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,15 +231,11 @@ class Labeller:
     the lock of the ledger, if it has one, and closes the models. The asker's tracker has what was spent on all texts.
     """
 
-    def __init__(self, fitted: FittedRun, asker: Asker, prepared: PreparedJob, stream: Stream | None = None) -> None:
-        self.fitted, self.asker, self._prepared = fitted, asker, prepared
+    def __init__(self, fitted: FittedRun, asker: Asker, stream: Stream | None = None) -> None:
+        self.fitted, self.asker = fitted, asker
+        self._prepared = PreparedJob.of(fitted.job, asker.ledger)  # once for all texts
         memory = None if stream is None else StreamMemory(stream, fitted.version, fitted.since)
         self.recent = RecentTexts(fitted.model.profile, fitted.on_drift, memory)
-
-    @classmethod
-    async def open(cls, fitted: FittedRun, asker: Asker, stream: Stream | None = None) -> "Labeller":
-        """Prepare the questions of a run, once for all texts."""
-        return cls(fitted, asker, await prepare_job(fitted.job, asker), stream)
 
     async def ask(self, items: Sequence[Item], part: Asker, missing: Missing | None = None) -> Votes:
         """Return the votes on texts, as many as their labels need; `part` of the asker counts what they take."""
@@ -320,7 +314,7 @@ class RunEngine:
             ledger = open_ledger(fitted.ledger, shared=True)
             stack.enter_context(ledger)
             stack.push_async_callback(partial(ask.close_models, fitted.job))
-            labeller = await Labeller.open(fitted, ask.open_asker(ledger, fitted.settings))
+            labeller = Labeller(fitted, ask.open_asker(ledger, fitted.settings))
             return cls(os.getpid(), asyncio.get_running_loop(), stack.pop_all(), labeller)
 
     def label(self, items: Sequence[Item], groups: Sequence[str] = ()) -> LabelledTexts:

@@ -19,7 +19,7 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.core.result_names import DECISION, LABEL, input_names, result_names
+from pcs_annotator.core.result_names import DECISION, LABEL, VERSION, input_names, result_names
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
@@ -38,12 +38,10 @@ from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import signature, write_json
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, TableWriter, writing_table
 from pcs_annotator.tables.tables import CHUNK_ROWS, Dataset, TableStream, gold_in
-from pcs_annotator.tables.tabular import text_column
 from pcs_annotator.tables.vote_files import VoteAxes
 from pcs_annotator.tables.workbook import original_cell
 
-CHUNKS_AT_ONCE = 2
-"""While the last calls of one chunk are awaited, the next chunk is asked about."""
+CHUNKS_AT_ONCE = 2  # while the last calls of one chunk are awaited, the next chunk is asked about
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -64,6 +62,7 @@ class RowWriter:
     people: Mapping[str, Reviewed] = field(default_factory=dict)  # item → what people said about it
     # item → its gold label, also from a person's file; of rows outside the sample, gold is in their table
     gold: Mapping[str, str | None] = field(default_factory=dict)
+    version: int = 0  # the number of the fit, for a column of its own; 0 for none
     sample_of: int | None = None  # how many rows the table has, if a sample of them is to be kept
     # what puts texts that people should see elsewhere too, with the votes on them, and how they were judged
     keep: Callable[[Dataset, Votes, Model, Verdicts], None] = lambda *_: None
@@ -96,6 +95,8 @@ class RowWriter:
             given = gold_in(chunk.table, chunk.columns) or [None] * len(votes)
             gold = [self.gold.get(item.id) or label for item, label in zip(chunk.items, given, strict=True)]
         labelled = labelled_table(chunk.table, self.model, votes, judged, reviewed, gold)
+        if self.version:
+            labelled = labelled.append_column(VERSION, pa.array([self.version] * len(votes), pa.int64()))
         found, decided = labelled[LABEL].to_pylist(), labelled[DECISION].to_pylist()
         if self._labels is not None:
             self._labels.write(labelled)
@@ -140,7 +141,7 @@ def label_all(stream: TableStream, data: str, fitted: FittedRun, writer: RowWrit
         settings = fitted.settings
         with writer:
             async with asking(fitted.job, _Items(stream), fitted.ledger, settings, fitted.strategy) as asker:
-                labeller = await Labeller.open(fitted, asker)
+                labeller = Labeller(fitted, asker)
 
                 async def asked(chunk: Dataset) -> tuple[Dataset, Votes]:
                     return chunk, await labeller.ask(chunk.items, asker.part(asker.shared, settings.tally))
@@ -211,7 +212,7 @@ def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) ->
         for votes, table in _with_own_columns(folder.labels, whole, parts):
             items = tuple(Item(id=name, text="") for name in votes.ids)
             chunk = replace(recorded.dataset, table=table, items=items, gold=())
-            texts = text_column(text_name, table[text_name]).fill_null("").to_pylist()
+            texts = tables.texts_in(table, text_name)
             writer.write(chunk, replace(votes, texts=texts))
     made_from = _made_from(recorded, learned.model, start.get("data_hash", ""), spreadsheet_safe=spreadsheet_safe)
     return _kept(recorded, learned, writer, whole.columns, made_from=made_from, tally=whole.tally, ledger=whole.ledger)

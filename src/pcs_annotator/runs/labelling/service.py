@@ -35,8 +35,7 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.files import read_json
 
-LOOK_EVERY = 1.0
-"""Seconds between looks at the run folder, which `pcs fit` may have changed."""
+LOOK_EVERY = 1.0  # seconds between looks at the run folder, which `pcs fit` may have changed
 RETRY_SECONDS = 30.0
 """Seconds until what failed is tried again, though nothing changes: the disk may have been full for a moment."""
 TROUBLE_SECONDS = 30.0
@@ -131,7 +130,7 @@ class Service:
             ledger = open_ledger(self._ledger, shared=True)
             self._closing.enter_context(ledger)
             self._ledger_file = self._file_number()
-            labeller = await Labeller.open(fitted, ask.open_asker(ledger, fitted.settings), self._stream)
+            labeller = Labeller(fitted, ask.open_asker(ledger, fitted.settings), self._stream)
         except BaseException:
             self._closing.close()
             await ask.close_models(fitted.job)
@@ -315,7 +314,7 @@ class Service:
         before = self._opened
         try:
             fitted, version = await asyncio.to_thread(self._open)
-            labeller = await Labeller.open(fitted, before.labeller.asker, self._stream)
+            labeller = Labeller(fitted, before.labeller.asker, self._stream)
             self._opened = _Opened(labeller, version, self._stream)
         except Exception as error:
             if not self.outdated:

@@ -36,8 +36,9 @@ class Draws:
         return found if found is not None or queue in UNDRAWN else self._new(reviewer, queue)
 
     def batch(self, queue: Queue, rows: int) -> list[int]:
-        """Return several rows of one variable at once, for people who work elsewhere: open ones, then new draws."""
-        found = list(islice(self._queues[0].started("", queue), rows))
+        """Return several rows at once, for people who work elsewhere: open ones, then new draws."""
+        started = dict.fromkeys(place for one in self._queues for place in one.started("", queue))
+        found = list(islice(started, rows))
         while len(found) < rows and (place := self._new("", queue)) is not None:
             found.append(place)
         return found

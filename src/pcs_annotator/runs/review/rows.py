@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +33,9 @@ from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import read_json
-from pcs_annotator.tables.tabular import text_column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from pcs_annotator.tables.tables import text_names
 
 DECISIONS = ("none", "accept", "agree", "review")
 
@@ -104,7 +102,8 @@ class Rows:
         run = run.with_stream() if stream else run
         table, used, ids = run.dataset.table, run.dataset.columns, run.answers.ids
         data_gold = gold_codes(run.votes, run.dataset.gold or [None] * len(ids))
-        own = table.drop_columns([name for name in (used.text, used.id, used.gold, *used.coders) if name])
+        both = text_names(used.text or "", table.column_names)
+        own = table.drop_columns([name for name in (*both, used.id, used.gold, *used.coders) if name])
         rows = cls(
             run=run,
             task=task_of(run.config),
@@ -112,7 +111,7 @@ class Rows:
             ids=ids,
             own_columns=list(own.column_names),
             own=own,
-            texts=text_column(used.text or "", table[used.text]).fill_null(""),
+            texts=pa.array(run.texts, pa.string()),
             gold=data_gold,
             data_gold=data_gold,
             places={name: place for place, name in enumerate(ids)},
@@ -200,6 +199,10 @@ class Rows:
     def text(self, place: int) -> str:
         """Return the text of a row."""
         return self.run.dataset.items[place].text
+
+    def shown_text(self, place: int) -> str:
+        """Return the text of a row as models read it."""
+        return self.task.shown_pair(self.text(place)) if self.task.pair else self.text(place)
 
     def text_hash(self, place: int) -> str:
         """Return the hash of a row's text."""
@@ -318,7 +321,6 @@ def _contains(column: Array, words: str) -> Mask:
 
 
 def _equals(rows: Rows, name: str, value: str) -> Mask:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     if name not in rows.own_columns:

@@ -49,10 +49,8 @@ class Review:
     """A review of one run: rows to see, verdicts to store, and how far it is."""
 
     def __init__(self, rows: Rows, state: ReviewState, options: ReviewOptions) -> None:
-        self.rows, self.state, self._lock = rows, state, ExitStack()
-        self.queues = Queues(rows, state, options)
-        self._draws = Draws([self.queues], seed=options.seed)
-        self.refits = Refits(rows, options.refit_every, state.since)
+        self._options, self._lock = options, ExitStack()
+        self._use(rows, state)
         self.reviews: Mapping[str, Review] = {"": self}  # as a codebook has one for each of its parts
         self._trails: dict[str, dict[str, Queue]] = {}
         self.labels: Sequence[str] = rows.labels
@@ -65,6 +63,12 @@ class Review:
         self.notes: Sequence[str] = state.notes if rows.judgement.fitted else [NOT_FITTED, *state.notes]
         for reviewer, given in state.given_by.items():
             self._trails[reviewer] = {one.id: one.queue for one in given.values()}
+
+    def _use(self, rows: Rows, state: ReviewState) -> None:
+        self.rows, self.state, self._stream_size = rows, state, _size_of(rows.run.folder.stream)
+        self.queues = Queues(rows, state, self._options)
+        self._draws = Draws([self.queues], seed=self._options.seed)
+        self.refits = Refits(rows, self._options.refit_every, state.since)
 
     @classmethod
     def open(cls, path: Path, options: ReviewOptions | None = None, *, stream: bool = True) -> Self:
@@ -110,6 +114,20 @@ class Review:
             self.rows = fitted
             self.queues.take_rows(fitted)
 
+    def _take_new_texts(self) -> bool:
+        """Read the folder again if its stream has changed; return whether rows have come after those of before.
+
+        Rows keep their places, so what people have in hand stays theirs.
+        """
+        if self._stream_size == _size_of(self.rows.run.folder.stream) or self.refits.running:
+            return False
+        rows, leases = Rows.read(self.folder), self.queues.leases
+        come = len(rows) > len(self.rows) and list(rows.ids[: len(self.rows)]) == list(self.rows.ids)
+        if come:
+            self._use(rows, rows.run.review())
+            self.queues.leases = leases
+        return come
+
     # ── rows ──
 
     def next_row(self, reviewer: str, queue: Queue) -> Shown | None:
@@ -119,6 +137,8 @@ class Review:
             raise ConfigError(f"no queue is called {queue!r}: there are {', '.join(QUEUES)}")
         self.take_new_model()
         place = self._draws.next(reviewer, queue)
+        if place is None and queue == "stream" and self._take_new_texts():
+            place = self._draws.next(reviewer, queue)
         return None if place is None else self._shown(place, reviewer, queue)
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:
@@ -152,7 +172,7 @@ class Review:
             unread = str(error)
         return Shown(
             id=rows.ids[place],
-            text=rows.text(place),
+            text=rows.shown_text(place),
             outcome=None if blind else rows.outcome(place),
             probabilities={} if blind else rows.probabilities(place),
             variants=variants,
@@ -168,6 +188,7 @@ class Review:
             held_by="" if free else holders[0],
             version=self.version(place, reviewer),
             draw=self.queues.draw_of(place, queue),
+            steps=self.labels if rows.task.number else (),
         )
 
     def _visible(self, place: int, reviewer: str) -> Reviewed | None:
@@ -356,6 +377,12 @@ class Review:
         scale: Scale = "ordinal" if self.rows.run.shape.ordered else "nominal"
         alpha = krippendorffs_alpha(np.array(list(labels.values())), scale) if pairs else None
         return ReviewerAgreement(pairs=pairs, alpha=alpha and alpha.value, rows=alpha.rows if alpha else 0)
+
+
+def _size_of(stream: Path) -> list[tuple[int, int]]:
+    """Return what changes when texts come: sizes and times of the database's file and its log."""
+    files = [one.stat() for one in (stream, stream.with_name(f"{stream.name}-wal")) if one.exists()]
+    return [(one.st_size, one.st_mtime_ns) for one in files]
 
 
 def named(reviewer: str) -> str:

@@ -73,6 +73,7 @@ class Shown:
     held_by: str = ""  # who is looking at it, if that is somebody else
     draw: Draw | None = None  # how it was drawn; None if the person chose it
     variables: Sequence[ShownVariable] = ()  # those of a codebook
+    steps: Sequence[str] = ()  # of a number, the steps of its range; empty if it is chosen from labels
 
     @property
     def for_estimates(self) -> bool:

@@ -29,7 +29,7 @@ from pcs_annotator.studies.compare.sides import Matched, Side
 
 SURE = 0.8
 PER_ROWS = 1_000
-NOT_COMPARED = ("ask · ledger", "task · written wording")
+NOT_COMPARED = ("ask · ledger",)
 
 
 class DifferingRow(NamedTuple):

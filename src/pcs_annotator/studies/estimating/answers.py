@@ -10,6 +10,7 @@ from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import Figure
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, LabelRegression, Study
 from pcs_annotator.judging.estimating.formula import parse_formula
@@ -51,7 +52,9 @@ class EstimateQuestion:
             return f"Regression {self.formula}"
         wanted = self.of or labels
         names = series([label_name(one) for one in wanted]) if len(wanted) <= MOST_NAMED else f"{len(wanted)} labels"
-        numbers = ", ".join(f"{label} = {value:g}" for label, value in (self.values or {}).items())
+        given = self.values or {}
+        numbers = ", ".join(f"{label} = {value:g}" for label, value in given.items())
+        numbers = "the numbers" if len(given) > MANY_LABELS else numbers
         groups = f" by {series(self.columns_of_groups)}" if self.columns_of_groups else ""
         return f"{f'Mean of {numbers}' if numbers else f'Share of {names}'}{groups}"
 

@@ -22,13 +22,13 @@ def estimate_codebook(book: CodebookFolder, question: EstimateQuestion) -> list[
             many = task.kind == "many"
             try:
                 shares = estimate_run(book.parts[part], replace(question, of=(YES,)) if many else question)
-                found["share"].append(_named(shares, part if many else "", name))
+                found[shares.kind].append(_named(shares, part if many or shares.kind == "mean" else "", name))
                 if task.kind == "scale":
                     means = estimate_run(book.parts[part], replace(question, values=numbers_of(task.labels)))
                     found["mean"].append(_named(means, name, name))
             except GoldError as error:
                 missing.append(f"{part} is not estimated: {error}")
-    if not found["share"]:
+    if not any(found.values()):
         raise GoldError(f"no variable of {book.path} has enough gold for estimates: pcs review {book.path}")
     return [_joined(some, [] if kind == "mean" else missing) for kind, some in found.items() if some]
 
@@ -63,7 +63,7 @@ def _joined(each: Sequence[Estimated], notes: Sequence[str]) -> Estimated:
         differences=adjusted([line for one in each for line in one.differences]),
         missing=list(dict.fromkeys(group for one in each for group in one.missing)),
         notes=[*dict.fromkeys(note for one in each for note in one.notes), *notes],
-        title="Share of the texts that have a label" if first.kind == "share" else "Mean of the steps of a scale",
+        title="Share of the texts that have a label" if first.kind == "share" else "Means of scales and numbers",
     )
 
 

@@ -211,6 +211,8 @@ def _compared(cells: Sequence[Cell], dates: bool) -> list[tuple[Cell, Cell]]:
 def estimate_run(path: Path, question: answers.EstimateQuestion) -> answers.Estimated:
     """Answer a question about the labels of the run in a folder."""
     recorded = Run.open(path)
+    if recorded.config.task.kind == "number" and not (question.of or question.values or question.formula):
+        question = replace(question, values={label: float(label) for label in recorded.config.task.labels})
     found = answer(evidence_of(recorded, question.probability or None, question.columns), question)
     return replace(found, title=question.in_words(found.labels), data=data_name(recorded))
 

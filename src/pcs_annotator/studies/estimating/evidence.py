@@ -99,7 +99,7 @@ def evidence_of(
     votes, folder = recorded.votes, recorded.folder
     gold = gold_with_copies(recorded)
     _refuse_one_label(gold, votes.labels)
-    known = expected_labels(votes, gold, recorded.settings, recorded.texts)
+    known = expected_labels(votes, gold, recorded.settings, recorded.texts, recorded.shape)
     if known is None:
         raise GoldError(
             f"{folder.path} has {int((gold != UNLABELLED).sum())} gold rows, too few to learn from: draw "

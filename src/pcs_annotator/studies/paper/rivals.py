@@ -149,8 +149,7 @@ MOST_ROWS = MOST_RESAMPLES = 1000
 SMALL_GA = {"population": 40, "generations": 40}
 
 SIZE_COLUMNS = ("Dataset", "Method", "Gold rows", "Class AUROC")
-HELD_OUT = 0.25
-"""Share of the rows held out for testing, the same for every size, so that sizes can be compared."""
+HELD_OUT = 0.25  # share of the rows held out for testing, the same for every size, so that sizes can be compared
 STABLE_WITHIN = 0.005
 BAND = (0.1, 0.9)
 PAPER_STABLE = {"sentiment": 50, "gossipcop": 245, "politifact": 30}

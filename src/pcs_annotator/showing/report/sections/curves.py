@@ -204,7 +204,7 @@ def _marks(certificate: Certificate | None, axes: Axes) -> tuple[list[Markup], l
         text = f"limit: at most {percent(allowed, 1)} of all rows accepted and wrong"
     else:
         limit = [axes.at(share, allowed) for share in (0.0, 1.0)]
-        what = "off by more than one step" if certificate.promise.near else "wrong"
+        what = certificate.promise.far
         text = f"limit: at most {percent(allowed, 1)} {what}"
     marks, legend = [path(limit, "limit")], [LegendEntry(kind="limit", text=text)]
     if certificate.holds:

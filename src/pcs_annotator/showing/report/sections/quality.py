@@ -86,6 +86,13 @@ def beyond_chance(found: AgainstGold) -> b.Folded:
     return b.Folded("Agreement beyond chance: κ and α", [table, b.note(f"{tables.ABOUT_KAPPA} {FOR_A_PAPER}")])
 
 
+def numbers(found: AgainstGold) -> b.Group:
+    """Return how far numbers are off."""
+    rows: list[b.Row] = [[tables.TITLES[key], cell_of(one), one.n] for key, one in found.figures.items()]
+    table = b.Table(columns=[b.Column("Figure"), *b.numbers("value", "n")], rows=rows, kind="figures narrow")
+    return b.titled("Numbers against gold", table)
+
+
 def _most_confused(found: AgainstGold) -> b.Group:
     """Return the pairs of very many labels that are confused most."""
     wrong = found.table[:-1] * (1 - np.eye(len(found.labels), dtype=np.intp))
@@ -186,10 +193,12 @@ def how_good(view: View) -> b.Section:
     if learned.figures and (curves is None or found is None):
         shown.append(b.not_known(NO_CURVES, "Some charts and tables are missing."))
     many = found is not None and len(found.labels) > MANY_LABELS
-    if found is not None:
+    if found is not None and not found.by_label:
+        beside.append(numbers(found))
+    elif found is not None:
         beside.append(_most_confused(found) if many else against_gold(found))
     shown.append(b.Group(beside, kind="pair") if beside else None)
-    if found is not None:
+    if found is not None and found.by_label:
         shown += [beyond_chance(found)] if many else [per_label(found), beyond_chance(found)]
     if learned.by_group is not None:
         shown.append(b.titled(f"By {learned.by_group.by}", *b.results(learned.by_group.table())[1:]))
