@@ -338,12 +338,14 @@ def test_a_card_has_a_header_that_yaml_reads(made: Path, tmp_path: Path, capsys:
     _, header, body = out.read_text(encoding="utf-8").split("---\n", 2)
     about = pytest.importorskip("yaml").safe_load(header)
     assert about["pretty_name"] == "data_1&2.csv"
-    assert about["size_categories"] == ["n<1K"]
     assert about["configs"] == [{"config_name": "default", "data_files": "labels.csv"}]
     assert "### Method" in body
     assert "`pcs_decision` is `accept`" in body
-    assert main(["report", str(made), "--card", "-o", str(out)]) == 2  # it exists
+    assert main(["report", str(made), "--card", "-o", str(out)]) == 0  # it is ours
+    out.write_text("# My project\n", encoding="utf-8")
+    assert main(["report", str(made), "--card", "-o", str(out)]) == 2
     assert main(["report", str(made), "--card", "-o", str(out), "--replace"]) == 0
+    assert len(list(tmp_path.glob("README*.md"))) == 2
     capsys.readouterr()
     assert main(["report", str(made), "--card", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["file"] is None

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.result_table import ResultTable
@@ -29,8 +29,6 @@ COPIED = ("labels", "report", "gold", "next")
 """Lines of an answer with paths and commands, which mean nothing elsewhere."""
 MORE = {"Class AUROC": "auroc", "ECE of confidence": "ece_confidence"}
 """Figures of scores and confidence beside those of labels."""
-SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1e6, "100K<n<1M"), (1e99, "n>1M"))
-"""Rows → how Hugging Face calls the size."""
 COLUMNS = (
     "Labels are in `pcs_label`, their calibrated confidence in `pcs_confidence`. The promise is about rows whose "
     "`pcs_decision` is `accept`; use the others only after a person has looked at them."
@@ -88,15 +86,11 @@ def _shares(found: AgainstGold) -> list[ResultTable]:
     ]
 
 
-def format_of(name: str | None, out: Path | None) -> Format:
+def format_of(name: Format | None, out: Path | None) -> Format:
     """Return the format that was named, or that the ending of the file says; Markdown without either."""
-    if name is not None:
-        found: Format = next(one for one in get_args(Format) if one == name)
-    elif out is None:
-        found = "markdown"
-    else:
+    if name is None and out is not None:
         check_ending(out, tuple(ENDINGS))
-        found = ENDINGS.get(out.suffix.lower(), "markdown")  # without an ending
+    found = name or ENDINGS.get("" if out is None else out.suffix.lower(), "markdown")
     if found == "xlsx" and out is None:
         raise ConfigError("a workbook is a file: name it with -o, such as -o table.xlsx")
     return found
@@ -139,7 +133,6 @@ def summary_of(result: RunResult, *, card: bool = False) -> str:
     about = {
         "pretty_name": title,
         "task_categories": ["text-classification"],
-        "size_categories": [next(name for most, name in SIZES if result.counts.rows < most)],
         "tags": ["pcs-annotator", "machine-generated-labels"],
         "configs": [{"config_name": "default", "data_files": result.folder.labels.name}],
     }
@@ -150,20 +143,13 @@ def summary_of(result: RunResult, *, card: bool = False) -> str:
 
 def write_paper(paper: Paper, kind: Format, out: Path, *, keep_earlier: bool = False) -> Path:
     """Write the parts into a file; one that exists is an error or, with `keep_earlier`, kept under a dated name."""
+    refuse_existing(out, replace=keep_earlier)
+    make_way(out)
     if kind == "xlsx":
-        refuse_existing(out, replace=keep_earlier)
-        make_way(out)
         sheets = [_sheet(table) for table in (*paper.tables, *paper.shares, paper.figures)]
         write_workbook(out, [*sheets, Sheet(name="methods", header=["methods"], rows=[[paper.methods]])])
         return out
-    return write_text(paper_text(paper, kind), out, keep_earlier=keep_earlier)
-
-
-def write_text(text: str, out: Path, *, keep_earlier: bool) -> Path:
-    """Write a text in the same way."""
-    refuse_existing(out, replace=keep_earlier)
-    make_way(out)
-    write_page(out, text)
+    write_page(out, paper_text(paper, kind))
     return out
 
 

@@ -104,7 +104,7 @@ class App:
         """Label texts."""
         return Json(await self.labelled(await bodies.read_object(request), request_id_of(request)))
 
-    async def labelled(self, body: dict[str, Any], request_id: str) -> dict[str, Any]:
+    async def labelled(self, body: dict[str, Any], request_id: str = "mcp") -> dict[str, Any]:
         """Return the answer to a body that names texts."""
         texts, model = bodies.texts_and_model(body, self._queue.most)
         service = self._service
@@ -159,8 +159,24 @@ class App:
             items, labels = [_item(one) for parts in texts for one in parts.values()], list(self._service.task.labels)
             warning = next(iter(warnings.values()), "")
         indexed = [{"index": place, **one} for place, one in enumerate(items)]
-        answer = _list_of(indexed, labels, [one for some in found.values() for one in some], request_id)
-        return {"warning": warning, **answer} if warning else answer
+        all_found = [one for some in found.values() for one in some]
+        sums = {name: sum(getattr(one.spent, name) for one in all_found) for name in Spent._fields[:4]}
+        usage = {"prompt_tokens": sums["input_tokens"], "completion_tokens": sums["output_tokens"]}
+        return {
+            **({"warning": warning} if warning else {}),
+            "id": f"classify-{request_id}",
+            "object": "list",
+            "created": int(time.time()),
+            "model": all_found[0].version,
+            "labels": labels,
+            "data": indexed,
+            "usage": {
+                **usage,
+                "total_tokens": sum(usage.values()),
+                "calls": sums["calls"],
+                "known_already": sums["known"],
+            },
+        }
 
     def _variables_of(self, found: Mapping[str, Classified]) -> dict[str, Any]:
         """Return a field for every variable of a text; one that may have several labels is a list of them."""
@@ -234,25 +250,6 @@ class App:
         """Check that a project of Label Studio can be answered."""
         bodies.interface_of(await bodies.read_object(request), "schema")
         return Json({"model_version": self._service.version})
-
-
-def _list_of(items: Sequence[Any], labels: object, found: Sequence[Classified], request_id: str) -> dict[str, Any]:
-    tokens = [sum(getattr(one.spent, name) for one in found) for name in ("input_tokens", "output_tokens")]
-    return {
-        "id": f"classify-{request_id}",
-        "object": "list",
-        "created": int(time.time()),
-        "model": found[0].version,
-        "labels": labels,
-        "data": items,
-        "usage": {
-            "prompt_tokens": tokens[0],
-            "completion_tokens": tokens[1],
-            "total_tokens": sum(tokens),
-            "calls": sum(one.spent.calls for one in found),
-            "known_already": sum(one.spent.known for one in found),
-        },
-    }
 
 
 def _answering(answer: Callable[[], Response]) -> Callable[[Request], Awaitable[Response]]:

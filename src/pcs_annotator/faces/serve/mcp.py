@@ -6,7 +6,7 @@ Every line is a JSON-RPC message. What a caller can put right is a result with `
 import asyncio
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import redirect_stdout, suppress
 from importlib.resources import files
 from threading import Thread
@@ -25,8 +25,7 @@ from pcs_annotator.version import __version__
 
 ABOUT = orjson.loads((files(__package__) / "assets" / "mcp.json").read_bytes())
 """What is said about the server, and its tools."""
-EARLIER = ("2025-03-26", "2024-11-05")
-"""Versions of the protocol that are the same for tools."""
+SERVER = {"name": "pcs", "version": __version__}
 LARGEST_LINE, MOST_ROWS = 16 * 1024 * 1024, 50
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 
@@ -36,7 +35,8 @@ class Tools:
 
     def __init__(self, app: App, service: Service, *, codebook: bool) -> None:
         self._app, self._service, self._codebook = app, service, codebook
-        self._tools = {"classify": self._classify, "status": self._status, "review_queue": self._review_queue}
+        self._tools: Mapping[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]]
+        self._tools = {"classify": app.labelled, "status": self._status, "review_queue": self._review_queue}
 
     async def answer(self, line: bytes) -> dict[str, Any] | None:
         """Return the answer to a line; None if it wants none."""
@@ -65,8 +65,9 @@ class Tools:
         if method == "tools/list":
             return {"tools": ABOUT["tools"]}
         if method == "initialize":
-            version = {"protocolVersion": wanted} if (wanted := params.get("protocolVersion")) in EARLIER else {}
-            return {**ABOUT["server"], "serverInfo": {"name": "pcs", "version": __version__}, **version}
+            wanted, known = params.get("protocolVersion"), ABOUT["versions"]
+            about = {"protocolVersion": wanted if wanted in known else known[0], "serverInfo": SERVER}
+            return {**ABOUT["server"], **about}
         if method == "ping":
             return {}
         raise _Refused(NO_METHOD, f"there is no method {method!r}: this server has tools only")
@@ -81,9 +82,6 @@ class Tools:
             found, failed = {"error": getattr(error, "detail", str(error))}, True
         text = {"type": "text", "text": orjson.dumps(found).decode()}
         return {"content": [text], "structuredContent": found, "isError": failed}
-
-    async def _classify(self, given: dict[str, Any]) -> dict[str, Any]:
-        return await self._app.labelled(given, "mcp")
 
     async def _status(self, given: dict[str, Any]) -> dict[str, Any]:
         waiting, spent = self._service.waiting, self._app.watch.figures()
