@@ -11,11 +11,11 @@ from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.base.errors import ConfigError, LabelError
-from pcs_annotator.core.candidates import recall_of
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
+from pcs_annotator.core.nearest import recall_of
 from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.numbers import steps_of
 from pcs_annotator.core.task import (

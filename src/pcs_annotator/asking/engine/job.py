@@ -16,10 +16,9 @@ from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.asking.ledger.ledger import call_key
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
-from pcs_annotator.core.candidates import CandidateLabels, candidates_of
 from pcs_annotator.core.chat import ChatModel, gets_no_examples, identity_of
 from pcs_annotator.core.elicitations import calls_of, kind_of
-from pcs_annotator.core.examples import NearestExamples, nearest_among
+from pcs_annotator.core.nearest import CandidateLabels, NearestExamples, candidates_of, nearest_among
 from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import Strategy, Vote
