@@ -188,7 +188,6 @@ def test_thousands_decimals_and_units_are_read(text: str, value: float | None) -
         ({"labels": ["0..20"]}, "row 1, column gold"),
         ({"relations": ["original", "order"]}, "is not chosen from a list"),
         ({"candidates": 5}, "candidates cannot be chosen"),
-        ({"optimiser": "distance", "kind": "one", "labels": [], "gold_column": "text"}, "too many"),
     ],
 )
 def test_what_cannot_be_done_with_numbers_is_said(given: dict[str, Any], says: str, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
+from pcs_annotator.judging.weighing.optimisers.simple import Distance
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__
 
@@ -100,13 +101,15 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
     """Return how to learn with these settings; those that cannot be used, such as no errors at all, raise."""
     promise, number = None, shape.kind == "number"
     if number:
-        shape = shape._replace(within=within_of(settings.tolerance, shape.labels))
+        values = np.sort(values_of(shape.labels))
+        tolerance = settings.tolerance or USUAL_TOLERANCE * float(np.ptp(values))
+        shape = shape._replace(within=int(tolerance / np.diff(values).min() + ROUNDING))
     if settings.max_error is not None:
         promise = Promise(
             max_error=settings.max_error,
             certainty=settings.certainty,
             kind="off-by-more-than-one" if number else settings.promise,
-            tolerance=f"{settings.tolerance or _usual_tolerance(shape.labels):g}" if number else "",
+            tolerance=f"{tolerance:g}" if number else "",
             per_label=settings.per_label,
             by=settings.by,
         )
@@ -118,7 +121,7 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
         if shape.kind == "tree" and not promise.tested:
             raise ConfigError(f'promise = "{promise.kind}" is not made about a tree: use error-among-accepted')
     return Learning(
-        optimiser="distance" if number and settings.optimiser == "auto" else settings.optimiser,
+        optimiser=Distance() if number and settings.optimiser == "auto" else settings.optimiser,
         splits=Splits(
             folds=settings.folds,
             seed=settings.seed,
@@ -133,16 +136,6 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
         refused=looked.refused,
         shape=shape,
     )
-
-
-def within_of(tolerance: float, labels: Sequence[str]) -> int:
-    """Return by how many steps a number may be off."""
-    values = values_of(tuple(labels))
-    return int((tolerance or _usual_tolerance(labels)) / np.diff(np.sort(values)).min() + ROUNDING)
-
-
-def _usual_tolerance(labels: Sequence[str]) -> float:
-    return float(np.ptp(values_of(tuple(labels)))) * USUAL_TOLERANCE
 
 
 def learn_if_possible(

@@ -87,7 +87,7 @@ def key_of(votes: Votes, gold: Iterable[object], settings: LearnSettings, kind: 
     codes = gold_codes(votes, gold)
     labelled = codes != UNLABELLED
     seen = fingerprint(votes.take(labelled), codes[labelled], "")
-    unshaping = ("resamples", "sets") if settings.by else ("resamples", "sets", "by")
+    unshaping = ("resamples", "sets", *(name for name in ("by", "tolerance") if not getattr(settings, name)))
     shaping = [value for name, value in asdict(settings).items() if name not in unshaping]
     shaping += [] if kind == "one" else [kind]
     return blake2b(json.dumps([shaping, seen], default=str).encode(), digest_size=8).hexdigest()

@@ -15,7 +15,7 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.weighing.numbers import NumberModel, fit_numbers
 from pcs_annotator.judging.weighing.scoring import softmax
 
-CalibrationMethod = Literal["softmax", "temperature", "none", "number"]
+CalibrationMethod = Literal["softmax", "temperature", "none"]
 
 FLOOR = 0.02
 SLOPE_SD = 0.5
@@ -150,6 +150,9 @@ def fit_calibrator(  # what is known about the rows, one argument each
     and how much more probable labels are that some answer names. `gold_rows` is how many there are, if these are only a
     part of them. `read` is what a model of the texts that was learned without these rows says about them.
     """
+    if method == "number":
+        shrunk = shrinkage(gold_rows or len(gold))
+        return Calibrator(method=method, numbers=fit_numbers(scores, gold, labels), shrunk=shrunk)
     if method not in get_args(CalibrationMethod):
         known = ", ".join(get_args(CalibrationMethod))
         gone = removed("calibration", method)
@@ -157,9 +160,6 @@ def fit_calibrator(  # what is known about the rows, one argument each
         raise UnknownNameError(f"calibration {method!r} {gone}" if gone else unknown)
     if method == "none":
         return UNCALIBRATED
-    if method == "number":
-        shrunk = shrinkage(gold_rows or len(gold))
-        return Calibrator(method=method, numbers=fit_numbers(scores, gold, labels), shrunk=shrunk)
     if len(labels) > MANY_LABELS and read is None:
         slope, named = _most_probable(_of_many(scores), gold, with_offsets=False)[:2].tolist()
         offsets, shrunk = np.zeros(len(labels)), shrinkage(gold_rows or len(gold))

@@ -30,7 +30,7 @@ _HERE = f"{__package__}.optimisers"
 optimisers: Registry[Optimiser] = Registry(
     "optimiser",
     "pcs_annotator.optimisers",
-    [f"{_HERE}.{name}" for name in ("auto", "confusion", "distance", "ga", "logit", "regression", "simple")],
+    [f"{_HERE}.{name}" for name in ("auto", "confusion", "ga", "logit", "regression", "simple")],
 )
 optimiser = optimisers.register
 """Decorator that registers an optimiser class under a name."""
