@@ -17,6 +17,7 @@ from pcs_annotator.judging.metrics.significance import (
     average_relative_improvement,
     bootstrap_test,
     delong,
+    false_discovery_rate,
     holm,
     influence,
     mcnemar,
@@ -93,6 +94,12 @@ def test_stars_of_the_paper(p_value: float, marks: str) -> None:
 def test_holm_by_hand() -> None:
     # sorted .01 .02 .03 .04 times 4 3 2 1 is .04 .06 .06 .04, never falling
     assert holm([0.03, 0.01, 0.04, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+
+
+def test_false_discoveries_by_hand() -> None:
+    assert false_discovery_rate([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
+    assert false_discovery_rate([0.9, 0.6]) == [0.9, 0.9]
+    assert false_discovery_rate([]) == []
 
 
 def test_holm_stays_a_probability_and_keeps_a_family_of_one() -> None:

@@ -19,9 +19,10 @@ from pcs_annotator.showing.answer import look_at
 from pcs_annotator.showing.formats import label_name, percent
 from pcs_annotator.studies import finish as finishing
 from pcs_annotator.studies.estimating import gold, page, robust
-from pcs_annotator.studies.estimating.answers import EstimateQuestion
+from pcs_annotator.studies.estimating.answers import ADJUSTED, EstimateQuestion
 from pcs_annotator.studies.estimating.codebook import estimate_codebook, files_for
-from pcs_annotator.studies.estimating.estimate import PERIODS, data_name, estimate_run
+from pcs_annotator.studies.estimating.estimate import data_name, estimate_any
+from pcs_annotator.studies.estimating.groups import PERIODS
 from pcs_annotator.studies.estimating.page import write_estimates
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -141,6 +142,9 @@ question_options = options.with_options(
     click.option("--link", default="", metavar="NAME", help="linear, logistic or multinomial; default: by outcome."),
     click.option("--cluster", default="", metavar="COLUMN", help="Rows with the same value have errors in common."),
     click.option("--probability", default="", metavar="COLUMN", help="How probable it was that a row got gold."),
+    click.option("--weight", default="", metavar="COLUMN", help="Survey weights: how much each row counts."),
+    click.option("--pool", is_flag=True, help="With --by: draw small groups towards the others (partial pooling)."),
+    click.option("--p-adjust", type=click.Choice([*ADJUSTED]), help="For all tests of a table; default: holm."),
     click.option("--larger", is_flag=True, help="The rows are a random sample of something larger, which counts."),
 )
 """Adds the options that say what to estimate."""
@@ -148,30 +152,36 @@ question_options = options.with_options(
 
 def question_of(given: dict[str, Any]) -> EstimateQuestion:
     """Return what the options say."""
-    return EstimateQuestion(**{**given, "values": _numbers(given["values"]), "every": given["every"] or ""})
+    usual = {"every": given["every"] or "", "p_adjust": given["p_adjust"] or "holm"}
+    return EstimateQuestion(**{**given, **usual, "values": _numbers(given["values"])})
 
 
 @click.command("estimate")
-@click.argument("folder", type=options.PATH)
+@click.argument("source", metavar="RUN|TABLE")
+@click.option("--label", default="", metavar="COLUMN", help="Of a table: machine labels, from anywhere.")
+@click.option("--gold", default="", metavar="COLUMN", help="Of a table: true labels, in some of its rows.")
+@click.option("--confidence", default="", metavar="COLUMN", help="Of a table: higher where the machine is surer.")
 @question_options
 @click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .csv or .json.")
 @options.DETAILS
 @options.JSON
-def estimate_command(*, folder: Path, out: Path | None, **given: Any) -> None:
-    """Estimate shares, means, differences or a regression from the labels of the run in FOLDER.
+def estimate_command(*, source: str, out: Path | None, **given: Any) -> None:
+    """Estimate shares, means, differences or a regression from the labels of a run, or from those in a table.
 
     Machine labels have errors, and errors bias such figures. Gold rows that were drawn at random, or by pcs gold,
     correct that. Beside each corrected figure are those from gold rows alone and from machine labels as if true.
     """
-    if book := CodebookFolder.find(folder):
+    table = bool(given["label"] or given["gold"] or given["confidence"])
+    if not table and (book := CodebookFolder.find(Path(source))):
         _estimate_variables(book, out, question_of(given))
         return
     with options.gathered_warnings() as notes:
-        found = estimate_run(folder, question_of(given))
+        found = estimate_any(source, question_of(given))
     if out is not None:
         write_estimates(found, out)
-    asked = ["robust" if out else "estimate", str(folder), *_asked(given), *([] if out else ["-o", "estimates.html"])]
-    lines = [*page.answer_lines(found), *look_at(notes), *_end(out, ["pcs", *asked])]
+    asked = ["pcs", "robust" if out else "estimate", source, *_asked(given), *([] if out else ["-o", "estimates.html"])]
+    # a table has no choices to vary
+    lines = [*page.answer_lines(found), *look_at(notes), *_end(out, [] if table and out else asked)]
     options.show(
         lambda: {**found.to_dict(), "sentences": page.sentences(found), "warnings": notes},
         lambda: [*page.answer_shown(found), b.Answer(lines)],
@@ -198,14 +208,16 @@ def _asked(given: dict[str, Any]) -> Iterator[str]:
     for name, value in given.items():
         for one in value if isinstance(value, tuple) else (value,):
             if one:
-                yield from [f"--{name}"] if one is True else [f"--{name}", str(one)]
+                option = f"--{name.replace('_', '-')}"
+                yield from [option] if one is True else [option, str(one)]
 
 
 def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Words]]:
     """Yield the last lines of an answer: the file, if one was written, and the next command."""
     if out is not None:
         yield "files", str(out)
-    yield "next", b.strong(join(following))
+    if following:
+        yield "next", b.strong(join(following))
 
 
 def _numbers(given: tuple[str, ...]) -> dict[str, float] | None:

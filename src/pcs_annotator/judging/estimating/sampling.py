@@ -124,11 +124,6 @@ class Sample:
             found += (left[:, np.newaxis] * weighted).T @ weighted * count / max(count - 1, 1)
         return found
 
-    @property
-    def freedom(self) -> float:
-        """The degrees of freedom of an error of drawing: as of so many rows of equal weight (Kish, 1965)."""
-        return max(1.0, 1 / (self.weights**2).sum() - len(np.unique(self.stratum)))
-
 
 def counts_in_turn(strength: Floats, rows: int) -> Floats:
     """Return how much each of several draws counts, one row after the other: late ones, of fewer rows left, count more.

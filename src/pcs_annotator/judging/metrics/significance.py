@@ -128,6 +128,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
+def false_discovery_rate(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted by Benjamini and Hochberg's step-up method (1995) for a family of tests."""
+    order = np.argsort(p_values, kind="stable")[::-1]
+    scaled = np.asarray(p_values)[order] * len(order) / np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum.accumulate(np.minimum(scaled, 1.0))
+    return [float(value) for value in adjusted]
+
+
 def bootstrap_test(difference: float, resampled: Floats, n: int, widening: float = 1.0) -> BootstrapTest:
     """Return the paired test of a difference between two methods, both resampled on the same n rows.
 
