@@ -374,7 +374,7 @@ def test_terminal_json_and_report_name_the_same_troubles(
     texts = [f"It was {'fine' if row % 2 else 'so'} {row}.{' More.' * 400 * (row < 3)}" for row in range(12)]
     Path("data.csv").write_text("text\n" + "\n".join(texts), encoding="utf-8")
     options = ["--labels", "good,bad", "--model", "troubled:constant", "--model", "troubled:short"]
-    command = ["run", "data.csv", *options, "--relations", "original,rule:contraction,frame"]
+    command = ["run", "data.csv", *options, "--relations", "original,rule:voice,frame"]
     assert main([*command, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     kinds = [flag["kind"] for flag in shown["look_at"]]
@@ -391,14 +391,14 @@ def test_terminal_json_and_report_name_the_same_troubles(
         "rejected": 0,
         "unreadable": 12,
     }
-    assert shown["weights"]["by_relation"] == {"original": 0.5, "rule:contraction": None, "frame": 0.5}
+    assert shown["weights"]["by_relation"] == {"original": 0.5, "rule:voice": None, "frame": 0.5}
     assert main(["label", "data.csv", "--run", "runs/data", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["look_at"] == shown["look_at"][-1:]
     page = section((tmp_path / "runs/data/report.html").read_text(encoding="utf-8"), "look-at")
     assert main(["fit", "runs/data", "--details"]) == 0  # what to look at is kept after a run
     text = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert "rule:contraction – 0 % – cast no votes" in text
-    assert "12 rewrites did not apply: • 12 rule:contraction" in text
+    assert "rule:voice – 0 % – cast no votes" in text
+    assert "12 rewrites did not apply: • 12 rule:voice" in text
     assert "12 answers were unreadable: • 12 no label in reply" in text
     evidence, _, answer = text.partition(f"labelled {len(texts)} rows")
     assert shown["look_at"][0]["detail"][:100] in answer  # which names the most important ones once more

@@ -40,9 +40,9 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_every_text_gets_a_status_under_every_relation(texts: Path, tmp_path: Path) -> None:
-    config = settings(tmp_path, relations=["rule:voice", "rule:contraction"])
+    config = settings(tmp_path, relations=["rule:voice", "rule:case"])
     found = check_relations(file=texts, config=config, out=tmp_path / "variants.csv")
-    assert list(found) == ["rule:voice", "rule:contraction"]
+    assert list(found) == ["rule:voice", "rule:case"]
     for coverage in found.values():
         assert coverage.texts == len(TEXTS)
         assert set(coverage.statuses) <= {"changed", "not_applicable", "rejected"}
@@ -53,8 +53,8 @@ def test_every_text_gets_a_status_under_every_relation(texts: Path, tmp_path: Pa
     assert [row["id"] for row in rows] == 2 * [f"t{row}" for row in range(len(TEXTS))]
     by_cell = {(row["id"], row["relation"]): row for row in rows}
     assert by_cell["t0", "rule:voice"]["text"] == "The plan was rejected by the committee on Monday."
-    assert by_cell["t1", "rule:contraction"]["text"] == "It does not rain here."
-    assert {row["status"] for row in rows if row["id"] in ("t2", "t3", "t4")} == {"not_applicable"}
+    assert by_cell["t1", "rule:case"]["text"] == "it doesn't rain here."
+    assert {row["status"] for row in rows if row["id"] in ("t2", "t4")} == {"not_applicable"}
     assert all(row["reason"] for row in rows if row["status"] != "changed")
 
 
@@ -84,8 +84,8 @@ def test_a_prompted_relation_without_a_rewriter_is_refused(tmp_path: Path) -> No
 
 def test_one_text_can_be_tried(tmp_path: Path) -> None:
     text = "The board isn't happy. The mayor rejected the plan."
-    tried = try_relation("voice+contraction", text, settings(tmp_path))
-    assert tried.variant.text == "The board is not happy. The plan was rejected by the mayor."
+    tried = try_relation("voice+case", text, settings(tmp_path))
+    assert tried.variant.text == "the board isn't happy. the plan was rejected by the mayor."
     assert tried.variant.checks
     assert not tried.question
 
@@ -114,10 +114,10 @@ def test_a_relation_of_the_question_shows_what_models_read(tmp_path: Path) -> No
 
 
 def test_a_question_is_no_rewrite(texts: Path, tmp_path: Path) -> None:
-    found = check_relations(file=texts, config=settings(tmp_path, relations=["order", "order+contraction"]))
+    found = check_relations(file=texts, config=settings(tmp_path, relations=["order", "order+case"]))
     assert (found["order"].statuses["original"], found["order"].causes) == (len(TEXTS), {})
-    assert found["order+contraction"].statuses["changed"] == 1
-    assert "original" not in found["order+contraction"].statuses
+    assert found["order+case"].statuses["changed"] == 3
+    assert "original" not in found["order+case"].statuses
 
 
 def test_needs_are_listed(tmp_path: Path) -> None:

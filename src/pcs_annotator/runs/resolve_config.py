@@ -56,7 +56,7 @@ from pcs_annotator.tables.human_files import Codebook, read_codebook, read_examp
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import PAIR_SIGN, Columns, Dataset, coder_labels
 
-WITHOUT_PARSER = ("contraction", "punctuation", "frame")
+WITHOUT_PARSER = ("case", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
 NAMING = "name all labels with --labels, or each with --label"

@@ -102,7 +102,7 @@ def test_a_rejected_rewrite_is_shown_with_the_reason(capsys: pytest.CaptureFixtu
 def test_check_prints_the_agreed_figures_and_writes_every_variant(
     texts: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names = "rule:voice,rule:contraction"
+    names = "rule:voice,rule:case"
     assert main(["relations", "check", str(texts), "--relations", names, "--json", "--out", "v.csv"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found) == set(names.split(","))
@@ -114,7 +114,7 @@ def test_check_prints_the_agreed_figures_and_writes_every_variant(
 
 
 def test_check_prints_a_table_with_causes(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["relations", "check", str(texts), "--relations", "voice,contraction"]) == 0
+    assert main(["relations", "check", str(texts), "--relations", "voice,case"]) == 0
     text = capsys.readouterr().out
     assert "1 (33 %)" in text
     assert "empty text" in text
