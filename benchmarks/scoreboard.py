@@ -33,6 +33,7 @@ from pcs_annotator.runs.settings import LearnSettings
 
 ROOT = Path(__file__).resolve().parents[1]
 RIVALS = {
+    "auto": f"{OURS}, votes alone",
     "majority": "majority vote",
     "zero-shot": "best single model",
     "dawid-skene": "Dawid–Skene",
@@ -246,8 +247,8 @@ PCS with the defaults of `pcs fit` (`auto`, with the model of the texts where te
 All see the same recorded answers and gold rows, and are measured on the other rows; means of {splits} draws of the gold
 rows. Every rival is calibrated on the gold rows too, so that it has a confidence; it makes no promise. *Usable*: the
 largest share of the rows, surest first, with at most so many wrong, if the threshold were known. *Accepted*: what PCS
-really accepts under its promise, where the threshold is not known. Only PCS reads the texts.
-{spent}
+really accepts under its promise, where the threshold is not known. Only PCS reads the texts;
+*votes alone* is PCS without them. {spent}
 
 """
 

@@ -36,7 +36,7 @@ def gaps_in(page: str, panel: Panel) -> Gaps:
     values = {(one[0], one[1]): float(one[panel.column]) * panel.unit for one in lines if one[panel.column] != "–"}
     found: dict[str, list[tuple[str, float]]] = {}
     for (name, method), value in values.items():
-        if method != OURS and (name, OURS) in values:
+        if not method.startswith(OURS) and (name, OURS) in values:
             found.setdefault(method, []).append((name, round(values[name, OURS] - value, 4)))
     return found
 

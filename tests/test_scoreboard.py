@@ -74,7 +74,8 @@ def test_a_threshold_does_not_part_rows_of_one_confidence() -> None:
 def test_all_methods_see_the_same_rows(folder: Path) -> None:
     (one,) = local_sets(folder / "wide", {})
     split = one_split((one, 0))
-    assert list(split) == [OURS, "majority vote", "best single model", "Dawid–Skene", "naive Bayes"]
+    rivals = ["majority vote", "best single model", "Dawid–Skene", "naive Bayes"]
+    assert list(split) == [OURS, f"{OURS}, votes alone", *rivals]
     assert split["best single model"].calls == 1
     assert split["majority vote"].calls == 2
     assert np.isnan(split["majority vote"].accepted_5)

@@ -88,11 +88,8 @@ def name_in_memory(table: pa.Table) -> str:
 
 
 def is_public_set(spec: Path | str) -> bool:
-    """Return whether a source names the layout of a public dataset; an existing file of that name takes precedence.
-
-    `hf://datasets/OWNER/NAME/FILE` is an address like others.
-    """
-    layout, colon, rest = str(spec).partition(":")
+    """Return whether a source names the layout of a public dataset; an existing file of that name takes precedence."""
+    layout, colon, rest = str(spec).partition(":")  # `hf://datasets/OWNER/NAME/FILE` is an address like others
     return bool(colon) and layout in _LOADERS and not rest.startswith("//") and not Path(spec).exists()
 
 

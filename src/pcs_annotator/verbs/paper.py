@@ -17,6 +17,7 @@ from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import of_run
 from pcs_annotator.showing.result_tables import latex, markdown_text, to_csv, to_latex, to_markdown, without_intervals
+from pcs_annotator.showing.to_terminal import COPIED
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.tables.workbook import Sheet, write_workbook
@@ -25,8 +26,6 @@ Format = Literal["markdown", "latex", "csv", "xlsx"]
 ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".xlsx": "xlsx"}
 OTHER_SCRIPTS = "% has characters that pdfLaTeX may lack: compile with XeLaTeX or LuaLaTeX and a font that has them"
 LAST_LATIN = 0x24F
-COPIED = ("labels", "report", "gold", "next")
-"""Lines of an answer with paths and commands, which mean nothing elsewhere."""
 MORE = {"Class AUROC": "auroc", "ECE of confidence": "ece_confidence"}
 """Figures of scores and confidence beside those of labels."""
 COLUMNS = (

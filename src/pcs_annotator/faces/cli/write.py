@@ -20,8 +20,7 @@ from pcs_annotator.verbs import exchange, paper
 from pcs_annotator.verbs.codebook import report_codebook
 from pcs_annotator.verbs.fit import open_run, use_version
 
-SUMMARY = rb"(?m)^## .+\n\n\| \| \|$"
-"""How a summary of ours begins, so that it may be written again."""
+SUMMARY = rb"(?m)^## .+\n\n\| \| \|$"  # how one of ours begins, which may be written again
 
 
 @click.command("report")
