@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -44,7 +44,7 @@ from pcs_annotator.studies.estimating.estimate import answer, shares
 from pcs_annotator.studies.estimating.evidence import LabelEvidence
 from pcs_annotator.studies.estimating.table import table_evidence
 
-ROWS = 10_000
+ROWS, WHOLE = 10_000, 1_000_000
 FOLDS = 5
 LEVELS = 3
 GROUPS, GROUP_SIZE = 4, 500
@@ -88,19 +88,30 @@ class World(NamedTuple):
     confidence: Floats
 
 
-def make_world(rng: np.random.Generator, cell: Cell) -> World:
-    group, x = rng.integers(0, 2, ROWS), rng.normal(size=ROWS)
+def make_world(rng: np.random.Generator, cell: Cell, rows: int = ROWS) -> World:
+    group, x = rng.integers(0, 2, rows), rng.normal(size=rows)
     labels = range(1, cell.labels)
     pull = [-0.3 * k + 0.5 * x * (1 if k % 2 else -1) + 0.6 * group * (k == 1) for k in labels]
-    chance = softmax(np.stack([np.zeros(ROWS), *pull], axis=1), axis=1)
-    truth = (chance.cumsum(axis=1) < rng.random(ROWS)[:, np.newaxis]).sum(axis=1)
-    difficulty = 2 * rng.beta(4, 4, ROWS)
+    chance = softmax(np.stack([np.zeros(rows), *pull], axis=1), axis=1)
+    truth = (chance.cumsum(axis=1) < rng.random(rows)[:, np.newaxis]).sum(axis=1)
+    difficulty = 2 * rng.beta(4, 4, rows)
     accuracy = np.clip(cell.accuracy + np.where(group == 1, -0.08, 0.08), 0.3, 0.97)
-    right = rng.random(ROWS) < 1 - (1 - accuracy) * difficulty
-    wrong = (truth + rng.integers(1, cell.labels, ROWS)) % cell.labels
+    right = rng.random(rows) < 1 - (1 - accuracy) * difficulty
+    wrong = (truth + rng.integers(1, cell.labels, rows)) % cell.labels
     wrong = np.where(group == 1, np.where(truth == 0, 1, 0), wrong)  # in one group, errors have a direction
     confidence = 1 - (1 - cell.accuracy) * difficulty
     return World(group, x, truth.astype(np.int8), np.where(right, truth, wrong), confidence)
+
+
+@cache
+def larger_whole(labels: int) -> tuple[float, Floats]:
+    """Return what differences and coefficients are about: a whole of which the rows of a study are a sample."""
+    world = make_world(np.random.default_rng(0), Cell(labels, 0.8, 0, ""), WHOLE)
+    second = world.truth == 1
+    columns = np.stack([np.ones(WHOLE), world.x, world.group], axis=1)[:, np.newaxis]
+    regression = LabelRegression(explanatory=[columns], outcome=np.array([[[0.0], [1.0]]]), link="logistic")
+    found = regression.solve(np.eye(2)[second.astype(int)] / WHOLE).ravel()
+    return float(second[world.group == 1].mean() - second[world.group == 0].mean()), found
 
 
 def draw(rng: np.random.Generator, world: World, cell: Cell) -> Sample:
@@ -162,11 +173,10 @@ def run_study(cell: Cell, seed: int) -> Held:
     )
     first, last = shares(evidence, EstimateQuestion(of=[names[0], names[-1]])).lines
     (difference,) = shares(evidence, EstimateQuestion(of=[names[1]], by="group")).differences
-    second = world.truth == 1
     return {
         **held(QUANTITIES[0], first, (world.truth == 0).mean()),
         **held(QUANTITIES[1], last, (world.truth == cell.labels - 1).mean()),
-        **held(QUANTITIES[2], difference, second[world.group == 1].mean() - second[world.group == 0].mean()),
+        **held(QUANTITIES[2], difference, larger_whole(cell.labels)[0]),
         **coefficients(world, study, cell),
     }
 
@@ -180,11 +190,11 @@ def held(name: str, line: Line, truth: float) -> Held:
 
 
 def coefficients(world: World, study: Study, cell: Cell) -> Held:
-    """Return what a logistic regression of the second label finds, against one on all true labels."""
+    """Return what a logistic regression of the second label finds, against one on the larger whole."""
     columns = np.stack([np.ones(ROWS), world.x, world.group], axis=1)[:, np.newaxis]
     second = np.eye(cell.labels)[np.newaxis, :, 1:2]
     regression = LabelRegression(explanatory=[columns], outcome=second, link="logistic")
-    truth = regression.solve(np.eye(cell.labels)[world.truth] / ROWS).ravel()
+    truth = larger_whole(cell.labels)[1]
     found: Held = {}
     for method in METHODS:
         try:

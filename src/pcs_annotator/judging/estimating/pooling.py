@@ -6,8 +6,6 @@ a single group, but on average over groups its square is $s_g^2/\tau^2$, in unit
 wide enough for the worst distribution of biases with this average (Armstrong, Kolesár and Plagborg-Møller, 2022).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
@@ -20,15 +18,11 @@ NOTHING = 1e-12
 _STEPS = np.geomspace(1.0, 1e4, 200)
 
 
-class PooledMeans(NamedTuple):
-    """Means of groups, and how far their 95 % intervals reach to either side."""
+def pooled(means: Floats, errors: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Return means drawn towards each other, and how far their 95 % intervals reach to either side.
 
-    value: Floats
-    reach: Floats
-
-
-def pooled(means: Floats, errors: Floats, rows: Floats) -> PooledMeans:
-    """Return means drawn towards each other; `errors` are their variances, `rows` how many gold rows each has."""
+    `errors` are the variances of the means, and `rows` says how many gold rows each has.
+    """
     share, count = rows / rows.sum(), len(means)
     centre = share @ means
     varies = share @ (means - centre) ** 2 * count / (count - 1) - share @ errors
@@ -37,7 +31,7 @@ def pooled(means: Floats, errors: Floats, rows: Floats) -> PooledMeans:
     weight = spread / (spread + errors)
     own = weight * np.sqrt(errors) * [_critical(ratio) for ratio in errors / spread]
     common = NORMAL * (1 - weight) * np.sqrt(share**2 @ errors)
-    return PooledMeans(centre + weight * (means - centre), np.hypot(own, common))
+    return centre + weight * (means - centre), np.hypot(own, common)
 
 
 def _critical(bias: float) -> float:

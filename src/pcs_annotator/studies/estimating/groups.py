@@ -97,10 +97,10 @@ class Groups(NamedTuple):
         free = np.maximum(self.gold_rows - 1, 1)
         each = np.diag(seen.covariance) * self.gold_rows / free * self.counted / np.maximum(self.left, 1e-9)
         error = (free @ each + UNSEEN * (width / 2) ** 2) / (free.sum() + UNSEEN)
-        found = pooled(seen.value, error * self.left / self.counted, self.counted)
+        means, reach = pooled(seen.value, error * self.left / self.counted, self.counted)
+        errors = (reach / NORMAL).reshape(-1, 1, 1) ** 2
         return [
-            CoefficientEstimate(np.array([value]), np.array([[(reach / NORMAL) ** 2]]), np.inf, seen.tuning)
-            for value, reach in zip(found.value, found.reach, strict=True)
+            CoefficientEstimate(*one, np.inf, seen.tuning) for one in zip(means[:, np.newaxis], errors, strict=True)
         ]
 
     @property

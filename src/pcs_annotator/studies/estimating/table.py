@@ -49,7 +49,7 @@ def table_evidence(source: object, question: EstimateQuestion) -> tuple[known.La
     known.refuse_one_label(truth, labels)
     kinds = [np.where(labelled < 0, len(labels), labelled).astype(np.intp)]
     if question.confidence:
-        kinds.append(levels(_confidence(table, question.confidence)))
+        kinds.append(levels(_numbers(table, question.confidence, "confidences, higher where the machine is surer")))
     sample, notes = _sample(table, truth, kinds, question)
     if given:
         expected = _probabilities(table, labels)
@@ -88,22 +88,20 @@ def _read(source: object, question: EstimateQuestion) -> tuple[pa.Table, Sequenc
     return gathered(batches, schema, name, packed=packed), contents.schema.names, name
 
 
-def _confidence(table: pa.Table, name: str) -> Floats:
-    known.encoded_column(table, name, " of confidences")
+def _numbers(table: pa.Table, name: str, what: str) -> Floats:
+    known.encoded_column(table, name)
     found = known.numbers_of(table, name)
     if found is None:
-        raise TableError(f"column {name!r} of confidences must have numbers, higher where the machine is surer")
+        raise TableError(f"column {name!r} must have numbers, {what}: correct it, or name another")
     return found
 
 
 def _probabilities(table: pa.Table, labels: Sequence[str]) -> Floats:
     """Return the user's probabilities; rows without any have the mean of the others."""
     names = [probability_name(label) for label in labels]
-    nothing = np.zeros(len(table))
-    found = {name: known.numbers_of(table, name) if name in table.column_names else nothing for name in names}
-    if texts := [name for name, one in found.items() if one is None]:
-        raise TableError(f"column {texts[0]!r} must have probabilities: correct it, or rename it if it has others")
-    expected = np.stack([one for one in found.values() if one is not None], axis=1)
+    none = np.zeros(len(table))
+    found = [_numbers(table, name, "probabilities") if name in table.column_names else none for name in names]
+    expected = np.stack(found, axis=1)
     total, silent = expected.sum(axis=1), np.isnan(expected).any(axis=1)
     odd = ~silent & ((np.abs(total - 1) > ROUNDING) | (expected < 0).any(axis=1))
     if odd.any() or silent.all():
