@@ -272,10 +272,9 @@ def coders_of(folder: RunFolder, dataset: Dataset, labels: Sequence[str], verdic
     """
     later, said = _later_coders(folder), list[GivenByCoders]()
     for row, one in verdicts.by_row.items():
-        alone = (own for own in one.by_reviewer.values() if own.blind and own.queue != "conflicts")
-        labels_of = {own.reviewer: own.label for own in alone if own.label}
-        item = dataset.items[row]
-        said.append(GivenByCoders(item.id, labels_of, text_hash=text_hash(item.text)))
+        alone = [own for own in one.by_reviewer.values() if own.blind and own.queue != "conflicts"]
+        item, given = dataset.items[row], {own.reviewer: own.label for own in alone if own.label}
+        said.append(GivenByCoders(item.id, given, text_hash=text_hash(item.text)))
     found = _coders(dataset, [*later, *said], labels, dataset.name)
     return found if found and len(found.names) > 1 else _coders(dataset, later, labels, dataset.name)
 

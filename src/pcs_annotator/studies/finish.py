@@ -14,7 +14,7 @@ from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.promising.acceptance import Judged
-from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, most_errors, share_rows
+from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, few_enough, share_rows
 from pcs_annotator.judging.weighing.scoring import choose, score
 from pcs_annotator.runs.drawing import write_to_label
 from pcs_annotator.runs.files.runs import RunFolder
@@ -39,13 +39,6 @@ class Expense(NamedTuple):
     price: float = 0.0  # of an answer of the expert
     person_price: float = 0.0  # of a person's
     seconds_per_row: float | None = None  # how long people need; None for as long as in the review of the run
-
-    def check(self) -> None:
-        """Raise for prices with which nobody could choose."""
-        if min(self.price, self.person_price) < 0:
-            raise ConfigError("--price and --person-price cannot be negative")
-        if self.expert and self.price >= self.person_price:
-            raise ConfigError("an expert must cost less than a person: such as --price .02 --person-price .5")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,17 +80,19 @@ def finish(
     What the machine labels is fixed at the first call, with its labels. `again` shares the rows anew, with the gold
     that has come since, and with a quarter of the errors to spend that were left before.
     """
-    expense.check()
+    name, price, person_price, _ = expense
+    if min(price, person_price) < 0 or (name and price >= person_price):
+        raise ConfigError("prices cannot be negative, and an expert costs less: such as --price .02 --person-price .5")
     if not (0 < max_error < 1 and 0 < certainty < 1):
         raise ConfigError("--max-error and --certainty are shares between 0 and 1, such as .05 and .9")
     run = Run.open(path)
     if run.sampled:
         raise ConfigError(f"{path} keeps a sample of a large table: pcs finish needs a run of all rows")
-    place, machine = run.folder.finish, _machine(run, expense.expert)
+    place, machine = run.folder.finish, _machine(run, name)
     with expecting(place, REMEDY):
         plan = read_json(place, REMEDY) if place.exists() else None
         near = run.settings.promise == "off-by-more-than-one"
-        wanted = {"max_error": max_error, "certainty": certainty, "near": near, "expense": list(expense[:3])}
+        wanted = {"max_error": max_error, "certainty": certainty, "near": near, "expense": [name, price, person_price]}
         if plan is None or again or {"near": False, "expense": ["", 0.0, 0.0]} | plan != plan | wanted:
             plan = wanted | _shared(run, machine, wanted, 0 if plan is None else plan["turn"] + 1)
             write_json(place, plan)
@@ -148,13 +143,11 @@ def _machine(run: Run, expert: str) -> tuple[Votes, Integers]:
     votes = run.votes
     if not expert:
         return votes, np.full(len(votes), NOT_ASKED)
-    if expert in votes.annotators:
-        if len(votes.annotators) == 1:
-            raise ConfigError(f"--expert {expert} is the only model of the run: nobody is left to be the machine")
+    if expert in votes.annotators and len(votes.annotators) > 1:
         return votes.without(annotator=expert), _said(votes.select(annotators=[expert]))
     if not RunFolder(Path(expert)).settings.exists():
-        models = ", ".join(votes.annotators)
-        raise ConfigError(f"--expert {expert} is neither a model of this run ({models}) nor the folder of another run")
+        known = ", ".join(votes.annotators)
+        raise ConfigError(f"--expert {expert}: name one of several models of this run ({known}), or another run folder")
     other = Run.open(Path(expert))
     codes = np.array([*positions_of(other.votes.labels, votes.labels, "label"), UNLABELLED])[_said(other.votes)]
     found = dict(zip(map(text_hash, other.texts), codes.tolist(), strict=True))
@@ -174,16 +167,16 @@ def _to_ask(run: Run, rows: Any) -> Path:
 
 def _pace(folder: RunFolder) -> float:
     """Return how many seconds people needed for each of the last rows."""
-    events = read_review(folder.review) if folder.review.exists() else []
-    found = [one.seconds or 0 for one in events if isinstance(one, Verdict)]
-    taken = [seconds for seconds in found if 0 < seconds < LONGEST_SECONDS]
+    events = read_review(folder.review) if folder.review.exists() else ()
+    taken = [
+        one.seconds or 0.0 for one in events if isinstance(one, Verdict) and 0 < (one.seconds or 0) < LONGEST_SECONDS
+    ]
     return float(np.mean(taken[-50:])) if taken else SECONDS_PER_ROW
 
 
 def _least_rows(rows: int, max_error: float, delta: float) -> int:
     """Return how many random gold rows without an error are needed before the machine may label any row."""
-    nothing = np.zeros(1, dtype=np.intp)
-    return bisect_left(range(rows), True, key=lambda n: bool(most_errors(rows, n, nothing, delta) <= max_error * rows))
+    return bisect_left(range(rows), True, key=lambda drawn: bool(few_enough(rows, drawn, 0, max_error, delta)))
 
 
 def _progress(run: Run, plan: dict[str, Any], said: Integers, expense: Expense, out: Path) -> Finish:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -43,6 +42,7 @@ from pcs_annotator.version import __version__
 __all__ = ["ADVICE", "RecordedVotes", "RelationValues", "Splitting", "methods_named"]
 
 FILE_ENDINGS = (*ENDINGS, ".md", ".tex", ".html", ".xls", ".xlsx", ".gz")
+Replacing = tuple[Sequence[str], AlternativeAnnotator, Mapping[str, AlternativeAnnotator | None], Mapping[float, int]]
 WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex": result_tables.to_latex}
 
 
@@ -125,18 +125,11 @@ def write_result(table: ResultTable, out: Path) -> list[Path]:
     return [*paths]
 
 
-class Replacing(NamedTuple):
-    """Whether the model of a run may replace its coders."""
-
-    names: Sequence[str]  # the coders
-    test: AlternativeAnnotator
-    parts: Mapping[str, AlternativeAnnotator | None]  # the test for rows with a machine label, and for groups
-    rows_for: Mapping[float, int]  # half the width of an interval of κ or α → rows that two coders must label
-
-
 def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
-    """Return the test whether the model of a run may replace its coders; see `alternative_annotator`.
+    """Return the coders of a run, and the test whether its model may replace them; see `alternative_annotator`.
 
+    Then the same test for rows with each machine label, and for groups; and how many rows two coders must label for an
+    interval of κ or α of so much on both sides.
     Its labels of gold rows come from fits that did not see them.
     """
     recorded = Run.open(path)
@@ -154,11 +147,11 @@ def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
     test = alternative_annotator(given, coders.codes, epsilon)
     parts = {f"model says {label}": given == code for code, label in enumerate(votes.labels)}
     if by:
-        groups = np.array(groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name), dtype=object)
-        refuse_many(by, groups.tolist())
-        parts |= {f"{by} {name}": groups == name for name in sorted({*groups.tolist()})}
+        groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []
+        refuse_many(by, groups)
+        parts |= {f"{by} {name}": np.array(groups) == name for name in sorted({*groups})}
     rows_for = {width: rows_for_interval(coders.codes, width) for width in (0.05, 0.1, 0.15)}
-    return Replacing(coders.names, test, alternative_in_parts(given, coders.codes, parts, epsilon), rows_for)
+    return coders.names, test, alternative_in_parts(given, coders.codes, parts, epsilon), rows_for
 
 
 def figures_of_groups(path: Path, by: str) -> FiguresByGroup:

@@ -9,7 +9,7 @@ from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, most_e
 def test_the_bound_is_the_largest_number_of_errors_that_the_sample_leaves_possible(
     rows: int, drawn: int, wrong: int
 ) -> None:
-    [found] = most_errors(rows, drawn, np.array([wrong]), 0.1)
+    found = most_errors(rows, drawn, wrong, 0.1)
     assert hypergeom.cdf(wrong, rows, found, drawn) > 0.1
     assert found == rows or hypergeom.cdf(wrong, rows, found + 1, drawn) <= 0.1
 

@@ -149,32 +149,34 @@ def _compared_shown(
 
 def replacing_json(found: evaluate.Replacing) -> dict[str, Any]:
     """Return the alternative annotator test as plain values."""
-    values = found.test.to_dict()
-    named = [{"name": name, **one} for name, one in zip(found.names, values["coders"], strict=True)]
-    parts = {name: one and one.to_dict() for name, one in found.parts.items()}
-    return {**values, "coders": named, "parts": parts, "rows_for": dict(found.rows_for)}
+    names, test, parts, rows_for = found
+    values = test.to_dict()
+    named = [{"name": name, **one} for name, one in zip(names, values["coders"], strict=True)]
+    tested = {name: one and one.to_dict() for name, one in parts.items()}
+    return {**values, "coders": named, "parts": tested, "rows_for": dict(rows_for)}
 
 
 def replacing_shown(found: evaluate.Replacing) -> list[b.Block]:
     """Return the alternative annotator test, for all rows and for parts of them, and how many rows tell more."""
+    names, test, tested, rows_for = found
     rows = [
         [name, one.model, one.coder, one.rows, one.p_value, "yes" if one.may_replace else "no"]
-        for name, one in zip(found.names, found.test.coders, strict=True)
+        for name, one in zip(names, test.coders, strict=True)
     ]
     table = ResultTable(
         name="replacing",
         title="May the model replace a coder? Share of rows on which each agrees at least as well with the others",
         columns=["coder left out", "model", "coder", "rows", "p", "may replace"],
         rows=rows,
-        notes=[found.test.sentence(found.names)],
+        notes=[test.sentence(names)],
         digits={"p": 3},
     )
-    needed = ", ".join(f"± {width:g}: {rows:,}" for width, rows in found.rows_for.items())
+    needed = ", ".join(f"± {width:g}: {rows:,}" for width, rows in rows_for.items())
     parts = ResultTable(
         name="parts",
         title="The same for parts of the rows, all tested together",
         columns=["rows", "agrees as well", "coders it may replace"],
-        rows=[[name, one and one.advantage, one and one.winning_rate] for name, one in found.parts.items()],
+        rows=[[name, one and one.advantage, one and one.winning_rate] for name, one in tested.items()],
         notes=["– : too few rows.", f"Rows that two coders must label for an interval of κ or α of {needed}."],
     )
     return [table, parts]

@@ -12,6 +12,7 @@ While λ falls, rows go from people to the expert and on to the machine. The sam
 does not need errors to grow.
 """
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
@@ -53,32 +54,28 @@ def share_rows(
         expert: Who may answer before people do.
     """
     rows, doubt = len(confidence), np.maximum(1 - confidence, DOUBT)
-    to_machine, to_expert = 1 / doubt, np.zeros(rows)  # the λ at which each row goes there
-    theirs = np.zeros(rows, dtype=np.intp)
-    if expert is not None:
-        gain = doubt - expert.doubt
-        to_machine = np.minimum(to_machine, np.where(gain > 0, expert.price / np.where(gain > 0, gain, 1), np.inf))
-        to_expert, theirs = (
-            (1 - expert.price) / np.maximum(expert.doubt, DOUBT),
-            (expert.wrong & sample).astype(np.intp),
-        )
+    nobody = Expert(np.ones(rows), np.zeros(rows, dtype=np.bool_), 1.0)  # as dear as a person
+    theirs, wrong_there, price = expert or nobody
+    gain = np.maximum(doubt - theirs, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # the λ at which each row goes there
+        to_machine = np.fmin(1 / doubt, np.where(gain > 0, price / gain, np.inf))
+    to_expert = (1 - price) / np.maximum(theirs, DOUBT)
     via = to_expert > to_machine
     at = np.concatenate([to_expert[via], to_machine])
-    more = np.concatenate([theirs[via], (wrong & sample) - np.where(via, theirs, 0)])
+    ours, added = (wrong & sample).astype(np.intp), (wrong_there & sample & via).astype(np.intp)
+    more = np.concatenate([added[via], ours - added])
     levels, place = np.unique(-at, return_inverse=True)  # rows that are equally certain stay together
     seen = np.cumsum(np.bincount(place, more, len(levels))).round().astype(np.intp)
-    bounds = most_errors(rows, int(sample.sum()), np.arange(int(seen.max()) + 1), delta)[seen]
-    good = int(np.argmax(np.append((bounds > max_error * rows) | (levels >= 0), [True])))
+    drawn = int(sample.sum())
+    enough = few_enough(rows, drawn, np.arange(int(seen.max()) + 1), max_error, delta)[seen] & (levels < 0)
+    good = int(np.argmin(np.append(enough, [False])))  # so many levels are
     least = -levels[good - 1] if good else np.inf
     machine = (to_machine >= least) & (good > 0)
-    theirs_now = via & ~machine & (to_expert >= least)
+    asked = via & ~machine & (to_expert >= least)
     order = np.argsort(-confidence, kind="stable")
-    return Shared(
-        order[machine[order]],
-        order[~(machine | theirs_now)[order]][::-1],
-        int(bounds[good - 1]) if good else 0,
-        order[theirs_now[order]],
-    )
+    left = order[~(machine | asked)[order]][::-1]
+    errors = most_errors(rows, drawn, int(seen[good - 1]), delta) if good else 0
+    return Shared(order[machine[order]], left, errors, order[asked[order]])
 
 
 def doubt_of(confidence: Floats, sample: Mask, wrong: Mask) -> Floats:
@@ -93,13 +90,15 @@ def doubt_of(confidence: Floats, sample: Mask, wrong: Mask) -> Floats:
     return np.asarray(1 / (1 + np.exp(margin)))
 
 
-def most_errors(rows: int, drawn: int, wrong: Integers, delta: float) -> Integers:
+def few_enough(rows: int, drawn: Integers | int, wrong: Integers | int, max_error: float, delta: float) -> Mask:
+    """Return whether a sample with so many wrong rows bounds the share of errors in the table by `max_error`."""
+    from scipy.stats import hypergeom
+
+    return np.asarray(hypergeom.cdf(wrong, rows, int(max_error * rows) + 1, drawn) <= delta)
+
+
+def most_errors(rows: int, drawn: int, wrong: int, delta: float) -> int:
     """Return the largest number of errors in a table with which a sample has so few of them in more than δ of cases."""
     from scipy.stats import hypergeom
 
-    low, high = wrong.astype(np.int64), np.full(len(wrong), rows + 1)
-    while (high - low > 1).any():
-        middle = (low + high) // 2
-        possible = hypergeom.cdf(wrong, rows, middle, drawn) > delta
-        low, high = np.where(possible, middle, low), np.where(possible, high, middle)
-    return np.asarray(low)
+    return bisect_left(range(rows + 1), True, key=lambda n: bool(hypergeom.cdf(wrong, rows, n, drawn) <= delta)) - 1
