@@ -94,10 +94,8 @@ class LabelShape(NamedTuple):
         if level:
             group = self.at(level, labels)[1]
             return np.asarray((probabilities * (group == group[best][:, np.newaxis])).sum(axis=1))
-        same = np.eye(len(labels), dtype=np.bool_)
-        if near:
-            rank = np.argsort(self._order(labels))
-            same = np.abs(rank[:, np.newaxis] - rank) <= self.within
+        rank = np.argsort(self._order(labels))
+        same = np.abs(rank[:, np.newaxis] - rank) <= (self.within if near else 0)
         return np.asarray((probabilities * same[best]).sum(axis=1))
 
     def at(self, level: int, labels: Sequence[str]) -> tuple[tuple[str, ...], Codes]:

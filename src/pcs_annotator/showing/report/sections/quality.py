@@ -1,6 +1,6 @@
 """Quality on rows that the fit did not see: labels against gold, people against each other, simpler methods."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB, V
 from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, MethodFigures, cell_of
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
 from pcs_annotator.judging.evaluation.relation_value import points
+from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
@@ -81,16 +82,12 @@ def per_label(found: AgainstGold) -> b.Group:
 def beyond_chance(found: AgainstGold) -> b.Folded:
     """Return κ and α; accuracy and means over labels are shown elsewhere."""
     shown = {key: one for key, one in found.figures.items() if key.removesuffix("_weighted") not in ELSEWHERE}
-    rows = [[tables.TITLES[key], cell_of(one), one.n] for key, one in shown.items()]
-    table = b.Table(columns=[b.Column("Figure"), *b.numbers("value", "n")], rows=rows, kind="figures narrow")
-    return b.Folded("Agreement beyond chance: κ and α", [table, b.note(f"{tables.ABOUT_KAPPA} {FOR_A_PAPER}")])
+    return b.Folded("Agreement beyond chance: κ and α", [_listed(shown), b.note(f"{tables.ABOUT_KAPPA} {FOR_A_PAPER}")])
 
 
-def numbers(found: AgainstGold) -> b.Group:
-    """Return how far numbers are off."""
-    rows: list[b.Row] = [[tables.TITLES[key], cell_of(one), one.n] for key, one in found.figures.items()]
-    table = b.Table(columns=[b.Column("Figure"), *b.numbers("value", "n")], rows=rows, kind="figures narrow")
-    return b.titled("Numbers against gold", table)
+def _listed(figures: Mapping[str, Estimate]) -> b.Table:
+    rows: list[b.Row] = [[tables.TITLES[key], cell_of(one), one.n] for key, one in figures.items()]
+    return b.Table(columns=[b.Column("Figure"), *b.numbers("value", "n")], rows=rows, kind="figures narrow")
 
 
 def _most_confused(found: AgainstGold) -> b.Group:
@@ -194,7 +191,7 @@ def how_good(view: View) -> b.Section:
         shown.append(b.not_known(NO_CURVES, "Some charts and tables are missing."))
     many = found is not None and len(found.labels) > MANY_LABELS
     if found is not None and not found.by_label:
-        beside.append(numbers(found))
+        beside.append(b.titled("Numbers against gold", _listed(found.figures)))
     elif found is not None:
         beside.append(_most_confused(found) if many else against_gold(found))
     shown.append(b.Group(beside, kind="pair") if beside else None)
