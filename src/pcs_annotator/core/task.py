@@ -18,8 +18,7 @@ USUAL_CANDIDATES = 30
 MOST_SEEN = 127  # a column with more values than this is not one of labels, unless they are named
 _LINE_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-BETWEEN = "\n\n⸺ ⸺ ⸺\n\n"
-"""Between the two texts of a pair."""
+BETWEEN = "\n\n⸺ ⸺ ⸺\n\n"  # between the two texts of a pair
 PAIR_LABELS = ("a", "b", "tie")
 _NOTHING_VISIBLE = " \t\r\n\f\v\x00\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd"
 

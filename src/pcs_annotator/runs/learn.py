@@ -44,8 +44,7 @@ from pcs_annotator.judging.weighing.optimisers.simple import Distance
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__
 
-USUAL_TOLERANCE = 0.05
-"""Of the range of a number, if no tolerance is given."""
+USUAL_TOLERANCE = 0.05  # of the range of a number, if no tolerance is given
 ROUNDING = 1e-9
 NUMBERS_HAVE_ERRORS = "numbers are compared with gold by how far they are off, not by methods"
 NO_GOLD = "no gold labels, so all votes count the same and nothing is calibrated: label some rows (30 are a start)"

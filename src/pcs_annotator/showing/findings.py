@@ -31,8 +31,7 @@ MANY_TIMES = 2.0
 MANY_CHOSEN = 0.1
 FEW_ACCEPTED = 0.05
 GIVEN_AWAY = 0.99
-RARE = 0.05
-"""Of labels with a smaller share of gold, only those that are never given are called too rare."""
+RARE = 0.05  # of labels with a smaller share of gold, only those that are never given are called too rare
 MAX_P_VALUE = 0.01
 """How likely it may be that some label of a run seems to be given too often or too rarely by chance alone."""
 MANY_ROWS_PER_LABEL, EXPECTED_ROWS = 10, 3

@@ -28,11 +28,9 @@ from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, t
 
 NEWS_LABELS = ("fake", "real")
 ARTICLE = "news content.json"
-SENTIMENTS = ("negative", "neutral", "positive")
-"""By number: 0, 1, 2."""
+SENTIMENTS = ("negative", "neutral", "positive")  # by number: 0, 1, 2
 SENTIMENT_COLUMNS = ("sentiment", "label")
-SPLITS = ("test", "validation", "train")
-"""The default split is the first of these that exists."""
+SPLITS = ("test", "validation", "train")  # the default split is the first of these that exists
 
 Row = Mapping[str, str]
 

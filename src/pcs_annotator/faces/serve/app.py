@@ -31,8 +31,7 @@ from pcs_annotator.runs.watch import Watch
 from pcs_annotator.tables.label_studio import Interface, prediction
 
 GARBAGE_THRESHOLD = (20_000, 20, 50)
-OPEN_PATHS = frozenset({"/health", "/ready"})
-"""What an orchestrator asks, without a token."""
+OPEN_PATHS = frozenset({"/health", "/ready"})  # what an orchestrator asks, without a token
 NO_OUTCOME = Outcome(id="", label=None, scores={}, confidence=None, decision="review", reason="")
 
 

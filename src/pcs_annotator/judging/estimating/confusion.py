@@ -14,11 +14,9 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 
-PRIOR = 2.0
-"""How many gold rows the coarser kind counts as, κ."""
+PRIOR = 2.0  # how many gold rows the coarser kind counts as, κ
 FOLDS = 10
-LEVELS = 5
-"""Into so many parts of equal size rows are divided by confidence."""
+LEVELS = 5  # into so many parts of equal size rows are divided by confidence
 
 
 def levels(confidence: Floats) -> Integers:

@@ -35,12 +35,10 @@ from pcs_annotator.judging.estimating.sampling import Sample
 Link = Literal["linear", "logistic", "multinomial"]
 MOST_STEPS = 50
 TOLERANCE = 1e-9
-FARTHEST = 30.0
-"""Coefficients of a logistic regression beyond this, on scaled columns, are on the way to infinity."""
+FARTHEST = 30.0  # coefficients of a logistic regression beyond this, on scaled columns, are on the way to infinity
 
 
-PART = 32_768
-"""So many rows are computed at a time: a million must not take gigabytes."""
+PART = 32_768  # so many rows are computed at a time: a million must not take gigabytes
 
 
 class Sums(NamedTuple):

@@ -19,8 +19,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 
-LEAST_CHANCE = 0.1
-"""How probable the surest row is compared with the average row when rows are drawn by confidence."""
+LEAST_CHANCE = 0.1  # how probable the surest row is compared with the average row when rows are drawn by confidence
 
 
 class Round(NamedTuple):

@@ -27,13 +27,11 @@ from pcs_annotator.core.votes import Votes
 
 Weighting = Literal["equal", "linear", "quadratic"]
 """How much a disagreement counts: always the same, or by how many labels or their square two labels are apart."""
-Scale = Literal["nominal", "ordinal", "interval"]
-"""What labels are: names, ranks, or numbers."""
+Scale = Literal["nominal", "ordinal", "interval"]  # what labels are: names, ranks, or numbers
 LEAST_ROWS = 30
 LEAST_CODERS = 2
 LEVEL = 0.05
-EPSILON = 0.2
-"""What the authors recommend against experts; .15 against skilled annotators, .1 against crowd workers."""
+EPSILON = 0.2  # what the authors recommend against experts; .15 against skilled annotators, .1 against crowd workers
 
 
 class Agreement(NamedTuple):

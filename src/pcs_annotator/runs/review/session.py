@@ -39,10 +39,8 @@ from pcs_annotator.runs.review_state import ReviewState, now
 from pcs_annotator.runs.settings import TaskSettings
 
 NOT_FITTED = "this run was not fitted yet: all models count the same, and labels have no confidence, until a fit"
-LONGEST_PAUSE = 600.0
-"""Seconds; a person who took longer for a row was away."""
-LATEST = 50
-"""How many verdicts pace is computed from."""
+LONGEST_PAUSE = 600.0  # seconds; a person who took longer for a row was away
+LATEST = 50  # how many verdicts pace is computed from
 
 
 class Review:

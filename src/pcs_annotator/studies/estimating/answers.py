@@ -21,8 +21,7 @@ TAIL = 0.025
 MOST_BY, MOST_NAMED = 2, 4
 METHODS = ("corrected", "gold_only", "naive")
 MORE = ("ratio", "band")
-ADJUSTED = {"holm": "p (Holm)", "bh": "p (BH)", "none": "p"}
-"""How p-values are adjusted → what tables call them."""
+ADJUSTED = {"holm": "p (Holm)", "bh": "p (BH)", "none": "p"}  # how p-values are adjusted → what tables call them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

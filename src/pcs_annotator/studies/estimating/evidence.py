@@ -22,12 +22,9 @@ from pcs_annotator.tables.arrow import pa, pc
 from pcs_annotator.tables.human_files import DrawnRow, read_drawn
 from pcs_annotator.tables.tabular import columns_of, read_file, text_column
 
-LEAST_GOLD = 30
-"""Fewer gold rows give intervals that cannot be trusted."""
-LEAST_CLUSTERS = 20
-"""The same for clusters of rows."""
-_Draw = tuple[int, float, str]
-"""A row that was drawn, its probability, and its stratum."""
+LEAST_GOLD = 30  # fewer gold rows give intervals that cannot be trusted
+LEAST_CLUSTERS = 20  # the same for clusters of rows
+_Draw = tuple[int, float, str]  # a row that was drawn, its probability, and its stratum
 
 
 class CodedColumn(NamedTuple):

@@ -30,8 +30,7 @@ NORMAL = 1.959964
 LEAST_PILOT = 20
 LEAST_ROWS = 30
 MOST_ASSUMED, SPREAD = 200, 4.0
-MARGIN = 1.15
-"""More rows than are needed on average, so that the goal is reached in four cases out of five."""
+MARGIN = 1.15  # more rows than are needed on average, so that the goal is reached in four cases out of five
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

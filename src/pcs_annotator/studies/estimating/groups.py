@@ -18,15 +18,12 @@ from pcs_annotator.studies.estimating import answers
 from pcs_annotator.studies.estimating.evidence import CodedColumn, LabelEvidence
 
 LEAST_IN_GROUP = 10
-LEAST_IN_POOL, LEAST_POOLED = 5, 5
-"""With partial pooling: gold rows of a group, and groups."""
+LEAST_IN_POOL, LEAST_POOLED = 5, 5  # with partial pooling: gold rows of a group, and groups
 POOLED = "shares are pooled: drawn towards each other; intervals hold in 95 % of groups on average; differences are not"
 LEAST_PERIODS = 3
 MOST_GROUPS = 60
-FEW_GROUPS = 4
-"""So many groups are compared with each other, more of them with the first."""
-PERIODS = {"year": 4, "month": 7, "day": 10}
-"""Period → how many letters of an ISO date name it."""
+FEW_GROUPS = 4  # so many groups are compared with each other, more of them with the first
+PERIODS = {"year": 4, "month": 7, "day": 10}  # period → how many letters of an ISO date name it
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?")
 Cell = tuple[str, ...]
 

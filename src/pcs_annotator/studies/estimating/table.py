@@ -21,8 +21,7 @@ from pcs_annotator.tables.table_parts import open_parts, source_name
 from pcs_annotator.tables.tabular import place_or_table
 
 MOST_LABELS = 200
-CHANCE = 1e-4
-"""Gold rows that a random sample has more seldom than this were not drawn at random."""
+CHANCE = 1e-4  # gold rows that a random sample has more seldom than this were not drawn at random
 ROUNDING = 0.02
 _PREFIX = probability_name("")
 

@@ -26,8 +26,7 @@ from pcs_annotator.showing.report.view import View
 from pcs_annotator.showing.to_html import header
 
 MOST_LABELS = 6
-SHOWN = 3
-"""Findings that are not folded."""
+SHOWN = 3  # findings that are not folded
 HELD_OUT = "held\N{NO-BREAK SPACE}out"
 DECISIONS = (
     ("accept", "accepted", "yes"),
