@@ -25,7 +25,7 @@ from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
 from pcs_annotator.faces.web.server import Listening, serve
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.labelling.service import Classified, Service
+from pcs_annotator.runs.labelling.service import Classified, Service, Spent
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.watch import Watch
 from pcs_annotator.tables.label_studio import Interface, prediction
