@@ -20,8 +20,8 @@ from pcs_annotator.runs.learn import (
     learned_from,
     model_file,
     needs_gold,
-    probabilities,
 )
+from pcs_annotator.runs.result_columns import probabilities
 from pcs_annotator.runs.settings import LearnSettings
 from tests.builders import simulated_votes
 

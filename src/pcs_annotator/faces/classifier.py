@@ -20,9 +20,10 @@ from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.labelling.labeller import annotators_of
-from pcs_annotator.runs.learn import fit_for_classifier, needs_gold, probabilities
+from pcs_annotator.runs.learn import fit_for_classifier, needs_gold
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.resolve_config import collect_settings_of, task_of
+from pcs_annotator.runs.result_columns import probabilities
 from pcs_annotator.runs.run import Run
 
 try:

@@ -31,9 +31,9 @@ from pcs_annotator.relations.choose import InTurn, choose_relations
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.relations.rule import FunctionRelation
 from pcs_annotator.runs.executors import Panel
+from pcs_annotator.runs.gold import labels_seen, refuse_other_gold
 from pcs_annotator.runs.learn import needs_gold
 from pcs_annotator.runs.own_objects import RelationLike, as_relations, is_relation, name_annotators
-from pcs_annotator.runs.resolve_config import labels_seen, refuse_other_gold
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tables import Columns, Dataset, TableStream, write_table
 from pcs_annotator.tables.tabular import as_arrow, table_stem, text_column

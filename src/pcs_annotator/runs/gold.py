@@ -1,5 +1,6 @@
 """Gold labels of a run: those of its data, those in files that people filled in, and those of a review."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import GoldError, TableError, warn_user
+from pcs_annotator.base.errors import GoldError, LabelError, TableError, warn_user
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.coders import Coders
+from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.gold import as_known, refuse_contradictions, same_text, text_hash
 from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs.files.runs import RunFolder
@@ -21,6 +23,9 @@ from pcs_annotator.tables import human_files
 from pcs_annotator.tables.human_files import GivenByCoders, GivenGold
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
+
+MOST_LABELS_TO_GUESS = 50  # a gold column with more values is probably not a column of labels
+NAMING = "name all labels with --labels, or each with --label"
 
 ROWS_TO_LABEL = 30
 ENOUGH_AFTER_ALARM = 100  # random gold rows after an alarm, from which on a promise rests on them alone
@@ -295,3 +300,38 @@ def _coders(dataset: Dataset, later: Sequence[GivenByCoders], labels: Sequence[s
             own = names.setdefault(name.casefold(), name)
             given.setdefault(own, [None] * len(dataset.items))[row] = label
     return Coders.of(given, labels, [item.id for item in dataset.items], table)
+
+
+def labels_seen(dataset: Dataset, naming: str = NAMING) -> tuple[str, ...]:
+    """Return the labels of the gold column, sorted; of spellings that differ in case only, the most common one.
+
+    `naming` is how the user can name the labels.
+    """
+    spellings = usual_spellings(dataset.gold)
+    if not spellings:
+        raise LabelError(f"no labels: {naming}, or fill a column gold in {dataset.name}")
+    if len(spellings) > MOST_LABELS_TO_GUESS:
+        raise LabelError(
+            f"{dataset.name}: the column {dataset.columns.gold_source!r} has {len(spellings)} different values, too "
+            f"many for labels: choose another gold column, or {naming}"
+        )
+    rows = [f"{dataset.name}, id {item.id!r}, column {dataset.columns.gold_source}" for item in dataset.items]
+    refuse_doubtful(dataset.gold, rows, naming)
+    return tuple(sorted(spellings.values()))
+
+
+def usual_spellings(values: Iterable[str | None]) -> dict[str, str]:
+    """Return label in lower case → its most common spelling."""
+    found: dict[str, Counter[str]] = {}
+    for value in filter(None, values):
+        found.setdefault(value.casefold(), Counter())[value] += 1
+    return {key: max(counts, key=lambda name: (counts[name], name)) for key, counts in found.items()}
+
+
+def refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
+    """Raise for a gold label that is not in the label set, before anything is paid for."""
+    for row, value in enumerate(dataset.gold, 1):
+        if value is not None:
+            label_code(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
+    # a label that only one of several people gave is not a gold label
+    Coders.of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)

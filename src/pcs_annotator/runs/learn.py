@@ -401,14 +401,3 @@ def fit_for_classifier(
         if flag.kind == "gold contradictory":
             warn_user(flag.detail)
     return fit_model(votes, codes, how, distinct=once.distinct).model.flagged(*flags)
-
-
-def probabilities(model: Model, votes: Votes, labels: Sequence[str], without_votes: Floats) -> Floats:
-    """Return a number for every label, `[item, label]`, columns as `labels`; rows sum to 1.
-
-    The numbers are probabilities if the model has a calibrator, else scores. An item without votes gets the
-    numbers in `without_votes`.
-    """
-    values = model.judged(votes).deciding[:, positions_of(labels, votes.labels, "label")]
-    values[votes.silent] = without_votes
-    return values

@@ -1,7 +1,6 @@
 """Complete settings from the user's settings and data: every default is decided here, before the first call."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -11,8 +10,6 @@ from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.base.errors import ConfigError, LabelError
-from pcs_annotator.core.coders import Coders
-from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
 from pcs_annotator.core.nearest import recall_of
@@ -40,6 +37,7 @@ from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.runs.ask import ClusterSettings, CollectSettings
 from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings, read_config, variable_problem
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.gold import labels_seen, refuse_other_gold
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.settings import (
     SPENDING,
@@ -54,12 +52,9 @@ from pcs_annotator.runs.settings import (
 from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.human_files import Codebook, read_codebook, read_examples
 from pcs_annotator.tables.table_files import Reading
-from pcs_annotator.tables.tables import PAIR_SIGN, Columns, Dataset, coder_labels
+from pcs_annotator.tables.tables import PAIR_SIGN, Columns, Dataset
 
 WITHOUT_PARSER = ("case", "punctuation", "frame")
-# A gold column with more values than this is probably not a column of labels.
-MOST_LABELS_TO_GUESS = 50
-NAMING = "name all labels with --labels, or each with --label"
 GOLD = "gold"
 ENOUGH = 0.9  # candidates that have the right label less often are a reason to do something
 
@@ -371,41 +366,6 @@ def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> Relati
 def own_relations(settings: RelationSettings) -> dict[str, Relation]:
     """Return the relations that the user defines in `pcs.toml`, by name."""
     return {name: PromptedRelation(name, one.prompt, one.version, one.expects) for name, one in settings.own.items()}
-
-
-def labels_seen(dataset: Dataset, naming: str = NAMING) -> tuple[str, ...]:
-    """Return the labels of the gold column, sorted; of spellings that differ in case only, the most common one.
-
-    `naming` is how the user can name the labels.
-    """
-    spellings = usual_spellings(dataset.gold)
-    if not spellings:
-        raise LabelError(f"no labels: {naming}, or fill a column gold in {dataset.name}")
-    if len(spellings) > MOST_LABELS_TO_GUESS:
-        raise LabelError(
-            f"{dataset.name}: the column {dataset.columns.gold_source!r} has {len(spellings)} different values, too "
-            f"many for labels: choose another gold column, or {naming}"
-        )
-    rows = [f"{dataset.name}, id {item.id!r}, column {dataset.columns.gold_source}" for item in dataset.items]
-    refuse_doubtful(dataset.gold, rows, naming)
-    return tuple(sorted(spellings.values()))
-
-
-def usual_spellings(values: Iterable[str | None]) -> dict[str, str]:
-    """Return label in lower case → its most common spelling."""
-    found: dict[str, Counter[str]] = {}
-    for value in filter(None, values):
-        found.setdefault(value.casefold(), Counter())[value] += 1
-    return {key: max(counts, key=lambda name: (counts[name], name)) for key, counts in found.items()}
-
-
-def refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
-    """Raise for a gold label that is not in the label set, before anything is paid for."""
-    for row, value in enumerate(dataset.gold, 1):
-        if value is not None:
-            label_code(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
-    # a label that only one of several people gave is not a gold label
-    Coders.of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)
 
 
 def with_papers_relations(config: Config) -> Config:

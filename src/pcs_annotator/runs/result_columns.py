@@ -9,7 +9,7 @@ from pcs_annotator.base.errors import warn_user
 from pcs_annotator.core import result_names
 from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.review import Reviewed
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.tables.arrow import pa
 
@@ -120,3 +120,10 @@ def with_columns(table: pa.Table, columns: Mapping[str, pa.Array], ours: Collect
     for name, column in columns.items():
         table = table.append_column(name, column)
     return table
+
+
+def probabilities(model: Model, votes: Votes, labels: Sequence[str], without_votes: Floats) -> Floats:
+    """Return a number for every label, `[item, label]`, columns as `labels`; items without votes get those given."""
+    values = model.judged(votes).deciding[:, positions_of(labels, votes.labels, "label")]
+    values[votes.silent] = without_votes
+    return values

@@ -9,7 +9,8 @@ from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.base.fields import settings_in
 from pcs_annotator.core.task import usual_instruction
 from pcs_annotator.runs.files.config import CONFIG_NAME
-from pcs_annotator.runs.resolve_config import columns_of, labels_seen, reading_of
+from pcs_annotator.runs.gold import labels_seen
+from pcs_annotator.runs.resolve_config import columns_of, reading_of
 from pcs_annotator.runs.settings import Config, sections
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import write_page

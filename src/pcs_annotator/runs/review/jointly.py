@@ -12,7 +12,7 @@ from pcs_annotator.base.text import series
 from pcs_annotator.core.review import Queue, Verdict
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.review.draws import Draws
-from pcs_annotator.runs.review.session import Review, guidelines_of, named
+from pcs_annotator.runs.review.session import Review, named
 from pcs_annotator.runs.review.values import (
     FitNews,
     Given,
@@ -22,6 +22,7 @@ from pcs_annotator.runs.review.values import (
     ReviewOptions,
     Shown,
     ShownVariable,
+    guidelines_of,
 )
 from pcs_annotator.runs.settings import TaskSettings
 

@@ -16,7 +16,7 @@ from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpire
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_name
-from pcs_annotator.core.task import Task, label_code
+from pcs_annotator.core.task import label_code
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.agreement import Scale, cohens_kappa, krippendorffs_alpha
 from pcs_annotator.runs.review.draws import Draws
@@ -34,9 +34,9 @@ from pcs_annotator.runs.review.values import (
     ReviewerPair,
     ReviewOptions,
     Shown,
+    guidelines_of,
 )
 from pcs_annotator.runs.review_state import ReviewState, now
-from pcs_annotator.runs.settings import TaskSettings
 
 NOT_FITTED = "this run was not fitted yet: all models count the same, and labels have no confidence, until a fit"
 LONGEST_PAUSE = 600.0  # seconds; a person who took longer for a row was away
@@ -389,17 +389,3 @@ def named(reviewer: str) -> str:
     if not found:
         raise UserError("who reviews? Give a name, so that verdicts of several people can be told apart")
     return found
-
-
-def guidelines_of(tasks: Mapping[str, Task | TaskSettings], path: Path | None) -> str:
-    """Return the guidelines in a file, or made of tasks: instruction → its task with labels and meanings."""
-    if path is not None:
-        try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"the guidelines {path} cannot be read ({error}): give a text file in UTF-8") from error
-    lines = []
-    for instruction, task in tasks.items():
-        told = {label: f": {task.meanings[label]}" if label in task.meanings else "" for label in task.labels}
-        lines += [instruction.strip(), "", *(f"- **{label}**{means}" for label, means in told.items()), ""]
-    return "\n".join(lines)

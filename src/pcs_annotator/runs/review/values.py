@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.outcome import Decision, Outcome
 from pcs_annotator.core.review import Draw, Queue, Reviewed, Verdict
+from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.runs.settings import TaskSettings
 
@@ -205,3 +207,17 @@ class ReviewerAgreement:
     pairs: Sequence[ReviewerPair]  # every two who have judged the same rows
     alpha: float | None  # krippendorff's α over all; None where it is not defined
     rows: int  # rows with verdicts of two or more
+
+
+def guidelines_of(tasks: Mapping[str, Task | TaskSettings], path: Path | None) -> str:
+    """Return the guidelines in a file, or made of tasks: instruction → its task with labels and meanings."""
+    if path is not None:
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"the guidelines {path} cannot be read ({error}): give a text file in UTF-8") from error
+    lines = []
+    for instruction, task in tasks.items():
+        told = {label: f": {task.meanings[label]}" if label in task.meanings else "" for label in task.labels}
+        lines += [instruction.strip(), "", *(f"- **{label}**{means}" for label, means in told.items()), ""]
+    return "\n".join(lines)
