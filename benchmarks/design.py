@@ -67,7 +67,7 @@ def reached(goal: str, votes: Votes, truth: Codes, rows: Integers, in_all: int, 
     if goal == "finish":
         everything = judged(found, truth, np.arange(len(truth)))
         sample = np.isin(np.arange(len(truth)), rows)
-        people = share_rows(everything.confidence, sample, ~everything.right, GOAL.max_error, 0.075).by_people
+        people = share_rows(everything.confidence, sample, ~everything.right, GOAL.max_error, 0.05).by_people
         return len(np.union1d(people, rows)) <= in_all
     sample_of = Sample.simple(rows, truth[rows], len(truth))
     if goal == "regression":

@@ -27,7 +27,7 @@ from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, share_
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 
-DELTA = 0.1
+DELTA, OURS = 0.1, 0.05  # as pcs finish does, half of it: confidences are learned from the same gold rows
 HALVINGS = 20
 PRICE, EXPERT = 0.02, 0.93
 
@@ -51,7 +51,7 @@ class Table(NamedTuple):
 
 def ours(probabilities: Floats, truth: Codes, sample: Mask, max_error: float) -> Shared:
     best, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
-    found = share_rows(sure, sample, best != truth, max_error, DELTA)
+    found = share_rows(sure, sample, best != truth, max_error, OURS)
     return _shared(found.by_machine, best != truth, sample, max_error)
 
 
@@ -59,7 +59,7 @@ def with_expert(probabilities: Floats, said: Codes, truth: Codes, sample: Mask, 
     best, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     theirs = said != truth
     expert = Expert(doubt_of(sure, sample, theirs), theirs, PRICE)
-    found = share_rows(sure, sample, best != truth, max_error, DELTA, expert)
+    found = share_rows(sure, sample, best != truth, max_error, OURS, expert)
     wrong = best != truth
     wrong[found.by_expert] = theirs[found.by_expert]
     shared = _shared(np.concatenate([found.by_machine, found.by_expert]), wrong, sample, max_error)

@@ -78,7 +78,7 @@ def finish(
     """Share the rows of a run between people and the machine, or go on with that; when all are labelled, write them.
 
     What the machine labels is fixed at the first call, with its labels. `again` shares the rows anew, with the gold
-    that has come since, and with a quarter of the errors to spend that were left before.
+    that has come since, and with half of the doubt that was left before.
     """
     name, price, person_price, _ = expense
     if min(price, person_price) < 0 or (name and price >= person_price):
@@ -105,7 +105,8 @@ def _shared(run: Run, machine: tuple[Votes, Integers], wanted: dict[str, Any], t
     gold, max_error = gold_codes(votes, run.gold.labels), wanted["max_error"]
     sample = run.gold.random_sample & (gold != UNLABELLED)
     known = expected_labels(votes, gold, run.settings, run.texts)
-    delta = (1 - wanted["certainty"]) * 0.75 * 0.25**turn  # all turns together use 1 − certainty
+    # all turns together use 1 − certainty, and half at most: confidences were learned from the same gold rows
+    delta = (1 - wanted["certainty"]) * 0.5 ** (turn + 1)
     need = _least_rows(len(votes), max_error, delta)
     if known is None or sample.sum() < need:
         raise GoldError(

@@ -30,7 +30,7 @@ NORMAL = 1.959964
 LEAST_PILOT = 20
 LEAST_ROWS = 30
 MOST_ASSUMED, SPREAD = 200, 4.0
-MARGIN = 1.15  # more rows than are needed on average, so that the goal is reached in four cases out of five
+MARGIN = 1.3  # more rows than are needed on average, so that the goal is reached in four cases out of five
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +112,7 @@ def rows_for_goals(
             needed = rows_needed(pilot.judged, labels, promise)
             found[name] = {"simple": needed.likely if needed and needed.likely < rows else None}
         elif name == "finish":
-            # a quarter of δ is kept for sharing rows anew
-            first, in_all = rows_to_finish(pilot.confidence, pilot.judged, goal.max_error, 0.75 * promise.delta)
+            first, in_all = rows_to_finish(pilot.confidence, pilot.judged, goal.max_error, 0.5 * promise.delta)
             found[name] = {"simple": first}
         elif name in means:
             exact = {way: means[name](way) for way in pilot.ways}
