@@ -7,6 +7,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+import xlsxwriter
 from odf.opendocument import OpenDocumentSpreadsheet
 from odf.table import Table, TableCell, TableRow
 from odf.text import P
@@ -123,3 +124,18 @@ def test_a_large_sheet_comes_in_batches(tmp_path: Path, monkeypatch: pytest.Monk
     contents = file.contents()
     assert contents.rows == 100
     assert [len(table) for table in file.batches(contents.schema)] == [40, 40, 20]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(b"PK\x01\x02", (6, b"\x54\x00")), (b"PK\x05\x06", (16, b"\xff\xff\xff\x7f"))]
+)
+def test_a_damaged_archive_is_refused(place: bytes, value: tuple[int, bytes], tmp_path: Path) -> None:
+    path = tmp_path / "data.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        book.add_worksheet().write_row(0, 0, ["text"])
+    data, (offset, other) = bytearray(path.read_bytes()), value
+    start = data.rindex(place) + offset
+    data[start : start + len(other)] = other
+    path.write_bytes(data)
+    with pytest.raises(TableError, match=r"data\.xlsx"):
+        as_arrow(path)

@@ -37,6 +37,7 @@ _REPEATED_ROWS = re.compile(
 """Rows with values; empty ones come after every table."""
 _REPEATED_CELL = re.compile(rb"<table:table-cell\b[^>]*value-type[^>]*>")
 _REPEATED_COLUMNS = re.compile(rb'number-columns-repeated="(\d+)"')
+_UNREADABLE = (LookupError, EOFError, NotImplementedError, ValueError)  # of zipfile, for damaged archives
 
 
 class _Rows(NamedTuple):
@@ -88,7 +89,9 @@ class WorkbookFile(TableFile):
                 yield book, data
         except PasswordError:
             raise TableError(f"{self.name} is protected with a password: save a copy without one") from None
-        except (CalamineError, zipfile.BadZipFile, zlib.error, LookupError, EOFError) as error:
+        except TableError:
+            raise
+        except (CalamineError, zipfile.BadZipFile, zlib.error, *_UNREADABLE) as error:
             self._refuse_other_kind()
             raise TableError(
                 f"{self.name} is damaged ({first_line(error)}): open it in a spreadsheet program and save it again"

@@ -122,7 +122,7 @@ class VariantsByItem:
         with _opened_variants(self.path) as file:
             # threads cost more than they gain on so few rows; of long texts, few are in memory at a time
             batches = file.iter_batches(ROWS_IN_MEMORY, row_groups=self._groups[name], use_threads=False)
-            return [_variant(row) for batch in batches for row in batch.filter(pc.field("id") == name).to_pylist()]
+            return [_variant(row) for batch in batches for row in batch.filter(pc.equal(batch["id"], name)).to_pylist()]
 
     def index(self) -> None:
         """Find the groups of rows that hold every item, unless that was done since the file was written; see `of`."""
