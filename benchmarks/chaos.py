@@ -1,23 +1,27 @@
 """Stops, kills and freezes `pcs run` at random, on a server that fails, and counts what was lost or paid for twice.
 
 In a campaign one to three `pcs run` share a folder. They get SIGKILL, SIGTERM, SIGINT, SIGHUP and SIGSTOP at random
-moments, while the server refuses, fails, hangs and drops connections; a process that ended is started again. Then one
-run ends undisturbed, and its labels and votes are compared with those of a run that nothing disturbed.
+moments, while the server refuses, fails, hangs, drops connections and closes half of them. Some processes have a clock
+that jumps by hours and days, some a disk that is soon full (SQLite sees an I/O error), and now and then somebody else
+locks the ledger. A process that ended is started again. Then one run ends undisturbed, and its labels and votes are
+compared with those of a run that nothing disturbed.
 
 Run it with `python -m benchmarks.chaos [campaigns] [first seed]`.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import chdir
+from contextlib import chdir, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +45,7 @@ FAULTS = {
     "share_hang": 0.01,
     "share_drop_before": 0.03,
     "share_drop_middle": 0.03,
+    "share_half_closed": 0.02,
     "share_reset": 0.02,
 }
 SETTINGS = f"""
@@ -63,6 +68,20 @@ STOPS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 EXIT_CODES = {0, 130, -signal.SIGINT, -signal.SIGKILL}
 
 
+# Python imports it before anything else. The clock is right for half a second, then off for the next one, and so on.
+JUMPING_CLOCK = """
+import time
+real, steps = time.time, (0, 86_400, -86_400, 3_600, -40 * 86_400)
+time.time = lambda: real() + steps[int(2 * time.monotonic()) % len(steps)]
+"""
+# No file of the process that follows may grow beyond this many bytes.
+LITTLE_ROOM = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 @dataclass
 class Campaign:
     """What happened in one campaign."""
@@ -77,8 +96,8 @@ class Campaign:
 
     @property
     def excused(self) -> int:
-        """How many calls may have been paid for twice: those in flight when a process was killed."""
-        return self.signals["SIGKILL"] * IN_FLIGHT
+        """How many calls may have been paid for twice: those in flight when a process was killed or had no disk."""
+        return (self.signals["SIGKILL"] + self.signals["full disk"]) * IN_FLIGHT
 
     @property
     def held(self) -> bool:
@@ -94,14 +113,35 @@ class Crew:
         self._folder = folder
         self._campaign = campaign
         self._living: list[subprocess.Popen[str]] = []
+        self._small: set[int] = set()  # processes whose disk is soon full
 
-    def start(self) -> subprocess.Popen[str]:
-        """Start another `pcs run`."""
+    def start(self, chance: random.Random | None = None) -> subprocess.Popen[str]:
+        """Start another `pcs run`; by chance with a clock that jumps, or with a disk that is soon full."""
         command = [sys.executable, "-m", "pcs_annotator", "run", "texts.csv", "-o", "run", "--quiet"]
-        process = subprocess.Popen(command, cwd=self._folder, text=True, stderr=subprocess.PIPE)
+        environment, bytes_left = dict(os.environ), 0
+        if chance is not None and chance.random() < 0.25:
+            (self._folder / "sitecustomize.py").write_text(JUMPING_CLOCK)
+            environment["PYTHONPATH"] = os.pathsep.join([str(self._folder), *filter(None, [os.getenv("PYTHONPATH")])])
+            self._campaign.signals["clock"] += 1
+        if chance is not None and chance.random() < 0.25:
+            bytes_left = chance.randint(1_000, 150_000)
+            command = [sys.executable, "-c", LITTLE_ROOM.format(bytes_left), *command]
+            self._campaign.signals["full disk"] += 1
+        process = subprocess.Popen(command, cwd=self._folder, env=environment, text=True, stderr=subprocess.PIPE)
+        if bytes_left:
+            self._small.add(process.pid)
         self._living.append(process)
         self._campaign.processes += 1
         return process
+
+    def lock_ledger(self, seconds: float) -> None:
+        """Write to the ledger as somebody else, for a while."""
+        path = self._folder / "run" / "ledger.db"
+        if path.exists():
+            with closing(sqlite3.connect(path, timeout=0.1)) as other, suppress(sqlite3.OperationalError):
+                other.execute("BEGIN IMMEDIATE")
+                self._campaign.signals["lock"] += 1
+                time.sleep(seconds)
 
     def send(self, process: subprocess.Popen[str], name: signal.Signals) -> None:
         """Send a signal, and count it if the process was still there."""
@@ -119,6 +159,7 @@ class Crew:
     def check(self, process: subprocess.Popen[str], allowed: set[int] = EXIT_CODES) -> None:
         """Note an exit code that no signal of ours explains."""
         said = process.communicate(timeout=LAST_RUN_SECONDS)[1]
+        allowed = allowed | {2} if process.pid in self._small else allowed
         if process.returncode not in allowed or "Traceback" in said:
             self._campaign.odd_exits.append(f"exit {process.returncode}: {said.strip()[-300:]}")
 
@@ -166,14 +207,16 @@ def disturb(crew: Crew, stub: StubProcess, chance: random.Random) -> None:
     wanted = chance.randint(1, 3)
     for _ in range(chance.randint(2, 5)):
         while len(crew.living()) < wanted:
-            crew.start()
+            crew.start(chance)
             time.sleep(chance.uniform(0, 0.3))
         wait_for(stub, stub.stats().requests + chance.randint(0, 80), crew)
         time.sleep(chance.uniform(0, 0.3))
         if not crew.living():
             continue
         process = chance.choice(crew.living())
-        if chance.random() < 0.25:
+        if chance.random() < 0.2:
+            crew.lock_ledger(chance.uniform(0.1, 2))
+        elif chance.random() < 0.25:
             freeze(crew, process, chance.uniform(0.2, 2 * TIMEOUT))
         else:
             crew.send(process, chance.choice(STOPS))

@@ -6,9 +6,13 @@ probabilities are learned from the gold rows, as in a run: those of gold rows by
     python -m benchmarks.estimates [STUDIES] [LABELS,ACCURACY,GOLD,DRAW …]
     python -m benchmarks.estimates STUDIES babe
     python -m benchmarks.estimates STUDIES groups
+    python -m benchmarks.estimates STUDIES covariate
+    python -m benchmarks.estimates STUDIES pool
 
 The second one draws gold rows from the recorded votes on BABE, learns as a run does, and hides all other gold. The
-third one has four small groups, with 15 to 50 gold rows each and shares from 2 % on.
+third one has four small groups, with 15 to 50 gold rows each and shares from 2 % on. The fourth one has regressions in
+which a label explains something else, from tables with hard machine labels. The fifth one has many small groups that
+are pooled.
 """
 
 from __future__ import annotations
@@ -16,13 +20,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from scipy.stats import t as student
 
 from benchmarks.development_data import babe
@@ -35,10 +40,11 @@ from pcs_annotator.judging.estimating.sampling import Sample, allocate, by_confi
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.studies.estimating.answers import EstimateQuestion, Line
-from pcs_annotator.studies.estimating.estimate import shares
+from pcs_annotator.studies.estimating.estimate import answer, shares
 from pcs_annotator.studies.estimating.evidence import LabelEvidence
+from pcs_annotator.studies.estimating.table import table_evidence
 
-ROWS = 10_000
+ROWS, WHOLE = 10_000, 1_000_000
 FOLDS = 5
 LEVELS = 3
 GROUPS, GROUP_SIZE = 4, 500
@@ -82,19 +88,30 @@ class World(NamedTuple):
     confidence: Floats
 
 
-def make_world(rng: np.random.Generator, cell: Cell) -> World:
-    group, x = rng.integers(0, 2, ROWS), rng.normal(size=ROWS)
+def make_world(rng: np.random.Generator, cell: Cell, rows: int = ROWS) -> World:
+    group, x = rng.integers(0, 2, rows), rng.normal(size=rows)
     labels = range(1, cell.labels)
     pull = [-0.3 * k + 0.5 * x * (1 if k % 2 else -1) + 0.6 * group * (k == 1) for k in labels]
-    chance = softmax(np.stack([np.zeros(ROWS), *pull], axis=1), axis=1)
-    truth = (chance.cumsum(axis=1) < rng.random(ROWS)[:, np.newaxis]).sum(axis=1)
-    difficulty = 2 * rng.beta(4, 4, ROWS)
+    chance = softmax(np.stack([np.zeros(rows), *pull], axis=1), axis=1)
+    truth = (chance.cumsum(axis=1) < rng.random(rows)[:, np.newaxis]).sum(axis=1)
+    difficulty = 2 * rng.beta(4, 4, rows)
     accuracy = np.clip(cell.accuracy + np.where(group == 1, -0.08, 0.08), 0.3, 0.97)
-    right = rng.random(ROWS) < 1 - (1 - accuracy) * difficulty
-    wrong = (truth + rng.integers(1, cell.labels, ROWS)) % cell.labels
+    right = rng.random(rows) < 1 - (1 - accuracy) * difficulty
+    wrong = (truth + rng.integers(1, cell.labels, rows)) % cell.labels
     wrong = np.where(group == 1, np.where(truth == 0, 1, 0), wrong)  # in one group, errors have a direction
     confidence = 1 - (1 - cell.accuracy) * difficulty
     return World(group, x, truth.astype(np.int8), np.where(right, truth, wrong), confidence)
+
+
+@cache
+def larger_whole(labels: int) -> tuple[float, Floats]:
+    """Return what differences and coefficients are about: a whole of which the rows of a study are a sample."""
+    world = make_world(np.random.default_rng(0), Cell(labels, 0.8, 0, ""), WHOLE)
+    second = world.truth == 1
+    columns = np.stack([np.ones(WHOLE), world.x, world.group], axis=1)[:, np.newaxis]
+    regression = LabelRegression(explanatory=[columns], outcome=np.array([[[0.0], [1.0]]]), link="logistic")
+    found = regression.solve(np.eye(2)[second.astype(int)] / WHOLE).ravel()
+    return float(second[world.group == 1].mean() - second[world.group == 0].mean()), found
 
 
 def draw(rng: np.random.Generator, world: World, cell: Cell) -> Sample:
@@ -156,11 +173,10 @@ def run_study(cell: Cell, seed: int) -> Held:
     )
     first, last = shares(evidence, EstimateQuestion(of=[names[0], names[-1]])).lines
     (difference,) = shares(evidence, EstimateQuestion(of=[names[1]], by="group")).differences
-    second = world.truth == 1
     return {
         **held(QUANTITIES[0], first, (world.truth == 0).mean()),
         **held(QUANTITIES[1], last, (world.truth == cell.labels - 1).mean()),
-        **held(QUANTITIES[2], difference, second[world.group == 1].mean() - second[world.group == 0].mean()),
+        **held(QUANTITIES[2], difference, larger_whole(cell.labels)[0]),
         **coefficients(world, study, cell),
     }
 
@@ -174,11 +190,11 @@ def held(name: str, line: Line, truth: float) -> Held:
 
 
 def coefficients(world: World, study: Study, cell: Cell) -> Held:
-    """Return what a logistic regression of the second label finds, against one on all true labels."""
+    """Return what a logistic regression of the second label finds, against one on the larger whole."""
     columns = np.stack([np.ones(ROWS), world.x, world.group], axis=1)[:, np.newaxis]
     second = np.eye(cell.labels)[np.newaxis, :, 1:2]
     regression = LabelRegression(explanatory=[columns], outcome=second, link="logistic")
-    truth = regression.solve(np.eye(cell.labels)[world.truth] / ROWS).ravel()
+    truth = larger_whole(cell.labels)[1]
     found: Held = {}
     for method in METHODS:
         try:
@@ -309,12 +325,132 @@ def small_groups(studies: int) -> None:
             print(f"| {' | '.join(map(str, shown))} |", flush=True)
 
 
+class Covariate(NamedTuple):
+    """A kind of regression in which a machine label explains something else."""
+
+    link: str
+    accuracy: float
+    gold: int
+
+
+COVARIATES = [Covariate(*one) for one in product(("linear", "logistic"), (0.7, 0.85, 0.95), (200, 500))]
+COVARIATE_ROWS, SLOPE = 4000, 0.8
+
+
+def covariate_study(cell: Covariate, seed: int) -> Iterator[tuple[str, float, float, bool]]:
+    """Yield coefficient and method, estimate minus truth, half the interval, and whether this holds the truth.
+
+    The truth is what generates the data. The machine errs more often where the outcome is high, and with x.
+    """
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=COVARIATE_ROWS)
+    truth = rng.random(COVARIATE_ROWS) < expit(-0.5 + 0.7 * x)
+    predictor = 0.3 + SLOPE * truth - 0.5 * x
+    outcome = predictor + rng.normal(size=COVARIATE_ROWS)
+    if cell.link == "logistic":
+        outcome = (rng.random(COVARIATE_ROWS) < expit(predictor)).astype(np.float64)
+    wrong = np.clip((1 - cell.accuracy) * (1 + 0.6 * np.sign(outcome - outcome.mean())), 0.01, 0.6)
+    said = np.where(rng.random(COVARIATE_ROWS) < wrong, ~truth, truth)
+    gold = np.isin(np.arange(COVARIATE_ROWS), rng.choice(COVARIATE_ROWS, cell.gold, replace=False))
+    names = np.array(["no", "yes"])
+    table = pa.table(
+        {"said": names[said.astype(int)], "gold": np.where(gold, names[truth.astype(int)], ""), "x": x, "y": outcome}
+    )
+    question = EstimateQuestion(label="said", gold="gold", formula="y ~ yes + x", link=cell.link)
+    for line, true in zip(answer(table_evidence(table, question)[0], question).lines, (0.3, SLOPE, -0.5), strict=True):
+        for method in METHODS:
+            value, (low, high) = getattr(line, method)
+            yield f"{line.name}, {method}", value - true, (high - low) / 2, bool(low <= true <= high)
+
+
+def covariates(studies: int) -> None:
+    print(f"{studies} studies each: the label's coefficient, then that of x; bias in standard errors of one study")
+    print("| link | accuracy | gold rows | label: bias | held | gold only | naive | x: bias | held | naive | width |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    with ProcessPoolExecutor(2) as pool:
+        for cell in COVARIATES:
+            each = [*pool.map(partial(_listed, covariate_study, cell), range(studies), chunksize=10)]
+            found: dict[str, list[tuple[float, float, bool]]] = {}
+            for name, *one in (line for study in each for line in study):
+                found.setdefault(name, []).append(tuple(one))
+            off, reach, holds = ({name: np.array([o[at] for o in found[name]]) for name in found} for at in range(3))
+            bias = {name: f"{one.mean() / one.std():+.2f}" for name, one in off.items()}
+            rate = {name: f"{one.mean():.3f}" for name, one in holds.items()}
+            width = reach["yes, corrected"].mean() / reach["yes, gold_only"].mean()
+            shown = [*cell, bias["yes, corrected"], *(rate[f"yes, {one}"] for one in METHODS), bias["x, corrected"]]
+            shown += [rate["x, corrected"], rate["x, naive"], f"{width:.2f}"]
+            print("|", " | ".join(map(str, shown)), "|", flush=True)
+
+
+def _listed(function: Any, *given: Any) -> list[Any]:
+    return [*function(*given)]
+
+
+class Pool(NamedTuple):
+    """A kind of study with many small groups: how their shares vary, how many there are, gold rows of each."""
+
+    kind: str
+    groups: int
+    gold: int
+
+
+POOLS = [Pool(*one) for one in product(("alike", "normal", "wide", "odd", "rare"), (8, 24), (12, 25))]
+POOL_SIZE = 100
+
+
+def pool_study(cell: Pool, seed: int) -> Iterator[tuple[str, float, float, bool]]:
+    """Yield how it was estimated, estimate minus truth, the width of the interval, and whether it holds the truth."""
+    rng = np.random.default_rng(seed)
+    varied = rng.normal(size=cell.groups)
+    chance = {
+        "alike": np.full(cell.groups, 0.3),
+        "normal": expit(-0.85 + 0.5 * varied),
+        "wide": expit(-0.85 + 1.2 * varied),
+        "odd": np.where(np.arange(cell.groups) < cell.groups / 8, 0.8, 0.25),
+        "rare": expit(-3 + 0.5 * varied),
+    }[cell.kind]
+    group = np.repeat(np.arange(cell.groups), POOL_SIZE)
+    truth = rng.random(len(group)) < chance[group]
+    said = np.where(rng.random(len(group)) < 0.85, truth, ~truth)
+    gold = np.isin(np.arange(len(group)), rng.choice(len(group), cell.groups * cell.gold, replace=False))
+    names = np.array(["no", "yes"])
+    column = pa.array([str(one) for one in group])
+    table = pa.table(
+        {"said": names[said.astype(int)], "gold": np.where(gold, names[truth.astype(int)], ""), "group": column}
+    )
+    question = EstimateQuestion(label="said", gold="gold", by="group", of=["yes"])
+    evidence, _ = table_evidence(table, question)
+    for pool in (True, False):
+        for line in shares(evidence, replace(question, pool=pool)).lines:
+            true = truth[group == int(line.group)].mean()
+            value, (low, high) = getattr(line, "corrected")  # noqa: B009
+            yield ("pooled" if pool else "alone"), value - true, high - low, bool(low <= true <= high)
+
+
+def pools(studies: int) -> None:
+    print(f"{studies} studies each; those with fewer than 10 gold rows are estimated only if pooled")
+    print("| shares | groups | gold rows each | held, pooled | alone | width | error, pooled | alone |")
+    print("|---|---|---|---|---|---|---|---|")
+    with ProcessPoolExecutor(2) as pool:
+        for cell in POOLS:
+            each = [*pool.map(partial(_listed, pool_study, cell), range(studies), chunksize=10)]
+            found = {
+                how: np.array([one[1:] for study in each for one in study if one[0] == how])
+                for how in ("pooled", "alone")
+            }
+            rates, widths, errors = (
+                [float(one[:, 2].mean()) for one in found.values()],
+                [float(one[:, 1].mean()) for one in found.values()],
+                [float(np.sqrt((one[:, 0] ** 2).mean())) for one in found.values()],
+            )
+            shown = [*cell, *(f"{rate:.3f}" for rate in rates), f"{widths[0] / widths[1]:.2f}"]
+            print("|", " | ".join(map(str, [*shown, *(f"{error:.3f}" for error in errors)])), "|", flush=True)
+
+
 if __name__ == "__main__":
-    if sys.argv[2:] == ["groups"]:
-        small_groups(int(sys.argv[1]))
-        sys.exit()
-    if sys.argv[2:] == ["babe"]:
-        recorded(int(sys.argv[1]))
+    modes = {"groups": small_groups, "babe": recorded, "covariate": covariates, "pool": pools}
+    if len(sys.argv) > 2 and sys.argv[2] in modes:
+        modes[sys.argv[2]](int(sys.argv[1]))
         sys.exit()
     given = [one.split(",") for one in sys.argv[2:]]
     chosen = [Cell(int(labels), float(right), int(gold), how) for labels, right, gold, how in given]

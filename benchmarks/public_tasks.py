@@ -43,7 +43,8 @@ class Accuracies(NamedTuple):
 
 def read_task(path: Path) -> list[dict[str, str]]:
     csv.field_size_limit(2**24)  # some texts are whole speeches
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
 
 

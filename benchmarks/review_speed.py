@@ -33,7 +33,7 @@ from pcs_annotator.version import __version__
 
 LABELS = ("negative", "neutral", "positive")
 MODELS = ("simulated:large", "simulated:middle", "simulated:small")
-RELATIONS = ("original", "frame", "contraction", "order")
+RELATIONS = ("original", "frame", "case", "order")
 ACCURACY = (0.85, 0.78, 0.7)
 GOLD_ROWS = 600
 SENTENCE = "the council approved a plan on Monday and did not say why people were angry about new prices"
@@ -70,7 +70,7 @@ def make_run(path: Path, rows: int) -> None:
         for name, text in zip(ids, texts, strict=True):
             item = Item(id=name, text=text)
             note(item, Variant(relation="frame", status="changed", text=f"He wrote: {text}", source=text))
-            note(item, Variant(relation="contraction", status="not_applicable", reason="nothing to contract"))
+            note(item, Variant(relation="case", status="not_applicable", reason="no letter with a case"))
             note(item, Variant(relation="order", status="original", text=text, source=text))
     codes, grades = simulated_votes(truth, rng)
     votes = Votes(codes=codes, ids=ids, annotators=MODELS, relations=RELATIONS, labels=LABELS, grades=grades)

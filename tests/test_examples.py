@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +72,23 @@ def test_the_commands_at_the_top_are_those_of_the_docs_and_name_every_variable_t
     for name in re.findall(r"\$\{(\w+):\?", text):
         assert f"{name}=" in shown[0]
     assert str(path.relative_to(ROOT)) in shown[0]
+
+
+def in_r(*given: str) -> subprocess.CompletedProcess[str]:
+    if (r := shutil.which("Rscript")) is None:
+        pytest.skip("R is not installed")
+    script = ROOT / "examples" / "r" / "dsl.R"
+    return subprocess.run([r, str(script), *given], capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_recipe_for_r_reads_labels_and_calls_dsl(tmp_path: Path) -> None:
+    table = tmp_path / "labels.csv"
+    rows = [f'{row},"A text, {row}.",{"Good" if row % 3 else "bad"},{row / 60},{1990 + row}' for row in range(40)]
+    more = [f"{row},Another.,,0.5,{1990 + row}" for row in range(40, 60)]
+    table.write_text("\n".join(["id,text,gold,p_good,year", *rows, *more]) + "\n", encoding="utf-8")
+    found = in_r(str(table), "good", "year")
+    assert "60 rows, 40 with a label of a person" in found.stdout
+    # where the package is missing, everything up to it has run
+    assert found.returncode == 0 or "the package dsl is missing" in found.stderr
+    assert "the table has no column p_ugly" in in_r(str(table), "ugly", "year").stderr
+    assert "give three arguments" in in_r(str(table)).stderr

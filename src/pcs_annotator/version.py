@@ -4,7 +4,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-__version__ = "0.3.0.dev0"
+__version__ = "1.0.0rc1"
 
 
 @cache

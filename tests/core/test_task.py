@@ -69,7 +69,6 @@ def test_tasks_with_other_wordings_differ() -> None:
     plain = Task("Which?", ["a", "b"])
 
     assert Task("Which?", ["a", "b"], wordings=["Choose."]) != plain
-    assert Task("Which?", ["a", "b"], written_wording="Choose.") != plain
 
 
 @pytest.mark.parametrize(

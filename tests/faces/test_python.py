@@ -31,7 +31,7 @@ from tests.builders import simulated_votes
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
 
-RELATIONS = ["original", "contraction", "frame"]
+RELATIONS = ["original", "case", "frame"]
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ def names(*specs: str, options: RelationOptions = WITHOUT) -> list[str]:
 def test_a_bare_name_means_the_rewriter_if_there_is_one_and_a_rule_otherwise() -> None:
     assert find_relation("voice", WITHOUT).name == "rule:voice"
     assert find_relation("voice", WITH_MODEL).name == "llm:voice"
-    assert find_relation("contraction", WITH_MODEL).name == "rule:contraction"
+    assert find_relation("case", WITH_MODEL).name == "rule:case"
 
 
 def test_tables_show_the_name_that_the_user_wrote() -> None:
@@ -97,7 +97,7 @@ def test_ones_own_relation_may_have_the_name_of_a_removed_one() -> None:
 def test_the_paper_s_three_and_the_others_are_known() -> None:
     known = {relation.name for relation in known_relations({"polite": POLITE})}
     by_model = ("voice", "double-negation", "synonym", "paraphrase", "expansion", "register")
-    by_rule = ("contraction", "punctuation", "frame", "voice", "double-negation")
+    by_rule = ("case", "punctuation", "frame", "voice", "double-negation")
     assert {f"llm:{name}" for name in by_model} | {f"rule:{name}" for name in by_rule} <= known
     assert {"original", "polite", "llm:noise", "rule:synonym"} <= known
 

@@ -85,6 +85,14 @@ def test_the_other_promise_is_stated_as_the_weaker_one() -> None:
     assert any("on average" in detail for detail in text.details)
 
 
+def test_a_promise_on_average_says_whose_rows_it_is_about_and_what_fitting_again_means() -> None:
+    text = promised(replace(HOLDING, promise=replace(PROMISE, kind="false-discoveries")))
+    assert text.headline.endswith("of the accepted labels are wrong, on average")
+    assert text.details[0].endswith("error-among-accepted is stricter")
+    assert "about the rows without gold at this fit, and nearly holds for later texts" in text.details[1]
+    assert "to fit again until something is accepted brings more errors" in text.details[1]
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"), [(0, "confirms it"), (2, "neither confirms nor revokes it yet"), (30, "revokes it")]
 )

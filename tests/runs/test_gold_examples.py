@@ -21,8 +21,8 @@ from pcs_annotator.asking.engine.job import Job, make_plan
 from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, UserError
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.chat import Request
-from pcs_annotator.core.examples import NearestExamples
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.nearest import NearestExamples
 from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.fit_model import Learning, learn_model

@@ -181,6 +181,7 @@ def test_labels_that_are_not_of_the_kind_are_refused(
     [
         ("one", "off-by-more-than-one", 'is about the steps of a scale: use kind = "scale"'),
         ("tree", "accepted-and-wrong", "is not made about a tree: use error-among-accepted"),
+        ("tree", "false-discoveries", "is not made about a tree: use error-among-accepted"),
     ],
 )
 def test_promises_that_are_not_about_such_labels_are_refused(

@@ -250,3 +250,57 @@ def test_probabilities_are_in_the_requested_order_and_as_given_for_items_without
     confidences = [outcome.confidence for outcome in model.judge(silent)]
     assert confidences[0] is None
     assert confidences[1:] == there[1:].max(axis=1).tolist()
+
+
+AVERAGE = replace(QUICK, promise="false-discoveries", max_error=0.1, text=False)
+
+
+def part_of(gold: list[str], rows: int) -> list[str | None]:
+    return [label if row < rows else None for row, label in enumerate(gold)]
+
+
+def test_a_promise_on_average_is_made_for_the_rows_without_gold_and_uses_up_no_certainty() -> None:
+    votes, gold = simulated_votes([0.9, 0.85, 0.8], items=400)
+    learned = learn(votes, part_of(gold, 200), AVERAGE)
+    certificate, forecast = learned.model.certificate, learned.alternatives
+    assert certificate is not None
+    assert certificate.holds
+    assert certificate.level == 0
+    assert forecast is not None
+    accepted = learned.model.judged(votes).accepted
+    assert accepted is not None
+    assert int(accepted[200:].sum()) == forecast.accepted["false-discoveries"]
+    assert forecast.accepted["false-discoveries"] >= forecast.accepted["error-among-accepted"]
+    strict = learn(votes, part_of(gold, 200), replace(AVERAGE, promise="error-among-accepted")).alternatives
+    assert strict is not None
+    assert strict.accepted == forecast.accepted
+
+
+def test_chosen_gold_neither_promises_nor_forecasts_anything() -> None:
+    votes, gold = simulated_votes([0.9, 0.85, 0.8], items=300)
+    chosen = KnownRows(random_sample=np.zeros(300, dtype=np.bool_))
+    learned = learn(votes, part_of(gold, 200), AVERAGE, chosen)
+    assert learned.model.certificate is not None
+    assert "no gold row was drawn at random" in learned.model.certificate.why_not
+    assert learned.alternatives is None
+
+
+def test_gold_only_where_models_agree_is_warned_about() -> None:
+    votes, gold = simulated_votes([0.8, 0.75, 0.7], items=600)
+    codes = votes.codes.reshape(len(votes), -1)
+    agreeing = (codes == codes[:, :1]).mean(axis=1) > 0.8
+    only = [label if agrees else None for label, agrees in zip(gold, agreeing.tolist(), strict=True)]
+    with pytest.warns(PcsWarning, match="the gold rows differ from the others"):
+        learned = learn(votes, only, AVERAGE)
+    assert learned.drift is not None
+    assert learned.drift.found
+
+
+def test_a_gold_label_that_no_model_gives_is_wrong_wherever_it_occurs() -> None:
+    votes, gold = simulated_votes([0.95, 0.95, 0.95], items=400)
+    rare = replace(votes, labels=(*votes.labels, "never"))
+    said = ["never" if row % 4 == 0 else label for row, label in enumerate(gold)]
+    learned = learn(rare, part_of(said, 200), AVERAGE)
+    assert learned.alternatives is not None
+    assert "never" in learned.alternatives.merge
+    assert learned.alternatives.accepted["error-among-accepted"] == 0

@@ -2,18 +2,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.looks import Look, Looks, read_looks
 from pcs_annotator.verbs.fit import fit_run
-from tests.simulated import move_run, simulated_once, simulated_run, truth_of, write_csv
+from tests.simulated import QUICK, move_run, read_csv, simulated_once, simulated_run, truth_of, write_csv
 
 
 @pytest.fixture
@@ -132,3 +133,20 @@ def test_a_look_is_due_when_a_promise_is_likely_or_after_half_as_many_rows_again
     assert "at 101" in failed.too_early(100, 90)  # the same rows again prove nothing new
     assert not Looks(run="r", place="p", looks=(Look("a", 100, 0.01, True),)).too_early(101, None)
     assert not Looks(run="r", place="p").too_early(1, None)
+
+
+def test_a_promise_on_average_is_no_look_and_holds_for_later_texts_at_the_same_confidence(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=160, gold_rows=100, learn=replace(QUICK, promise="false-discoveries"))
+    certificate = result.certificate
+    assert certificate is not None
+    assert certificate.holds
+    folder = tmp_path / "run"
+    assert not (folder / "looks.json").exists() or not looks_of(folder)
+    rows = read_csv(folder / "labels.csv")
+    least = certificate.thresholds[EVERY_LABEL]
+    sure: dict[str, list[float]] = {row["pcs_decision"]: [] for row in rows}
+    for row in rows:
+        sure[row["pcs_decision"]].append(float(row["pcs_confidence"]))
+    assert min(sure["accept"]) >= least - 1e-6
+    assert max(sure["review"]) < least
+    assert "on average" in (folder / "report.html").read_text(encoding="utf-8")

@@ -98,6 +98,26 @@ def test_what_is_not_accepted_waits_for_people_and_a_share_of_what_is(folder: Pa
         assert stream.counts()["texts"] == len(ids)
 
 
+def test_texts_that_come_while_people_review_are_shown_to_them(folder: Path) -> None:
+    before = len(Run.open(folder).votes)
+    classify(folder, range(1000, 1002), EVERYTHING)
+    with Review.open(folder, ReviewOptions(refit_every=0)) as review:
+        first, second = review.next_row("Ann", "stream"), review.next_row("Ben", "stream")
+        assert first is not None
+        assert second is not None
+        assert review.next_row("Cleo", "stream") is None
+        classify(folder, range(1002, 1003), EVERYTHING)
+        third = review.next_row("Cleo", "stream")
+        assert third is not None
+        assert third.text == text(1002)
+        # what others have in hand is still theirs
+        lease, version = first.lease, first.version
+        given = Given(id=first.id, label="good", reviewer="Ann", queue="stream", lease=lease, version=version)
+        assert review.submit(given).queue == "stream"
+        assert review.next_row("Ann", "stream") is None
+        assert review.progress("Ann").rows == before + 3
+
+
 def test_verdicts_on_the_stream_are_gold_for_the_next_fit(folder: Path) -> None:
     classify(folder, range(1000, 1060), EVERYTHING)
     assert judge_stream(folder, 100, truthfully) == 60

@@ -12,10 +12,13 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.fitting import open_run
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.runs.versions import list_versions, numbers
 from pcs_annotator.verbs.evaluate import compare
 from pcs_annotator.verbs.fit import fit_run, use_version
-from tests.simulated import move_run, truth_of, write_csv
+from pcs_annotator.verbs.label import label
+from tests.simulated import move_run, read_csv, simulated_models, truth_of, write_csv, write_texts
 
 
 @pytest.fixture
@@ -99,3 +102,13 @@ def test_the_commands(folder: Path) -> None:
     found = json.loads(CliRunner().invoke(pcs, ["versions", str(folder), "--json"]).output)["versions"]
     assert [one["in_use"] for one in found] == [True, False]
     assert open_run(folder).learned.model.gold_rows == 150
+
+
+def test_labels_of_later_texts_name_the_version_that_made_them(folder: Path, tmp_path: Path) -> None:
+    texts, out = write_texts(tmp_path / "new.csv", range(1000, 1005)), tmp_path / "out.csv"
+    with simulated_models():
+        label(RunRequest(data=texts, folder=folder, config=Config()), out, Saving())
+        assert {row["pcs_version"] for row in read_csv(out)} == {"2"}
+        use_version(folder, 1)
+        label(RunRequest(data=texts, folder=folder, config=Config()), out, Saving())
+        assert {row["pcs_version"] for row in read_csv(out)} == {"1"}

@@ -16,16 +16,21 @@ from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Weights
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.judging.alternatives import Alternatives
 from pcs_annotator.judging.evaluation.agreement import Scale, against_gold
 from pcs_annotator.judging.evaluation.figures import KEPT, MethodFigures
 from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.judging.promising.rows_needed import RowsNeeded
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_result import Facts
+from pcs_annotator.showing.answer import findings as answer_findings
+from pcs_annotator.showing.answer import would_help
 from pcs_annotator.showing.findings import what_to_look_at
 from tests.showing.report.reading import section
 from tests.simulated import simulated_run
@@ -145,6 +150,12 @@ def test_labels_no_better_than_one_label_for_all_are_said_to_be_so(right: int, s
     assert (detail is None) if said is None else detail is not None and detail.startswith(said)
 
 
+def method(name: str, accuracy: float, behind: Interval | None = None) -> MethodFigures:
+    test = behind and BootstrapTest(0.0, behind, 0.01, 50)
+    figures = dict.fromkeys(KEPT, Estimate(accuracy, Interval(0.55, 0.8), 50))
+    return MethodFigures(method=name, figures=figures, accuracy_behind=test)
+
+
 def promising(facts: Facts, accepted: int, **more: Any) -> Facts:
     certificate = Certificate(promise=Promise(max_error=0.05), gold_rows=50, **{"thresholds": {}, **more})
     outcomes = [
@@ -162,6 +173,49 @@ def test_a_promise_that_accepts_nothing_or_almost_nothing_is_said_with_what_to_d
     little = found(promising(facts, 3, thresholds={"any": 0.99}))
     assert little["nothing accepted"].startswith("only 3 of 100 labels are accepted")
     assert not found(promising(facts, 30, thresholds={"any": 0.9}))
+
+
+def test_what_would_help_is_a_ranked_list_of_numbers_with_commands() -> None:
+    facts = promising(facts_of(mixed(60, 40), mixed(30, 20)), 0, why_not="few", rows_needed=RowsNeeded(100, 150))
+    figures = [method("lr", 0.6), method("zero-shot a", 0.7, behind=Interval(-0.2, -0.01))]
+    everything = Alternatives(
+        rows=50,
+        gold_rows=50,
+        accepted={"error-among-accepted": 0, "false-discoveries": 20, "accepted-and-wrong": 30},
+        by_people=40,
+        merge=("bad", "poor"),
+        confused=9,
+        accepted_merged=25,
+        in_sets=45,
+        sets_right=0.93,
+    )
+    facts = replace(facts, learned=replace(facts.learned, alternatives=everything, figures=figures))
+    lines = [flag.detail for flag in what_to_look_at(facts) if flag.kind == "would help"]
+    assert lines == [
+        "40 of 100 rows by people leave at most 5 % of all wrong: pcs finish RUN --max-error 0.05",
+        "25 of 50 rows with one label for 'bad' and 'poor' (confused 9 times): pcs run DATA --labels … again",
+        "45 of 50 rows have a set of two labels at most, the right one among them for 93 % of such gold rows: "
+        "pcs fit RUN --sets",
+        "20 of 50 rows are accepted with at most 5 % wrong on average: "
+        "pcs fit RUN --promise false-discoveries --max-error 0.05",
+        "100 more random gold rows give four to one odds of this promise: pcs review RUN",
+        "a is right on 70 % of gold rows, all models on 60 %: pcs compare RUN :model=a",
+        "forecasts from the same 50 gold rows, looked at several times, and not promises",
+    ]
+    assert [line for _, line in would_help(facts)] == lines
+    assert not {*answer_findings(facts)} & {*lines}
+
+
+def test_nothing_is_said_to_help_if_nothing_does_or_if_labels_are_accepted() -> None:
+    facts = facts_of(mixed(60, 40), mixed(30, 20))
+    nothing = Alternatives(50, 50, {"error-among-accepted": 0, "false-discoveries": 0}, by_people=100)
+    unclear = method("zero-shot a", 0.7, behind=Interval(-0.2, 0.01))
+    none = promising(facts, 0, why_not="few")
+    learned = replace(none.learned, alternatives=nothing, figures=[method("lr", 0.6), unclear])
+    assert "would help" not in found(replace(none, learned=learned))
+    many = promising(facts, 30, thresholds={"any": 0.9})
+    better = nothing._replace(accepted={"error-among-accepted": 30, "false-discoveries": 40})
+    assert "would help" not in found(replace(many, learned=replace(many.learned, alternatives=better)))
 
 
 def test_a_label_that_is_never_given_is_named() -> None:
@@ -320,7 +374,7 @@ def test_terminal_json_and_report_name_the_same_troubles(
     texts = [f"It was {'fine' if row % 2 else 'so'} {row}.{' More.' * 400 * (row < 3)}" for row in range(12)]
     Path("data.csv").write_text("text\n" + "\n".join(texts), encoding="utf-8")
     options = ["--labels", "good,bad", "--model", "troubled:constant", "--model", "troubled:short"]
-    command = ["run", "data.csv", *options, "--relations", "original,rule:contraction,frame"]
+    command = ["run", "data.csv", *options, "--relations", "original,rule:voice,frame"]
     assert main([*command, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     kinds = [flag["kind"] for flag in shown["look_at"]]
@@ -337,14 +391,14 @@ def test_terminal_json_and_report_name_the_same_troubles(
         "rejected": 0,
         "unreadable": 12,
     }
-    assert shown["weights"]["by_relation"] == {"original": 0.5, "rule:contraction": None, "frame": 0.5}
+    assert shown["weights"]["by_relation"] == {"original": 0.5, "rule:voice": None, "frame": 0.5}
     assert main(["label", "data.csv", "--run", "runs/data", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["look_at"] == shown["look_at"][-1:]
     page = section((tmp_path / "runs/data/report.html").read_text(encoding="utf-8"), "look-at")
     assert main(["fit", "runs/data", "--details"]) == 0  # what to look at is kept after a run
     text = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert "rule:contraction – 0 % – cast no votes" in text
-    assert "12 rewrites did not apply: • 12 rule:contraction" in text
+    assert "rule:voice – 0 % – cast no votes" in text
+    assert "12 rewrites did not apply: • 12 rule:voice" in text
     assert "12 answers were unreadable: • 12 no label in reply" in text
     evidence, _, answer = text.partition(f"labelled {len(texts)} rows")
     assert shown["look_at"][0]["detail"][:100] in answer  # which names the most important ones once more

@@ -35,6 +35,7 @@ class Behaviour:
         share_503: Overloaded.
         share_drop_before: Connection closed instead of an answer.
         share_drop_middle: Connection closed halfway through the answer.
+        share_half_closed: Half of the answer, then the end of what is sent; the connection is not closed.
         share_reset: Connection reset (RST) instead of an answer.
         share_hang: No answer, ever.
         share_truncated: 200 with half of the JSON.
@@ -80,6 +81,7 @@ class Behaviour:
     share_503: float = 0.0
     share_drop_before: float = 0.0
     share_drop_middle: float = 0.0
+    share_half_closed: float = 0.0
     share_reset: float = 0.0
     share_hang: float = 0.0
     share_truncated: float = 0.0

@@ -55,7 +55,8 @@ class Reply(NamedTuple):
         data: The bytes to send, including the status line; possibly none.
         status: HTTP status of a complete reply, else 0.
         delay: Seconds to wait before sending.
-        then: What to do after sending; `linger` closes after giving the caller time to read, `hang` never sends.
+        then: What to do after sending; `linger` closes after giving the caller time to read, `half` only says that
+            no more is sent, `hang` never sends.
         question: Hash of the question, for the counters; empty for other requests.
         paid: Whether a real server would charge for this answer.
     """
@@ -63,7 +64,7 @@ class Reply(NamedTuple):
     data: bytes
     status: int = 0
     delay: float = 0.0
-    then: Literal["keep", "close", "linger", "reset", "hang"] = "keep"
+    then: Literal["keep", "close", "linger", "reset", "half", "hang"] = "keep"
     question: bytes = b""
     paid: bool = False
 
@@ -182,6 +183,10 @@ class Connection(asyncio.Protocol):
         if reply.then == "keep":
             if self._buffer:
                 self._loop.call_soon(self._resume)
+            return
+        if reply.then == "half":
+            self._deaf = True
+            self._transport.write_eof()
             return
         if reply.then == "linger":
             # A caller that is still sending would get a reset instead of the reply.

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from tests.stub.answers import Answer, answer, in_form, labels_of
 from tests.stub.batches import Batches
@@ -208,8 +208,9 @@ class Stub:
             sampled = self.behaviour.logprobs == "after sampling"
             logs = logprobs(question, said, labels_of(question, self.behaviour), sampled=sampled)
         body = completion(dialect, mark.hex(), question, said, logs)
-        if kind == "drop_middle":
-            return Reply(http(200, body, headers)[: -len(body) // 2], then="close")
+        if kind in ("drop_middle", "half_closed"):
+            then: Literal["close", "half"] = "close" if kind == "drop_middle" else "half"
+            return Reply(http(200, body, headers)[: -len(body) // 2], then=then)
         if kind == "truncated":
             return Reply(http(200, body[: len(body) // 2], headers), 200)
         return Reply(http(200, body, headers), 200, paid=True)

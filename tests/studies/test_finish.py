@@ -1,23 +1,52 @@
-from __future__ import annotations
-
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+import pcs_annotator
 from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.faces.cli.main import pcs
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.review.session import Review
-from pcs_annotator.studies.finish import finish
+from pcs_annotator.runs.review.values import Given
+from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.studies.finish import Expense, finish
 from pcs_annotator.verbs.fit import fit_run
-from tests.simulated import copy_run, move_run, read_csv, truth_of, write_csv
+from pcs_annotator.verbs.run import run
+from tests.runs.test_kinds import STEPS, one_step_off, texts
+from tests.simulated import (
+    MODELS,
+    copy_run,
+    move_run,
+    read_csv,
+    simulated_config,
+    simulated_models,
+    truth_of,
+    write_csv,
+    write_texts,
+)
+
+LARGE, MIDDLE, SMALL = MODELS
+CHEAP = Expense(expert=LARGE, price=0.01, person_price=1.0)
 
 
 @pytest.fixture
 def folder(promising_run: Path, tmp_path: Path) -> Path:
     return move_run(promising_run, tmp_path / "run")
+
+
+def label_by_hand(folder: Path) -> None:
+    filled = [{"id": row["id"], "gold": truth_of(int(row["id"][1:]))} for row in read_csv(folder / "to_label.csv")]
+    fit_run(folder, None, FromPeople(gold=write_csv(folder / "filled.csv", filled)))
+
+
+def wrong_in(path: Path) -> int:
+    return sum(row["final_label"] != truth_of(int(row["id"][1:])) for row in read_csv(path))
 
 
 def test_people_label_the_rest_and_the_whole_table_keeps_the_promise(folder: Path) -> None:
@@ -32,21 +61,108 @@ def test_people_label_the_rest_and_the_whole_table_keeps_the_promise(folder: Pat
     assert shown is not None
     assert shown.id == waiting[0]["id"]
     assert finish(folder, 0.03) == first  # asked again, nothing changes
-    filled = [{"id": row["id"], "gold": truth_of(int(row["id"][1:]))} for row in waiting]
-    fit_run(folder, None, FromPeople(gold=write_csv(folder / "filled.csv", filled)))
+    label_by_hand(folder)
     last = finish(folder, 0.03)
     assert last.left == 0
     assert last.out is not None
-    table = read_csv(last.out)
-    wrong = sum(row["final_label"] != truth_of(int(row["id"][1:])) for row in table)
-    assert wrong <= 7
-    assert {row["labelled_by"] for row in table} == {"machine", "person"}
+    assert wrong_in(last.out) <= 7
+    assert {row["labelled_by"] for row in read_csv(last.out)} == {"machine", "person"}
     again = finish(folder, 0.03, again=True)  # uses fewer errors, and more gold
     assert again.gold_rows == 150
 
 
 def test_a_stricter_promise_takes_more_rows(folder: Path) -> None:
     assert finish(folder, 0.03).by_people > finish(folder, 0.2).by_people
+
+
+def test_a_model_of_the_run_may_be_the_expert(folder: Path) -> None:
+    without = finish(folder, 0.1, expense=Expense(person_price=1.0))
+    found = finish(folder, 0.1, expense=CHEAP)
+    assert found.by_expert > 0
+    assert found.to_ask == 0  # it was asked about all rows
+    assert found.left < found.cost < found.left + 0.01 * 260
+    assert without.cost == without.left
+    if found.left:
+        label_by_hand(folder)
+        found = finish(folder, 0.1, expense=CHEAP)
+    assert found.out is not None
+    assert wrong_in(found.out) <= 26
+    assert LARGE in {row["labelled_by"] for row in read_csv(found.out)}
+
+
+@pytest.mark.system
+def test_the_run_of_another_model_may_be_the_expert_and_is_asked_about_doubtful_rows_only(
+    folder: Path, tmp_path: Path
+) -> None:
+    def ask(rows: list[int]) -> str:
+        data = write_texts(tmp_path / "some.csv", rows)
+        with simulated_models():
+            config = simulated_config(models=("simulated:dear@97",))
+            run(RunRequest(data=data, folder=tmp_path / "expert", config=config))
+        return str(tmp_path / "expert")
+
+    dear = Expense(expert=ask([*range(100)]), price=0.01, person_price=1.0)
+    with pytest.raises(
+        GoldError, match=r"50 of 150 random gold rows have no answer of .*expert: ask it about .*to_ask"
+    ):
+        finish(folder, 0.05, expense=dear)
+    assert len(read_csv(folder / "to_ask.csv")) == 50
+    ask([*range(150)])
+    first = finish(folder, 0.05, expense=dear)
+    assert first.out is None
+    waiting = [int(row["id"][1:]) for row in read_csv(folder / "to_ask.csv")]
+    assert len(waiting) == first.to_ask > 0
+    assert min(waiting) >= 150
+    ask([*range(150), *waiting])
+    second = finish(folder, 0.05, expense=dear)
+    assert second.to_ask == 0
+    assert second.by_expert == first.by_expert
+    if second.left:
+        label_by_hand(folder)
+        second = finish(folder, 0.05, expense=dear)
+    assert second.out is not None
+    assert wrong_in(second.out) <= 13
+
+
+@pytest.mark.parametrize(
+    ("expense", "why"),
+    [
+        (Expense(price=-1.0), "prices cannot be negative"),
+        (Expense(person_price=-1.0), "prices cannot be negative"),
+        (Expense(expert=LARGE), "an expert costs less"),
+        (CHEAP._replace(price=2.0), "an expert costs less"),
+        (
+            CHEAP._replace(expert="gpt"),
+            r"--expert gpt: name one of several models of this run \(simulated:large@85, .*\), or",
+        ),
+    ],
+)
+def test_what_cannot_be_an_expert_says_why(folder: Path, expense: Expense, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        finish(folder, 0.1, expense=expense)
+
+
+@pytest.mark.system
+def test_the_only_model_cannot_be_its_own_expert(tmp_path: Path) -> None:
+    data = write_texts(tmp_path / "data.csv", range(30), 20)
+    with simulated_models():
+        run(RunRequest(data=data, folder=tmp_path / "run", config=simulated_config(models=(LARGE,))))
+    with pytest.raises(ConfigError, match="name one of several models of this run"):
+        finish(tmp_path / "run", 0.1, expense=CHEAP)
+
+
+@pytest.mark.system
+def test_on_a_scale_one_step_off_counts_as_right_if_the_promise_says_so(tmp_path: Path) -> None:
+    data, models = texts(tmp_path / "data.csv", STEPS), [one_step_off(number, 25) for number in range(3)]
+    quick: Any = {"optimiser": "lr", "relations": ["original"], "text": False, "max_error": 0.1}
+    made = tmp_path / "run"
+    pcs_annotator.run(data, made, models=models, labels=STEPS, kind="scale", **quick)
+    strict = finish(made, 0.05)
+    fit_run(made, {"promise": "off-by-more-than-one"})
+    loose = finish(made, 0.05)
+    assert (strict.near, loose.near) == (False, True)
+    assert strict.left > loose.left == 0  # no answer is more than one step off
+    assert "off by more than one step" in CliRunner().invoke(pcs, ["finish", str(made), "--max-error", ".05"]).output
 
 
 def test_what_cannot_be_promised_is_said_with_the_remedy(small_run: Path, tmp_path: Path) -> None:
@@ -58,9 +174,48 @@ def test_what_cannot_be_promised_is_said_with_the_remedy(small_run: Path, tmp_pa
 
 
 def test_the_command(folder: Path) -> None:
-    shown = CliRunner().invoke(pcs, ["finish", str(folder), "--max-error", ".03"])
+    asked = ["finish", str(folder), "--max-error", ".03"]
+    shown = CliRunner().invoke(pcs, asked)
     assert shown.exit_code == 0, shown.output
     assert "final labels are wrong" in shown.output
-    found = json.loads(CliRunner().invoke(pcs, ["finish", str(folder), "--max-error", ".03", "--json"]).output)
+    found = json.loads(CliRunner().invoke(pcs, [*asked, "--json"]).output)
     assert found["left"] > 0
     assert found["hours"] == pytest.approx(found["left"] / 360)
+    slow = json.loads(CliRunner().invoke(pcs, [*asked, "--seconds-per-row", "36", "--json"]).output)
+    assert slow["hours"] == pytest.approx(found["left"] / 100)
+    prices = ["--expert", LARGE, "--price", ".01", "--person-price", "1"]
+    assert "for expert and people" in CliRunner().invoke(pcs, [*asked, *prices]).output
+
+
+def test_hours_follow_the_pace_of_the_review(folder: Path) -> None:
+    with Review.open(folder) as review:
+        for seconds in (30.0, 50.0, 9000.0, None):
+            shown = review.next_row("Ann", "random")
+            assert shown is not None
+            review.submit(
+                Given(
+                    id=shown.id,
+                    label="good",
+                    reviewer="Ann",
+                    queue="random",
+                    lease=shown.lease,
+                    version=shown.version,
+                    seconds=seconds,
+                )
+            )
+    assert finish(folder, 0.1).seconds == 40.0
+
+
+def test_people_label_what_the_expert_could_not(folder: Path) -> None:
+    found = finish(folder, 0.1, expense=CHEAP)
+    votes = Run.open(folder).votes
+    plan = json.loads((folder / "finish.json").read_text())
+    silent = next(name for name in plan["by_expert"] if int(name[1:]) >= 150)
+    codes = votes.codes.copy()
+    codes[votes.ids.index(silent), votes.annotators.index(LARGE)] = ABSTAINED
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "votes", replace(votes, codes=codes))
+        again = finish(folder, 0.1, expense=CHEAP)
+    assert again.by_people == found.by_people + 1
+    assert again.left == found.left + 1
+    assert silent in {row["id"] for row in read_csv(folder / "to_label.csv")}

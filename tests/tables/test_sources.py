@@ -3,12 +3,16 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import ClassVar
 
+import fsspec
 import pyarrow as pa
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from fsspec.registry import _registry
 from pyarrow import parquet
 
 from pcs_annotator import PcsWarning
@@ -220,3 +224,42 @@ def test_a_good_dataset_gives_no_warning(tables: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read_source(f"fakenewsnet:{tables}", Columns())
+
+
+HUB = "hf://datasets/me/reviews/data/test.csv"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A stand-in for the files of Hugging Face."""
+
+    class Hub(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
+        protocol = ("hf",)
+        store: ClassVar[dict[str, object]] = {}
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return str(super()._strip_protocol(path.removeprefix("hf:/")))
+
+    monkeypatch.setitem(_registry, "hf", Hub)
+    yield
+    Hub.clear_instance_cache()
+
+
+def test_files_of_hugging_face_are_read_through_fsspec(hub: None) -> None:
+    with fsspec.open(HUB, "w") as file:
+        file.write("id,text,label\n7,Fine.,good\n8,Awful.,bad\n")
+    found = read_source(HUB, Columns(gold="label"))
+    assert [(item.id, item.text) for item in found.items] == [("7", "Fine."), ("8", "Awful.")]
+    assert list(found.gold) == ["good", "bad"]
+    parts = read_source("hf://datasets/me/reviews/data/*.csv", Columns(gold="label"))
+    assert len(parts.items) == 2
+    with pytest.raises(TableError, match=r"there is no file hf://datasets/me/reviews/none\.csv"):
+        read_source("hf://datasets/me/reviews/none.csv", Columns())
+
+
+def test_files_of_hugging_face_need_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(_registry, "hf", raising=False)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingPackage, match=r"huggingface_hub.*install it, or copy the file here"):
+        read_source(HUB, Columns())

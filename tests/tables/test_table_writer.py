@@ -177,12 +177,8 @@ def test_csv_is_written_in_a_dialect(tmp_path: Path, dialect: Dialect, expected:
     assert UNPACKED.get(path.suffix, bytes)(path.read_bytes()) == expected
 
 
-def test_workbook_has_colours_by_decision_and_a_sheet_of_explanations(tmp_path: Path) -> None:
+def test_workbook_has_one_sheet_and_numbers_as_numbers(tmp_path: Path) -> None:
     table = pa.table({"decision": ["mine"] * 2, "id": ["7", "8"], "pcs_decision": ["accept", "review"]})
-    write_table(tmp_path / "t.xlsx", table, TableStyle(about=[("accept", "can be trusted")]))
-    book = openpyxl.load_workbook(tmp_path / "t.xlsx")
-    colours = [book["rows"].cell(row, 1).fill.fgColor.rgb for row in (2, 3)]
-    assert len({*colours, "00000000"}) == 3
-    assert book["about"]["A2"].fill.fgColor.rgb == colours[0]
-    assert rows_of(tmp_path / "t.xlsx", "about") == [["name", "meaning"], ["accept", "can be trusted"]]
+    write_table(tmp_path / "t.xlsx", table)
+    assert openpyxl.load_workbook(tmp_path / "t.xlsx").sheetnames == ["rows"]
     assert rows_of(tmp_path / "t.xlsx")[1] == ["mine", 7.0, "accept"]

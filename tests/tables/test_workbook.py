@@ -65,19 +65,10 @@ def test_header_stays_in_view_and_columns_suit_their_cells(tmp_path: Path) -> No
     assert sheet["A2"].alignment.wrap_text
 
 
-def test_rows_have_colours_and_a_workbook_has_several_sheets(tmp_path: Path) -> None:
-    sheet = Sheet(
-        name="rows",
-        header=["text", "gold"],
-        rows=[["one", "x"], ["two", ""]],
-        colour=lambda row: "#FDE8CF" if row[1] else "",
-    )
+def test_a_workbook_has_several_sheets(tmp_path: Path) -> None:
+    sheet = Sheet(name="rows", header=["text", "gold"], rows=[["one", "x"], ["two", ""]])
     write_workbook(tmp_path / "a.xlsx", [sheet, Sheet(name="more", header=["a"])])
-    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
-    found = book["rows"]
-    assert found["A2"].fill.fgColor.rgb == "FFFDE8CF"
-    assert found["A3"].fill.fill_type is None
-    assert [one.title for one in book] == ["rows", "more"]
+    assert openpyxl.load_workbook(tmp_path / "a.xlsx").sheetnames == ["rows", "more"]
 
 
 @pytest.mark.parametrize("text", ["long " * 7_000, "😀" * 17_000])

@@ -320,3 +320,41 @@ def test_a_folder_of_an_earlier_version_still_opens_and_says_how_to_get_the_figu
     with pytest.raises(GoldError, match="pcs fit makes them again"):
         paper_of(result)
     assert "pcs fit FOLDER adds them" in section(render(result), "quality")
+
+
+def test_a_summary_has_the_answer_the_promise_and_the_figures(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(made), "--md"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("## data\\_1&amp;2.csv\n\n| | |\n| --- | --- |\n| labelled | 90 rows: ")
+    assert "| quality | " in text
+    assert "\n### Promise\n\n- " in text
+    assert "| Accuracy | " in text
+    assert str(made) not in text
+
+
+def test_a_card_has_a_header_that_yaml_reads(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "README.md"
+    assert main(["report", str(made), "--card", "-o", str(out)]) == 0
+    _, header, body = out.read_text(encoding="utf-8").split("---\n", 2)
+    about = pytest.importorskip("yaml").safe_load(header)
+    assert about["pretty_name"] == "data_1&2.csv"
+    assert about["configs"] == [{"config_name": "default", "data_files": "labels.csv"}]
+    assert "### Method" in body
+    assert "`pcs_decision` is `accept`" in body
+    assert main(["report", str(made), "--card", "-o", str(out)]) == 0  # it is ours
+    out.write_text("# My project\n", encoding="utf-8")
+    assert main(["report", str(made), "--card", "-o", str(out)]) == 2
+    assert main(["report", str(made), "--card", "-o", str(out), "--replace"]) == 0
+    assert len(list(tmp_path.glob("README*.md"))) == 2
+    capsys.readouterr()
+    assert main(["report", str(made), "--card", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["file"] is None
+
+
+def test_a_summary_without_gold_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = labelled(tmp_path, ())
+    assert main(["report", str(folder), "--md"]) == 0
+    text = capsys.readouterr().out
+    assert "| quality | unknown: no gold labels" in text
+    assert "### Promise" not in text
+    assert "| Accuracy" not in text

@@ -40,22 +40,21 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_every_text_gets_a_status_under_every_relation(texts: Path, tmp_path: Path) -> None:
-    config = settings(tmp_path, relations=["rule:voice", "rule:contraction"])
+    config = settings(tmp_path, relations=["rule:voice", "rule:case"])
     found = check_relations(file=texts, config=config, out=tmp_path / "variants.csv")
-    assert list(found) == ["rule:voice", "rule:contraction"]
+    assert list(found) == ["rule:voice", "rule:case"]
     for coverage in found.values():
         assert coverage.texts == len(TEXTS)
         assert set(coverage.statuses) <= {"changed", "not_applicable", "rejected"}
         assert coverage.causes.total() == len(TEXTS) - coverage.statuses["changed"]
-        assert coverage.per_second > 0
     with (tmp_path / "variants.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["id", "relation", "status", "text", "reason"]
     assert [row["id"] for row in rows] == 2 * [f"t{row}" for row in range(len(TEXTS))]
     by_cell = {(row["id"], row["relation"]): row for row in rows}
     assert by_cell["t0", "rule:voice"]["text"] == "The plan was rejected by the committee on Monday."
-    assert by_cell["t1", "rule:contraction"]["text"] == "It does not rain here."
-    assert {row["status"] for row in rows if row["id"] in ("t2", "t3", "t4")} == {"not_applicable"}
+    assert by_cell["t1", "rule:case"]["text"] == "it doesn't rain here."
+    assert {row["status"] for row in rows if row["id"] in ("t2", "t4")} == {"not_applicable"}
     assert all(row["reason"] for row in rows if row["status"] != "changed")
 
 
@@ -63,16 +62,6 @@ def test_without_names_the_paper_s_three_are_measured(texts: Path, tmp_path: Pat
     found = check_relations(file=texts, config=settings(tmp_path), limit=1)
     assert list(found) == ["voice", "double-negation", "synonym"]
     assert found["voice"].texts == 1
-
-
-def test_votes_show_how_often_answers_changed(texts: Path, tmp_path: Path) -> None:
-    votes = tmp_path / "votes.csv"
-    votes.write_text("id,m|original,m|voice\nt0,yes,no\nt1,yes,yes\n", encoding="utf-8")
-    config = settings(tmp_path, relations=["voice", "contraction"])
-    found = check_relations(file=texts, config=config, votes=votes)
-    assert found["voice"].flips is not None
-    assert found["voice"].flips.rate == 0.5
-    assert found["contraction"].flips is None
 
 
 def test_a_relation_from_a_file_takes_part(texts: Path, tmp_path: Path) -> None:
@@ -95,8 +84,8 @@ def test_a_prompted_relation_without_a_rewriter_is_refused(tmp_path: Path) -> No
 
 def test_one_text_can_be_tried(tmp_path: Path) -> None:
     text = "The board isn't happy. The mayor rejected the plan."
-    tried = try_relation("voice+contraction", text, settings(tmp_path))
-    assert tried.variant.text == "The board is not happy. The plan was rejected by the mayor."
+    tried = try_relation("voice+case", text, settings(tmp_path))
+    assert tried.variant.text == "the board isn't happy. the plan was rejected by the mayor."
     assert tried.variant.checks
     assert not tried.question
 
@@ -124,22 +113,11 @@ def test_a_relation_of_the_question_shows_what_models_read(tmp_path: Path) -> No
         try_relation("order:2", "A text.", settings(tmp_path))
 
 
-def test_a_wording_is_written_to_be_shown(tmp_path: Path) -> None:
-    (tmp_path / "pcs.toml").write_text('[task]\nlabels = ["spam", "ham"]\n', encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"'llm:wording' needs a model.*--rewriter"):
-        try_relation("llm:wording", "A text.", settings(tmp_path))
-    with pytest.raises(ConfigError, match="rewriter's wording of the instruction cannot be used"):
-        try_relation("llm:wording", "A text.", settings(tmp_path, rewriter="scripted:hash"))
-    written = '[task]\nlabels = ["spam", "ham"]\nwritten_wording = "Choose."\n'
-    (tmp_path / "pcs.toml").write_text(written, encoding="utf-8")
-    assert "Choose." in try_relation("llm:wording", "A text.", settings(tmp_path)).question
-
-
 def test_a_question_is_no_rewrite(texts: Path, tmp_path: Path) -> None:
-    found = check_relations(file=texts, config=settings(tmp_path, relations=["order", "order+contraction"]))
+    found = check_relations(file=texts, config=settings(tmp_path, relations=["order", "order+case"]))
     assert (found["order"].statuses["original"], found["order"].causes) == (len(TEXTS), {})
-    assert found["order+contraction"].statuses["changed"] == 1
-    assert "original" not in found["order+contraction"].statuses
+    assert found["order+case"].statuses["changed"] == 3
+    assert "original" not in found["order+case"].statuses
 
 
 def test_needs_are_listed(tmp_path: Path) -> None:
@@ -149,6 +127,5 @@ def test_needs_are_listed(tmp_path: Path) -> None:
     assert listed["llm:voice"].needs == ("rewriter",)
     assert not listed["llm:voice"].deterministic
     assert listed["rule:frame"].needs == ()
-    assert listed["llm:wording"].needs == ("wording",)
-    changes = {name: listed[name].changes for name in ("original", "order", "layout", "llm:wording", "rule:frame")}
+    changes = {name: listed[name].changes for name in ("original", "order", "layout", "wording", "rule:frame")}
     assert list(changes.values()) == ["nothing", "question", "question", "question", "text"]

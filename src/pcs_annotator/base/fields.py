@@ -13,8 +13,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.removed import removed
 
 LARGEST = 1e100
-TABLES = {"tables": True}
-"""Metadata of a field that has tables of its own in `pcs.toml`."""
+TABLES = {"tables": True}  # metadata of a field that has tables of its own in `pcs.toml`
 
 
 def setting(
@@ -50,18 +49,11 @@ class Problem(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A field, with what `setting` and the docstring of its class say of it.
+    """A field, with what `setting` and the docstring of its class say of it."""
 
-    Attributes:
-        key: Its name in the dataclass, and in `pcs.toml`.
-        kind: Its type, without None.
-        optional: Whether it may be None.
-        default: Its default.
-    """
-
-    key: str
-    kind: Any
-    optional: bool
+    key: str  # its name in the dataclass, and in `pcs.toml`
+    kind: Any  # its type, without None
+    optional: bool  # whether it may be None
     default: Any
     meaning: str
     option: str = ""

@@ -6,8 +6,11 @@
 from collections.abc import Mapping
 
 _INSTEAD: Mapping[tuple[str, str], str] = {
-    ("relation", "cleft"): "use 'frame' or 'contraction' instead",
-    ("relation", "attribution"): "use 'frame' or 'contraction' instead",
+    ("relation", "llm:wording"): "use 'wording' instead, with an instruction of your own in wordings under [task]",
+    ("setting", "task.written_wording"): "write it into wordings, and use the relation wording instead of llm:wording",
+    ("relation", "contraction"): "use 'case' or 'frame' instead",
+    ("relation", "cleft"): "use 'frame' or 'case' instead",
+    ("relation", "attribution"): "use 'frame' or 'case' instead",
     ("relation", "back-translation"): "use 'paraphrase' or 'register' instead",
     ("relation", "number-format"): "use 'punctuation' or 'case' instead",
     ("setting", "relations.similarity"): "use judge = true instead",

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from pcs_annotator.base.errors import InputError
 
 Array = NDArray[Any]
-CODE = np.int16
-"""What the position of a label is stored as."""
+CODE = np.int16  # what the position of a label is stored as
 Codes = NDArray[np.signedinteger[Any]]
 Floats = NDArray[np.float64]
 Grades = NDArray[np.float32]

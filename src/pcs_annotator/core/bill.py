@@ -33,8 +33,7 @@ class Plan:
 
     rows: int  # number of rows
     models: tuple[Bill, ...]  # calls, tokens and cost per model and purpose, as if no question had been answered yet
-    # how many of these calls a ledger has answers to; those on rewritten texts are not looked up
-    known: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    known: Mapping[tuple[str, str], int] = field(default_factory=dict)  # of these, calls with an answer in a ledger
 
     def for_rows(self, rows: int) -> "Plan":
         """Return the plan for another number of similar rows."""

@@ -15,10 +15,8 @@ answers that the ledger already has; `graded` asks for those again."""
 
 # Thinking counts towards the same token limit as the answer: without room for it, the answer would be empty.
 THINKING_TOKENS = 4096
-LONGEST_ANSWER = 50_000
-"""Characters of the longest answer that is read; even with its reasoning, none should be nearly as long."""
-MOST_TOKENS = 10**9
-"""More tokens than this in one call are a mistake of the server."""
+LONGEST_ANSWER = 50_000  # characters of the longest answer that is read; none is nearly as long, even with reasoning
+MOST_TOKENS = 10**9  # more tokens than this in one call are a mistake of the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +98,7 @@ class TokenPosition(NamedTuple):
     """
 
     token: str  # the token as sampled
-    # the likeliest tokens and their log-probabilities, including the sampled one
-    alternatives: tuple[tuple[str, float], ...]
+    alternatives: tuple[tuple[str, float], ...]  # the likeliest tokens, also the sampled one, and their logarithms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,7 @@ class Once(NamedTuple):
 
     distinct: Mask  # which rows count: of every text one row, with gold if the text has gold
     repeated: int  # number of gold rows that do not count, because another gold row has their text
-    # rows whose text has as many gold labels for one label as for another; they do not count as gold
-    contradictory: Integers
+    contradictory: Integers  # rows whose text has as many gold labels for one as for another; they are not gold
 
 
 def same_texts(texts: Sequence[str]) -> Integers:

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pcs_annotator.base.errors import LabelError
 
 MISSING = frozenset(["nan", "none", "null", "nil", "na", "n/a", "n.a.", "#n/a", "#na", "<na>", "nat"])
-LARGEST_CODE = 10
-"""Whole numbers up to here are codes, such as those of a scale, even if hardly any occurs twice."""
+LARGEST_CODE = 10  # whole numbers up to here are codes, such as those of a scale, even if hardly any occurs twice
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?")
 _BETWEEN_LABELS, _MAYBE_BETWEEN_LABELS = re.compile(r"[;|]"), re.compile(r"[,/+&]")
 _LIST = re.compile(r"\[.*[,'\"].*\]", re.DOTALL)

@@ -103,8 +103,7 @@ def as_known(names: Iterable[str]) -> Callable[[str], str]:
 _TYPED = str.maketrans(
     {**dict.fromkeys("‘’‚‛′", "'"), **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("–—−", "-"), "…": "..."}
 )
-_WHOLE = re.compile(r"(-?)0*(\d+?)(?:[.,]0{1,2})?")
-"""A whole number; three digits after a point may be thousands."""
+_WHOLE = re.compile(r"(-?)0*(\d+?)(?:[.,]0{1,2})?")  # a whole number; three digits after a point may be thousands
 _TRUE, _FALSE = "wahr vrai verdadero verdadeiro vero waar prawda", "falsch faux falso onwaar fałsz"
 _TRUTH = {**dict.fromkeys(_TRUE.split(), "true"), **dict.fromkeys(_FALSE.split(), "false")}
 """What spreadsheets in other languages write."""

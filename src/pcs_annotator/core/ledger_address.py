@@ -8,8 +8,7 @@ _SERVER = re.compile(r"postgres(?:ql)?://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=//)([^:@/]*):(?:[^?]*|[^/]*)@")
 _PASSWORD_PARAMETER = re.compile(r"(?<=[?&])(?:ssl)?password=[^&]*&?", re.IGNORECASE)
 
-LedgerAddress = Path | str
-"""A file, or an address that begins with `postgresql://`."""
+LedgerAddress = Path | str  # a file, or an address that begins with `postgresql://`
 
 
 def on_server(address: LedgerAddress) -> bool:

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 
 ORDERS = (2, 3, 4, 5)
 BITS = 16
-COLUMNS = 1 << BITS
-"""n-grams that share a column cost nothing: with 16 times as many columns, no task was labelled better."""
-CHARACTERS = 1 << 21
-"""How many characters are read at a time."""
+COLUMNS = 1 << BITS  # sharing a column costs nothing: with 16 times as many, no task was labelled better
+CHARACTERS = 1 << 21  # how many characters are read at a time
 # An odd number has an inverse modulo 2⁶⁴, so the hash of any part of a text follows from those of its beginnings.
 BASE = 0x9E3779B97F4A7C15
 MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)

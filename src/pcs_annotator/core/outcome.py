@@ -15,8 +15,7 @@ from pcs_annotator.core.task import is_empty
 Decision = Literal["accept", "review", "agree"]
 UNLIKE_GOLD = "these texts differ from the gold rows the promise was made on"
 SHOWN = ("id", "label", "confidence", "decision", "reason")
-MOST_SHOWN = 20
-"""Rows of a table in a notebook."""
+MOST_SHOWN = 20  # rows of a table in a notebook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

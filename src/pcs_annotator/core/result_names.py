@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from pcs_annotator.core.task import MANY_LABELS
 
 LABEL, CONFIDENCE, DECISION, REASON = "pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason"
-LABEL_SET, ERROR = "pcs_set", "pcs_error"
+LABEL_SET, ERROR, VERSION = "pcs_set", "pcs_error", "pcs_version"
 WITHIN_ONE, LOW, HIGH, LEVEL = "pcs_within_one", "pcs_low", "pcs_high", "pcs_level"
 VERDICT, REVIEWER, FINAL_LABEL = "pcs_verdict", "pcs_reviewer", "pcs_final_label"
 
@@ -27,7 +27,7 @@ def with_columns(labels: Sequence[str]) -> Sequence[str]:
 
 def result_names(labels: Sequence[str]) -> frozenset[str]:
     """Return all names that columns of results can have."""
-    fixed = (LABEL, CONFIDENCE, DECISION, REASON, LABEL_SET, ERROR, VERDICT, REVIEWER, FINAL_LABEL)
+    fixed = (LABEL, CONFIDENCE, DECISION, REASON, LABEL_SET, ERROR, VERSION, VERDICT, REVIEWER, FINAL_LABEL)
     shaped = (WITHIN_ONE, LOW, HIGH, LEVEL)
     own = with_columns(labels)
     return frozenset(fixed + shaped).union(*((score_name(label), probability_name(label)) for label in own))

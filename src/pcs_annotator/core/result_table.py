@@ -16,8 +16,7 @@ class Figure(NamedTuple):
     interval: Interval | None = None
 
 
-Content = str | int | float | Figure | None
-"""Content of a cell; None if it could not be computed, with the reason in a note of the table."""
+Content = str | int | float | Figure | None  # of a cell; None if it could not be computed, with a note on why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +26,8 @@ class ResultTable:
     name: str  # short name, used for files
     title: str  # one sentence
     columns: Sequence[str]  # heading of every column
-    # cells, row by row; a row starts a new group where its first cell differs from the one above
-    rows: Sequence[Sequence[Content]]
-    # lines below the rows: a name and a value, such as an average over all rows
-    summary: Sequence[tuple[str, str]] = ()
+    rows: Sequence[Sequence[Content]]  # row by row; a group ends where the first cell is another than above
+    summary: Sequence[tuple[str, str]] = ()  # lines below the rows: a name and a value, such as an average
     notes: Sequence[str] = ()  # how the numbers were computed, and why some are missing
     best: frozenset[tuple[int, int]] = frozenset()  # cells in bold, as (row, column)
     digits: Mapping[str, int] = field(default_factory=dict)  # decimals per column heading; 2 by default

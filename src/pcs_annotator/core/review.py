@@ -30,10 +30,8 @@ class Draw:
     # nothing may be estimated from it
     probability: float | None = None
     pool: int = 0  # how many rows could have been drawn
-    # hash of the IDs of all rows that the queue draws from. Draws with another frame are another sequence
-    frame: str = ""
-    # how many rows of the frame's fixed random order have been reached; they are a simple random sample
-    reached: int = 0
+    frame: str = ""  # hash of the IDs of all rows that the queue draws from; another frame is another sequence
+    reached: int = 0  # rows of the frame's random order that have been reached; they are a simple random sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,15 +13,12 @@ from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.doubtful_labels import doubt_about
 
 MAX_LABELS = 5_000
-MANY_LABELS = 50
-"""From more labels than this, each text is asked about a few of them, and nothing is learned about single labels."""
+MANY_LABELS = 50  # with more labels, a text is asked about a few, and nothing is learned about single labels
 USUAL_CANDIDATES = 30
-MOST_SEEN = 127
-"""A column with more values than this is not one of labels, unless they are named."""
+MOST_SEEN = 127  # a column with more values than this is not one of labels, unless they are named
 _LINE_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-BETWEEN = "\n\n⸺ ⸺ ⸺\n\n"
-"""Between the two texts of a pair."""
+BETWEEN = "\n\n⸺ ⸺ ⸺\n\n"  # between the two texts of a pair
 PAIR_LABELS = ("a", "b", "tie")
 _NOTHING_VISIBLE = " \t\r\n\f\v\x00\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd"
 
@@ -83,8 +80,6 @@ class Task:
         labels: The labels to choose from.
         meanings: What labels mean, where a name is not enough.
         wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2`, ….
-        written_wording: The one that a model wrote for the relation `llm:wording`; if empty, one is written before the
-            first question.
         examples: Texts with their labels, in every prompt.
         nearest: How many examples a prompt shows: those most like its text, never the text itself; 0 for all of them.
         together: What else is asked about a text in the same call, for models that can answer several questions.
@@ -105,7 +100,6 @@ class Task:
     labels: Sequence[str]
     meanings: Mapping[str, str] = field(default_factory=dict)
     wordings: Sequence[str] = ()
-    written_wording: str = ""
     examples: Sequence[Example] = ()
     nearest: int = 0
     together: AskedTogether | None = None
@@ -207,8 +201,7 @@ class Phrasing:
     """How a question about a text is put; relations of the question change it."""
 
     task: Task  # the task; its labels may be in another order, and its instruction worded differently
-    # whether instructions and text go into one user message, whatever the annotator's own style
-    one_message: bool = False
+    one_message: bool = False  # whether instructions and text go into one user message, whatever the style
     examples: int = 1  # which set of examples is shown, from 1 on; 0 for none
 
 

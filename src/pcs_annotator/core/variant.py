@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 
 Status = Literal["original", "changed", "not_applicable", "rejected"]
 
-ORIGINAL = "original"
-"""The relation that changes nothing."""
+ORIGINAL = "original"  # the relation that changes nothing
 
 # A Chinese or Japanese character is a word, and marks above or below letters belong to them.
 _SINGLE = "\u3040-\u30ff\u3400-\u9fff"

@@ -6,12 +6,9 @@ from typing import NamedTuple, Protocol
 
 from pcs_annotator.core.arrays import Codes, Floats
 
-ABSTAINED = -1
-"""Asked, but no usable label came back."""
-NOT_ASKED = -2
-"""Never asked, or the rewrite did not apply."""
-OPEN = -3
-"""May still be asked; used only while a job runs, never in `Votes`."""
+ABSTAINED = -1  # asked, but no usable label came back
+NOT_ASKED = -2  # never asked, or the rewrite did not apply
+OPEN = -3  # may still be asked; used only while a job runs, never in `Votes`
 
 
 class Cell(NamedTuple):

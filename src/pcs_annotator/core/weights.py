@@ -17,11 +17,12 @@ TOLERANCE = 1e-9
 
 FlagKind = Literal[
     "promise fell away", "no gold labels", "confidence below chance", "no better than one label",
-    "label given too often", "label never given", "texts tell labels", "nothing accepted", "silent annotator",
-    "rows without a label", "constant annotator", "disagreeing annotator", "label flips", "label given too rarely",
-    "chance not ruled out", "labels chosen per text", "uniform fallback", "not for this language",
-    "relation without votes", "unreadable answers", "relation with few votes", "texts cut", "gold contradictory",
-    "gold chosen", "label without gold", "no original", "one annotator decides alone", "gold repeated",
+    "label given too often", "label never given", "texts tell labels", "nothing accepted", "would help",
+    "silent annotator", "rows without a label", "constant annotator", "disagreeing annotator", "label flips",
+    "label given too rarely", "chance not ruled out", "labels chosen per text", "uniform fallback",
+    "not for this language", "relation without votes", "unreadable answers", "relation with few votes", "texts cut",
+    "gold contradictory", "gold chosen", "label without gold", "no original", "one annotator decides alone",
+    "gold repeated",
 ]  # fmt: skip
 """Kinds of findings, the most important first."""
 

@@ -37,10 +37,8 @@ from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, t
 from pcs_annotator.verbs.fit import open_run
 
 T = TypeVar("T")
-_Text = tuple[str, str]
-"""A text to label, and why it cannot be; empty if it can."""
-MOST_ROWS = 10_000
-"""Rows that are labelled at a time, so that memory does not grow with the table."""
+_Text = tuple[str, str]  # a text to label, and why it cannot be; empty if it can
+MOST_ROWS = 10_000  # rows that are labelled at a time, so that memory does not grow with the table
 NO_TEXT, NOT_TEXT = "no text", "the text is not valid UTF-8"
 
 

@@ -23,7 +23,7 @@ from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.pictures import picture
 from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import estimate_run
+from pcs_annotator.studies.estimating.estimate import estimate_any
 from pcs_annotator.tables.tabular import place_or_table, table_place
 from pcs_annotator.verbs import codebook as running_codebooks
 from pcs_annotator.verbs import evaluate as evaluating
@@ -269,15 +269,15 @@ def compare(first: PathLike, second: PathLike, **splitting: Unpack[kinds.Splitti
     return evaluating.compare(str(first), str(second), _splitting(splitting))
 
 
-def estimate(folder: PathLike, **question: Any) -> Estimated:
+def estimate(data: object, **question: Any) -> Estimated:
     """Return shares, means, differences or a regression, corrected for the errors of machine labels.
 
     Args:
-        folder: The folder of the run.
-        question: Options of `pcs estimate`: `of`, `values`, `by`, `every`, `formula`, `link`, `cluster`, `probability`
-            and `larger`.
+        data: The folder of a run; or, with `label` and `gold`, a table: a file, an address or a data frame.
+        question: Options of `pcs estimate`: `of`, `values`, `by`, `every`, `formula`, `link`, `cluster`, `probability`,
+            `weight`, `larger`, `pool` and `p_adjust`; of a table also `label`, `gold` and `confidence`.
     """
-    return estimate_run(Path(folder), EstimateQuestion(**_checked(question, EstimateQuestion)))
+    return estimate_any(data, EstimateQuestion(**_checked(question, EstimateQuestion)))
 
 
 def _splitting(given: kinds.SplittingSettings) -> evaluating.Splitting:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import exact_interval
-from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.judging.promising.acceptance import Judged, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, Level, certify, fingerprint, no_promise
 from pcs_annotator.judging.promising.drift import profile
@@ -152,23 +153,24 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
             calibrator = calibration.tempered(
                 calibrator, whole.scores, trial.scores, trial.gold, trial.labels, rows.read
             )
-    certificate = None
-    if how.promise is not None:
-        trial = trial and trial._replace(near=how.promise.near)
-        at_random = np.ones(len(votes), dtype=np.bool_) if random_sample is None else np.asarray(random_sample)
-        at_random = at_random[positions_of(rows.ids, votes.ids, "item")]
-        certificate = replace(_certificate(trial, rows, truth, at_random, how), fingerprint=known)
     model = Model(
         weights=weights,
         calibrator=calibrator,
         margin=None if trial is None or calibrator is None else trial.margin,
-        certificate=certificate,
         text=text if calibrator is not None and calibrator.reading else None,
         sets=_sets(trial, how),
         shape=how.shape,
     )
     judged = model.judged(shown)
-    return FitResult(replace(model, profile=profile(shown, judged.scores, judged.best)), trial)
+    model = replace(model, profile=profile(shown, judged.scores, judged.best))
+    if how.promise is not None:
+        trial = trial and trial._replace(near=how.promise.near)
+        at_random = np.ones(len(votes), dtype=np.bool_) if random_sample is None else np.asarray(random_sample)
+        at_random = at_random[positions_of(rows.ids, votes.ids, "item")]
+        table_of = partial(_table, model, shown, judged, gold, how.promise)
+        certificate = _certificate(trial, rows, truth, at_random, how, table_of)
+        model = replace(model, certificate=replace(certificate, fingerprint=known))
+    return FitResult(model, trial)
 
 
 def _read(votes: Votes, gold: Codes, how: Learning) -> tuple[Votes, TextModel | None, Learning]:
@@ -246,7 +248,22 @@ def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial
     return found
 
 
-def _certificate(trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask, how: Learning) -> Certificate:
+def _table(  # what is known about the rows, one argument each
+    model: Model, votes: Votes, judged: Verdicts, gold: Codes, promise: Promise, names: Sequence[str]
+) -> Judged | None:
+    """Return the rows without gold, for a promise that is about them; their labels or groups are those of `names`."""
+    others = gold == UNLABELLED
+    if promise.kind != "false-discoveries" or judged.confidence is None or not others.any():
+        return None
+    sure, unknown = np.where(model.unlabelled(votes), -1.0, judged.confidence), np.zeros(len(votes), dtype=np.bool_)
+    if promise.by:
+        return Judged(sure, votes.coded_groups(names)[1], unknown).take(others)
+    return Judged(sure, np.array(positions_of(votes.labels, names, "label"))[judged.best], unknown).take(others)
+
+
+def _certificate(  # what is known about the rows, one argument each
+    trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask, how: Learning, table_of: partial[Judged | None]
+) -> Certificate:
     promise = how.promise
     assert promise is not None
     usable = int(at_random.sum())
@@ -258,7 +275,7 @@ def _certificate(trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask,
     if promise.by:
         names, groups = rows.take(at_random).coded_groups()
         judged = judged._replace(best=groups)
-    found = certify(judged, names, promise, how.spent, how.splits.seed, upper)
+    found = certify(judged, names, promise, how.spent, how.splits.seed, upper, table=table_of(names))
     return replace(found, split=_split(len(gold), usable, how.splits))
 
 

@@ -28,8 +28,7 @@ from pcs_annotator.judging.weighing.scoring import score
 UNCALIBRATED = "uncalibrated"
 BY_WORDS = "settled by the words of the text alone"
 DECIMALS = 6
-LEAST_ANSWERS = 2
-"""Fewer answers cannot agree."""
+LEAST_ANSWERS = 2  # fewer answers cannot agree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -20,12 +20,9 @@ from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.models.failures import CallSite, failure, read_complaint, unreadable
 from pcs_annotator.models.sessions import UNREADABLE, Client, HttpReply, as_json
 
-PRICE_SHARE = 0.5
-"""What a request in a batch costs, as a share of what it costs live; the same with every provider."""
-HOURS = 24
-"""A batch is answered within this time, or expires."""
-MOST_BYTES = 100 * 2**20 - 2**16
-"""The smallest limit of any provider on the size of a file, with room for the rest of the form."""
+PRICE_SHARE = 0.5  # what a request in a batch costs, as a share of what it costs live; the same with every provider
+HOURS = 24  # a batch is answered within this time, or expires
+MOST_BYTES = 100 * 2**20 - 2**16  # the smallest limit of any provider on a file, with room for the rest of the form
 QUOTA = re.compile(r"token_limit_exceeded|enqueued|queue (?:is )?full|too many (?:batch|pending)", re.I)
 PENDING = ("pending", "running", "notRunning")
 LONGEST_CHECK = 10.0
@@ -105,8 +102,7 @@ class FileWays:
     purpose: str = "batch"  # the purpose of a file of requests
     endpoint: str = "/v1/chat/completions"  # the endpoint that requests name
     fields: Mapping[str, str] = field(default_factory=dict)  # further fields of the form
-    # whether a batch is a job in Mistral's sense: with a list of files, and a model for all requests
-    jobs: bool = False
+    jobs: bool = False  # whether a batch is a job in Mistral's sense: a list of files, and one model for all
 
 
 OPENAI = FileWays()
@@ -125,8 +121,7 @@ FILE_BATCHES: Mapping[str, FileWays] = {
 class BatchApi:
     """Submits batches of files to one model, and gets their results: upload, start, poll, download."""
 
-    most_lines = 50_000
-    """Maximum number of requests in a batch."""
+    most_lines = 50_000  # maximum number of requests in a batch
 
     def __init__(self, model: Translator, client: Client, place: CallSite, ways: FileWays = OPENAI) -> None:
         self._model, self._client, self._place, self._ways = model, client, place, ways

@@ -39,8 +39,7 @@ LOCAL = frozenset({"ollama", "llama", "embedded", "transformers", "scripted", "f
 """Providers whose models run on the user's own machine."""
 
 
-_Known = tuple[int | None, Price | None]
-"""What `prices.csv` has of a model: tokens of context, and its price; None where unknown."""
+_Known = tuple[int | None, Price | None]  # what `prices.csv` has of a model: context and price; None where unknown
 
 
 @cache

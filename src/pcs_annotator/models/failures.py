@@ -15,8 +15,7 @@ from pcs_annotator.core.chat import RateHint
 from pcs_annotator.models.provider import KEY_LIKE
 
 SHOWN = 240
-MOST_BYTES = 4 * 2**20
-"""Maximum size of a reply, unpacked."""
+MOST_BYTES = 4 * 2**20  # maximum size of a reply, unpacked
 # Only words that never come with a temporary limit: Gemini and Groq mention "quota" and "billing" there too.
 NO_MONEY = re.compile(r"insufficient_quota|credit balance|insufficient.balance", re.I)
 TRY_AGAIN = re.compile(r"(?:try again|retry) in ([\d.]+(?:ms|[dhms])(?:[\d.]+(?:ms|[hms]))*)", re.I)

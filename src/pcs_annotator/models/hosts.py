@@ -22,8 +22,7 @@ class Host:
 
     name: str  # the provider's name
     base_url: str = ""  # its address; `<NAME>_BASE_URL` overrides it
-    # environment variables that may hold the key; the first is the usual one; empty for `<NAME>_API_KEY`
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()  # environment variables of the key, the usual one first; empty for `<NAME>_API_KEY`
     _: KW_ONLY
     url_variables: tuple[str, ...] = ()  # other environment variables that may hold the base URL
     needs_key: bool = True  # whether a key is required
@@ -83,8 +82,7 @@ HOSTS = (
 )
 CUSTOM = Host("url", "", ("PCS_API_KEY",), needs_key=False, top_logprobs=20, logprobs_vary=True)
 """Any other server, given by its URL. Keys of providers are never sent to it."""
-ANTHROPIC = Host("anthropic", "https://api.anthropic.com")
-"""It speaks a protocol of its own."""
+ANTHROPIC = Host("anthropic", "https://api.anthropic.com")  # it speaks a protocol of its own
 
 
 def call_site(host: Host, model: str, environment: Mapping[str, str], url: str = "") -> CallSite:

@@ -35,8 +35,7 @@ _BUILT_IN = ("anthropic", "langchain", "local.llama", "local.models", "scripted"
 providers: Registry[Provider] = Registry(
     "model provider", "pcs_annotator.models", [f"pcs_annotator.models.{name}" for name in _BUILT_IN]
 )
-provider = providers.register
-"""Decorator: register a provider class under a name."""
+provider = providers.register  # decorator: register a provider class under a name
 Open = Callable[[str, Mapping[str, str]], ChatModel]
 
 

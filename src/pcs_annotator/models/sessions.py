@@ -27,8 +27,7 @@ CONNECT_SECONDS = 20.0
 SILENT_SECONDS = 600.0
 KEEPALIVE_SECONDS = 60.0
 LARGE = 2**20
-ERROR_BYTES = 2**16
-"""What is read of an error; the rest would not be shown."""
+ERROR_BYTES = 2**16  # what is read of an error; the rest would not be shown
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What reading a reply of another shape than expected raises."""
 

@@ -12,13 +12,10 @@ from pcs_annotator.core.variant import ORIGINAL, Expectation, Variant
 from pcs_annotator.relations.facts import pattern
 from pcs_annotator.relations.parse import Parser
 
-AskRewriter = Callable[[Request], Awaitable[Reply]]
-"""Calls the model that rewrites; the engine adds ledger, rate limit and budget."""
+AskRewriter = Callable[[Request], Awaitable[Reply]]  # calls the rewriting model; with ledger, rate limit and budget
 
-Need = Literal["rewriter", "parser", "wording", "examples"]
-"""What a relation requires; a `wording` is written once per task by a rewriter, unless the task already has it.
-
-Where one relation asks with `examples`, relations that do not need them ask without."""
+Need = Literal["rewriter", "parser", "examples"]
+"""What a relation requires; where one asks with `examples`, relations that do not need them ask without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +126,7 @@ class MadeOf:
 
 
 _BUILT_IN = ("prompted.prompted", "question.order", "question.wording", "english.voice",
-             "plain.case", "plain.contraction", "plain.frame", "plain.punctuation",
+             "plain.case", "plain.frame", "plain.punctuation",
              "plain.typo", "english.double_negation", "english.synonym")  # fmt: skip
 relations: Registry[Relation] = Registry(
     "relation", "pcs_annotator.relations", [f"{__package__}.{module}" for module in _BUILT_IN]

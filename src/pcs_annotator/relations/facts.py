@@ -40,12 +40,9 @@ def pattern(name: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
     return re.compile(word_tables()["patterns"][name], flags | re.VERBOSE)
 
 
-SMALL = listed("names", "small")
-"""Words that say little by themselves and are never names."""
-LOUD = listed("names", "loud")
-"""Words that people capitalise although they are not names."""
-NAMES_TOO = listed("names", "words_too")
-"""Names that are also words."""
+SMALL = listed("names", "small")  # words that say little by themselves and are never names
+LOUD = listed("names", "loud")  # words that people capitalise although they are not names
+NAMES_TOO = listed("names", "words_too")  # names that are also words
 
 _UPOS = {"V": "VERB", "M": "AUX", "N": "NOUN", "J": "ADJ", "R": "ADV"}
 

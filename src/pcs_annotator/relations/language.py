@@ -48,14 +48,12 @@ _SAME_LANGUAGE = {
 }  # fmt: skip
 # The table of scripts names one language for each of these; only the library can tell it from the others.
 _SHARED_SCRIPTS = ("ru", "ar", "hi", "zh")
-NAMES = word_tables()["languages"]
-"""The English names of common languages; others are shown by their code."""
+NAMES = word_tables()["languages"]  # the English names of common languages; others are shown by their code
 NOT_ENGLISH = "not English"
 NO_LEAD_IN = "no lead-in in this language"
 NO_CASE = "no letter has another case"
 NO_TYPOS = "no typos in this script"
-LIMITS = (NOT_ENGLISH, NO_LEAD_IN, NO_CASE, NO_TYPOS)
-"""Why a rule does not apply, if the reason is the language or the script and not the text."""
+LIMITS = (NOT_ENGLISH, NO_LEAD_IN, NO_CASE, NO_TYPOS)  # why a rule does not apply, because of language or script
 
 # Tested first: most prose has none of these.
 _MAY_BE_CODE = re.compile(

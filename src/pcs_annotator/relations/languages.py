@@ -20,10 +20,8 @@ UNCLEAR = "unclear"
 # A relation that does not apply to fewer texts than this share is not worth a warning.
 MANY = 0.05
 MOST = 0.5
-ANY_TEXT = ("order", "wording", "layout")
-"""Relations that apply to every text in every language."""
-FREE = ("case", "punctuation", "typo", "frame")
-"""Rules that are not made for English alone."""
+ANY_TEXT = ("order", "wording", "layout")  # relations that apply to every text in every language
+FREE = ("case", "punctuation", "typo", "frame")  # rules that are not made for English alone
 _BY_MODEL = ("voice", "double-negation", "synonym")
 _LANGUAGES_SHOWN = 3
 
@@ -33,8 +31,7 @@ class Languages:
     """The languages of a table."""
 
     sample: Sequence[str]  # texts that were looked at
-    # relation → number of texts in the sample to which it does not apply, because of language or script
-    limits: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)  # relation → texts in the sample that it cannot change
 
     @cached_property
     def counts(self) -> dict[str, int]:

@@ -96,8 +96,7 @@ class TextRule(ByFunction[TextFunction]):
 class SentenceRule(ByFunction[SentenceFunction]):
     """A rule that works on one parsed sentence at a time and changes every sentence that it can."""
 
-    # whether its rewrites speak of truth, so that it does not apply where the task asks if texts are true
-    vouches: bool = False
+    vouches: bool = False  # whether its rewrites speak of truth: it does not apply where the task asks about that
     needs: ClassVar[frozenset[Need]] = frozenset({"parser"})
 
     async def rewrite(self, text: str, context: Context) -> Variant:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pcs_annotator.core.candidates import recall_of
+from pcs_annotator.core.nearest import recall_of
 from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.runs.resolve_config import asked_alone, task_of

@@ -1,7 +1,6 @@
 """Asking models: from a task, items and names of models to votes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -11,8 +10,8 @@ from pcs_annotator.asking.annotators.grading import NOT_GIVEN
 from pcs_annotator.asking.batches.batches import BatchSettings
 from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, LedgerSpending
-from pcs_annotator.asking.engine.collect import in_blocks, prepare_job
-from pcs_annotator.asking.engine.item_asker import ItemAsker
+from pcs_annotator.asking.engine.collect import in_blocks
+from pcs_annotator.asking.engine.item_asker import ItemAsker, PreparedJob
 from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, CallsPerSecond
 from pcs_annotator.asking.engine.progress import Tally, bills_of
@@ -21,7 +20,7 @@ from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.display import brief
-from pcs_annotator.base.errors import BudgetReached, ConfigError, LedgerError, warn_user
+from pcs_annotator.base.errors import ConfigError, LedgerError, warn_user
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.chat import Answers, ChatModel, Usage, gets_no_examples
 from pcs_annotator.core.ledger_address import LedgerAddress
@@ -33,13 +32,10 @@ from pcs_annotator.relations.choose import RelationOptions, choose_relations
 from pcs_annotator.relations.parse import need_parser
 from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
 
-LOOKED_UP = 1_000
-"""Texts that are looked up in a ledger at a time."""
+LOOKED_UP = 1_000  # texts that are looked up in a ledger at a time
 
-Follow = Callable[[Tally, BudgetTracker], None]
-"""Is told which counters are those of what is asked next."""
-OwnPrices = Mapping[str, tuple[float, float]]
-"""Model → US dollars per million tokens in and out."""
+Follow = Callable[[Tally, BudgetTracker], None]  # is told which counters are those of what is asked next
+OwnPrices = Mapping[str, tuple[float, float]]  # model → US dollars per million tokens in and out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,9 +158,9 @@ async def _answered_in(
     """Return how many calls per model and purpose a ledger has answers to, without rewriting a text."""
     tally = Tally()
     asking = replace(settings, tally=tally, budget=Budget(calls=0))
-    with open_ledger(ledger) as opened, suppress(BudgetReached):  # for want of the wording that a model is to write
+    with open_ledger(ledger) as opened:
         asker = open_asker(opened, asking)
-        prepared = await prepare_job(replace(job, on_variant=None, on_wording=None), asker)
+        prepared = PreparedJob.of(replace(job, on_variant=None), opened)
         for some in in_blocks(items, LOOKED_UP):
             await ItemAsker(prepared, asker).look_up(some)
     return {(bill.model, bill.purpose): bill.calls for bill in bills_of(tally.reused, pricing({}))}

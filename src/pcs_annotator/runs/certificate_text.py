@@ -7,7 +7,7 @@ from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Audit, Certificate
 from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED
 
@@ -44,6 +44,11 @@ def _guarantee(certificate: Certificate) -> Iterator[str]:
     promise = certificate.promise
     if not promise.tested:
         yield "this promise holds on average over samples of gold rows; error-among-accepted is stricter"
+        if promise.kind == "false-discoveries":
+            yield (
+                "it is about the rows without gold at this fit, and nearly holds for later texts at the same "
+                "confidence; to fit again until something is accepted brings more errors"
+            )
         return
     yield (
         f"guaranteed: over all fits with other gold rows of these texts, at most {_percent(promise.delta)} end in a "
@@ -82,15 +87,17 @@ def fallen_away(earlier: Model, now: Model) -> Model:
 
 def what_is_promised(certificate: Certificate) -> str:
     """Return the promise itself, as a clause."""
-    promise = certificate.promise
+    return words_of(certificate.promise) + (", at every level of the tree" if certificate.upper else "")
+
+
+def words_of(promise: Promise) -> str:
+    """Return what a promise says, as a clause."""
     each = ", per label" if promise.per_label else f", for each {promise.by} separately" if promise.by else ""
-    if not promise.tested:
-        return f"at most {_percent(promise.max_error)} of all rows are accepted and wrong{each}"
-    levels = ", at every level of the tree" if certificate.upper else ""
-    return (
-        f"at most {_percent(promise.max_error)} of the accepted labels are {promise.far}, "
-        f"with {_percent(promise.certainty)} certainty{each}{levels}"
-    )
+    most = f"at most {_percent(promise.max_error)} of"
+    if promise.kind == "accepted-and-wrong":
+        return f"{most} all rows are accepted and wrong{each}"
+    how = f"with {_percent(promise.certainty)} certainty" if promise.tested else "on average"
+    return f"{most} the accepted labels are {promise.far}, {how}{each}"
 
 
 def _threshold(certificate: Certificate) -> str:

@@ -40,12 +40,10 @@ class DefaultPanel:
     """The questions that were chosen."""
 
     relations: tuple[str, ...]  # all relations that some model is asked under
-    # model → its relations, where they are not all
-    questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # model → its relations, if not all
     reasons: tuple[str, ...] = ()  # why, a sentence per group of models
     graded: bool = False  # whether some model is asked for log-probabilities
-    # the models among these of which only an answer tells whether they give log-probabilities
-    unsure: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()  # models of which only an answer tells whether they give log-probabilities
 
     def applied_to(self, config: Config) -> Config:
         """Return the settings with these questions."""
@@ -111,8 +109,7 @@ class Support:
     annotators: Sequence[object]  # `Annotator`s, or anything that names a model
     ledger: LedgerAddress  # the ledger, which remembers it; it need not exist
     settings: ask.CollectSettings  # how to ask
-    # the texts to ask about, for a rule that can change them; empty if they are not known yet
-    texts: Sequence[str] = ()
+    texts: Sequence[str] = ()  # the texts to ask about, for a rule that can change them; empty if not known yet
 
     def panel(self, probe: Item | None = None, tally: Tally | None = None, *, unsure_give: bool = True) -> DefaultPanel:
         """Return what to ask.

@@ -19,8 +19,7 @@ from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config, TaskSettings
 from pcs_annotator.tables.tables import Dataset
 
-MOST_ROWS = 1_000
-"""More gold rows are sampled: they cost time with every text, and the nearest are hardly nearer."""
+MOST_ROWS = 1_000  # more gold rows are sampled: they cost time with every text, and the nearest are hardly nearer
 USUAL = 8
 _RELATION = re.compile(r"(?:^|[+|])\s*examples\b")
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-DONE = (0, 1)
-"""Exit codes of a fit that ended well; 1 if some rows have no label."""
+DONE = (0, 1)  # exit codes of a fit that ended well; 1 if some rows have no label
 LOWER_PRIORITY = 10
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Job
@@ -24,15 +24,7 @@ from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.vote_files import VoteAxes
 
-SETTLED_AFTER = 60.0
-"""Seconds after which a call of another computer is in a shared ledger, even if its clock differs."""
-
-
-class FolderVotes(NamedTuple):
-    """Votes, and the wording that a model wrote for the question; empty if none did."""
-
-    votes: Votes
-    written_wording: str
+SETTLED_AFTER = 60.0  # seconds after which a call of another computer is in a shared ledger, even if its clock differs
 
 
 def ask_for_folder(
@@ -42,35 +34,22 @@ def ask_for_folder(
     items: Sequence[Item],
     settings: ask.CollectSettings,
     digest: str,
-) -> FolderVotes:
+) -> Votes:
     """Ask what the ledger has no answer to, and write variants and votes to a folder, with a note on them.
 
     The note has the digest of the job, what was counted, and the state of the ledger.
     """
-    written = job.task.written_wording
-
-    def note_wording(wording: str) -> None:
-        nonlocal written
-        written = wording
-        if job.on_wording is not None:
-            job.on_wording(wording)
-
     with vote_files.writing_variants(folder.variants, {"asked": digest}) as note_variant:
-        noting = replace(job, on_variant=note_variant, on_wording=note_wording)
+        noting = replace(job, on_variant=note_variant)
         votes = run_sync(lambda: ask_job(noting, items, ledger, settings))
-    note = {
-        "asked": digest,
-        "written_wording": written,
-        "tally": settings.tally.to_dict(),
-        "ledger": ledger_state(ledger),
-    }
+    note = {"asked": digest, "tally": settings.tally.to_dict(), "ledger": ledger_state(ledger)}
     vote_files.write_votes(folder.votes, votes, note)
-    return FolderVotes(votes, written)
+    return votes
 
 
 def reusable_votes(
     folder: RunFolder, ledger: LedgerAddress, job: Job, items: Sequence[Item], digest: str, tally: Tally
-) -> FolderVotes | None:
+) -> Votes | None:
     """Return the votes in a folder if they are all answers to the same job and the ledger still has them, else None.
 
     What was counted when they were asked for is added to the tally, as answers from the ledger.
@@ -88,7 +67,7 @@ def reusable_votes(
     run_sync(lambda: ask.close_models(job))
     tally.take_over(counted)
     ask.warn_about_grades(tally)
-    return FolderVotes(votes, note["written_wording"])
+    return votes
 
 
 def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], items: Sequence[Item]) -> Votes:
@@ -126,7 +105,7 @@ def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], diges
     """Put the votes of a run together from its ledger, in the way of the run, but with no call allowed."""
     settings = replace(resolve_config.collect_settings_of(config, unasked(None)), budget=Budget(calls=0), cluster=None)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
-    return ask_for_folder(folder, ledgers.ledger_of(folder, config), job, items, settings, digest).votes
+    return ask_for_folder(folder, ledgers.ledger_of(folder, config), job, items, settings, digest)
 
 
 def ledger_state(ledger: LedgerAddress) -> dict[str, float]:

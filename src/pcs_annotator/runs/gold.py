@@ -23,8 +23,7 @@ from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 
 ROWS_TO_LABEL = 30
-ENOUGH_AFTER_ALARM = 100
-"""Gold rows drawn at random among texts that came after an alarm, from which on a promise rests on them alone."""
+ENOUGH_AFTER_ALARM = 100  # random gold rows after an alarm, from which on a promise rests on them alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,9 +265,18 @@ def _take_coders(people: FromPeople, folder: RunFolder, dataset: Dataset, labels
         human_files.write_coders(folder.coders, list(merged.values()))
 
 
-def coders_of(folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> Coders | None:
-    """Return what several people said: in columns of the data, and in files that came later."""
-    return _coders(dataset, _later_coders(folder), labels, dataset.name)
+def coders_of(folder: RunFolder, dataset: Dataset, labels: Sequence[str], verdicts: ReviewVerdicts) -> Coders | None:
+    """Return what several people said: in columns of the data, in files that came later, and blind in a review.
+
+    A verdict of somebody who had seen the machine's label, or other people's, is not independent of it.
+    """
+    later, said = _later_coders(folder), list[GivenByCoders]()
+    for row, one in verdicts.by_row.items():
+        alone = [own for own in one.by_reviewer.values() if own.blind and own.queue != "conflicts"]
+        item, given = dataset.items[row], {own.reviewer: own.label for own in alone if own.label}
+        said.append(GivenByCoders(item.id, given, text_hash=text_hash(item.text)))
+    found = _coders(dataset, [*later, *said], labels, dataset.name)
+    return found if found and len(found.names) > 1 else _coders(dataset, later, labels, dataset.name)
 
 
 def _later_coders(folder: RunFolder) -> list[GivenByCoders]:

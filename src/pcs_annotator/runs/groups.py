@@ -13,8 +13,7 @@ from pcs_annotator.tables.tabular import columns_of, text_column
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LANGUAGE = "language"
-"""Without a column of this name, the language of a text is detected."""
+LANGUAGE = "language"  # without a column of this name, the language of a text is detected
 MOST_GROUPS = 50
 
 

@@ -17,6 +17,7 @@ from pcs_annotator.core.numbers import values_of
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of
 from pcs_annotator.core.weights import Flag
+from pcs_annotator.judging.alternatives import Alternatives, other_promises
 from pcs_annotator.judging.evaluation.agreement import (
     AgainstGold,
     AmongCoders,
@@ -63,6 +64,8 @@ class Learned:
     # labels of held-out gold rows against gold; None when there was too little gold
     against_gold: AgainstGold | None = None
     by_group: FiguresByGroup | None = None  # figures of groups of texts; None without `by`, or with too little gold
+    # what else could be promised; None without a promise, for trees, or with too little gold
+    alternatives: Alternatives | None = None
     # how far several people agree; None if fewer than two columns of labels were given
     among_coders: AmongCoders | None = None
 
@@ -172,6 +175,7 @@ def learn(
             no_figures=no_figures,
             curves=_curves(trial, settings),
             drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
+            alternatives=other_promises(votes, codes, once.distinct, at_random, model, trial),
             by_group=_by_group(votes, codes, once.distinct, settings.by, model, trial),
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
             **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
@@ -295,7 +299,9 @@ def expected_labels(
         return None
     once = counted_once(votes, codes, texts)
     with one_thread():
-        how = learning_of(replace(settings, max_error=None), shape=shape if shape.kind == "number" else ONE)
+        # nothing but probabilities is wanted
+        plain = replace(settings, max_error=None, resamples=0)
+        how = learning_of(plain, shape=shape if shape.kind == "number" else ONE)
         model, trial = fit_model(votes, codes, how, distinct=once.distinct)
     fitted = model.judged(votes).probabilities
     if trial is None or fitted is None:
@@ -335,6 +341,7 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "against_gold": AgainstGold.from_dict,
     "among_coders": AmongCoders.from_dict,
     "by_group": FiguresByGroup.from_dict,
+    "alternatives": lambda values: Alternatives(**values),
 }
 """Part of `Learned` that `evaluation.json` has, if there is one → how it is read."""
 

@@ -12,11 +12,9 @@ from pcs_annotator.models.own import fingerprint
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.rule import FunctionRelation, Rewriting, relation_of
 
-RelationLike = str | Relation | Rewriting
-"""A relation, the name of one, or a function that rewrites."""
+RelationLike = str | Relation | Rewriting  # a relation, the name of one, or a function that rewrites
 LAMBDA = "<lambda>"
-SHORT = 6
-"""Digits of a digest that tell two functions of the same name apart."""
+SHORT = 6  # digits of a digest that tell two functions of the same name apart
 
 
 @dataclass(frozen=True, slots=True)

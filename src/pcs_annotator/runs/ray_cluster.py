@@ -23,7 +23,7 @@ from typing import Any
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker, Cost
-from pcs_annotator.asking.engine.collect import in_blocks, prepare_job, run_job
+from pcs_annotator.asking.engine.collect import in_blocks, run_job
 from pcs_annotator.asking.engine.item_asker import PreparedJob
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally, showing
@@ -41,14 +41,10 @@ from pcs_annotator.tables.arrow import pa
 
 ROWS_PER_BATCH = 1_000
 FEWEST_ROWS_PER_BATCH = 16
-BATCHES_PER_WORKER = 2
-"""While the last calls about one batch are awaited, the next is asked about."""
-BATCHES_PER_DATASET = 1_000
-"""Texts that Ray holds at a time; models are opened anew after them."""
-ATTEMPTS = 10
-"""How many workers may be lost with the same batch."""
-LOOK_SECONDS = 1.0
-"""Pause between looks at whether the command still runs."""
+BATCHES_PER_WORKER = 2  # while the last calls about one batch are awaited, the next is asked about
+BATCHES_PER_DATASET = 1_000  # texts that Ray holds at a time; models are opened anew after them
+ATTEMPTS = 10  # how many workers may be lost with the same batch
+LOOK_SECONDS = 1.0  # pause between looks at whether the command still runs
 RESUMES = "paid answers are kept, and the same command continues"
 
 
@@ -115,8 +111,7 @@ def worker_settings(settings: ask.CollectSettings, workers: int) -> ask.CollectS
 
 
 Asks = tuple[Task, Sequence[Annotator], Sequence[Relation]]
-Done = tuple[Tally, Cost] | PcsError
-"""What was counted while asking about some texts, and what that cost; or the error. The answers are in the ledger."""
+Done = tuple[Tally, Cost] | PcsError  # counts and cost of asking about some texts, or the error
 
 
 class Worker:
@@ -159,7 +154,7 @@ class Worker:
         ledger = open_server_ledger(self._ledger, worker=name, run=self._run).__enter__()
         asker = ask.open_asker(ledger, self._settings)
         self._watching = asyncio.create_task(self._until_stopped(ledger.run_is_led, asker))
-        return asker, await prepare_job(job, asker)
+        return asker, PreparedJob.of(job, ledger)
 
     async def _until_stopped(self, is_led: Callable[[], bool], asker: Asker) -> None:
         while await asyncio.to_thread(is_led):

@@ -53,7 +53,7 @@ from pcs_annotator.tables.human_files import Codebook, read_codebook, read_examp
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import PAIR_SIGN, Columns, Dataset, coder_labels
 
-WITHOUT_PARSER = ("contraction", "punctuation", "frame")
+WITHOUT_PARSER = ("case", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
 NAMING = "name all labels with --labels, or each with --label"
@@ -269,7 +269,7 @@ def task_of(config: Config) -> Task:
     pair = (0, 1) if config.data.pair else ()
     instruction = task.instruction or usual_instruction(task.labels, task.kind)
     examples = [Example.of(number, one) for number, one in enumerate(task.examples, 1)]
-    how = task.meanings, task.wordings, task.written_wording, examples, task.nearest, _together(config)
+    how = task.meanings, task.wordings, examples, task.nearest, _together(config)
     known = [Example.of(number, one) for number, one in enumerate(task.known, 1)]
     return Task(
         instruction,
@@ -340,8 +340,7 @@ def collect_settings_of(
     )
 
 
-DEFAULT = ("voice", "double-negation", "synonym")
-"""The paper's relations."""
+DEFAULT = ("voice", "double-negation", "synonym")  # the paper's relations
 
 
 def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> RelationOptions:

@@ -222,11 +222,9 @@ class ReviewVerdicts:
     """What people said about the rows of a run in a review, and what it may be used for."""
 
     by_row: Mapping[int, Reviewed] = field(default_factory=dict)  # row → what people say about it
-    # rows that the fixed random order has reached, and that were not accepted in bulk: they can support a promise
-    at_random: frozenset[int] = frozenset()
+    at_random: frozenset[int] = frozenset()  # drawn at random, not accepted in bulk: they can support a promise
     audited: frozenset[int] = frozenset()  # rows drawn for an audit alone, which are not learned from
-    # row → its draw in the sequence of the queues that learn and draw at random, in the order of draws
-    sequence: Mapping[int, Draw] = field(default_factory=dict)
+    sequence: Mapping[int, Draw] = field(default_factory=dict)  # row → its draw, of the queues random and learn
     last: int = 0  # number of the last event
 
     @property

@@ -155,7 +155,7 @@ class Run:
     @property
     def coders(self) -> Coders | None:
         """What several people said about the rows; None if there are fewer than two columns of labels."""
-        return coders_of(self.folder, self.dataset, self.votes.labels)
+        return coders_of(self.folder, self.dataset, self.votes.labels, self.gold.verdicts)
 
     @property
     def shape(self) -> LabelShape:

@@ -36,16 +36,11 @@ class RunRequest(CommandSettings):
     folder: Path  # the run folder
     config: Config  # settings, including those of the command line
     progress: bool = False  # whether to show progress
-    # format of labels in a file without an extension, and on standard output: `csv`, `tsv` or `jsonl`
-    format: str = "csv"
-    # keys and base URLs; None for those of the process and of `.env`
-    environment: Mapping[str, str] | None = field(default=None, repr=False)
-    # the objects that some names of models and relations stand for
-    own: OwnObjects = field(default_factory=OwnObjects, repr=False)
-    # called with the questions that were chosen, before they are asked
-    announce: Callable[[DefaultPanel], None] | None = None
-    # called with the counters of what is asked next, by which others can tell how far it is
-    follow: Follow | None = field(default=None, repr=False)
+    format: str = "csv"  # of labels on standard output or in a file without an extension: `csv`, `tsv` or `jsonl`
+    environment: Mapping[str, str] | None = field(default=None, repr=False)  # keys and URLs; None for the process's own
+    own: OwnObjects = field(default_factory=OwnObjects, repr=False)  # objects that some names stand for
+    announce: Callable[[DefaultPanel], None] | None = None  # called with the chosen questions before they are asked
+    follow: Follow | None = field(default=None, repr=False)  # called with the counters of what is asked next
     say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept
 
     def batches(self, executor: str) -> BatchSettings | None:

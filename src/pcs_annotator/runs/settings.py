@@ -20,8 +20,7 @@ from pcs_annotator.core.variant import Expectation
 T = TypeVar("T")
 LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens", "prices")
 EXECUTION = ("executor", "workers", "ray_address", "max_per_second")
-SPENDING = (*LIMITS, *EXECUTION)
-"""Settings of a run that may be others for new texts."""
+SPENDING = (*LIMITS, *EXECUTION)  # settings of a run that may be others for new texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +33,6 @@ class TaskSettings(SettingsSection):
         meanings: What labels mean, in a table `[task.meanings]` with a text per label; only where a name is not enough.
         wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2` and so on;
             after them, or if there are none, sentences are put around the instruction.
-        written_wording: The instruction that the relation `llm:wording` asks with; empty to have the rewriter write it.
         examples: Texts with their labels for every prompt, each in a table `[[task.examples]]` with `text`, `label` and
             perhaps `why`. Rows with the same text are not learned from: they would be too easy.
         examples_from: A table of examples with the columns text, label and perhaps why; or gold, to show with each text
@@ -55,7 +53,6 @@ class TaskSettings(SettingsSection):
     labels: tuple[str, ...] = setting((), "--labels A,B")
     meanings: Mapping[str, str] = field(default_factory=dict)
     wordings: tuple[str, ...] = ()
-    written_wording: str = ""
     examples: tuple[Mapping[str, str], ...] = ()
     examples_from: str = setting("", "--examples FILE|gold", name="examples")
     nearest: int = setting(0, least=0)
@@ -192,8 +189,9 @@ class LearnSettings(SettingsSection):
         calibration: How scores become probabilities; none leaves them as they are.
         max_error: Maximum share of wrong labels: of the accepted ones, or what `promise` says.
         certainty: Share of fits, over draws of the gold rows, in which the promise must hold.
-        promise: What the maximum error is a share of: the accepted labels; all rows, counting labels that are accepted
-            and wrong, which holds on average; or the accepted labels of a scale, counting those off by two or more.
+        promise: What the maximum error is a share of: the accepted labels, with certainty; the same on average, which
+            accepts more; all rows, counting labels that are accepted and wrong, on average; or the accepted labels of a
+            scale, counting those off by two steps or more.
         per_label: Make the promise for each label separately.
         tolerance: By how much an accepted number may be off; default: a twentieth of its range.
         by: Make the promise for each group of texts separately, and show figures for each: a column of the data, or
@@ -209,8 +207,8 @@ class LearnSettings(SettingsSection):
     calibration: Literal["softmax", "temperature", "none"] = setting("softmax", "--calibration")
     max_error: float | None = setting(0.05, "--max-error SHARE")  # None: no promise, no decisions
     certainty: float = setting(0.9, "--certainty SHARE")
-    promise: Literal["error-among-accepted", "accepted-and-wrong", "off-by-more-than-one"] = setting(
-        "error-among-accepted", "--promise"
+    promise: Literal["error-among-accepted", "false-discoveries", "accepted-and-wrong", "off-by-more-than-one"] = (
+        setting("error-among-accepted", "--promise")
     )
     per_label: bool = setting(False, "--per-label")
     tolerance: float = setting(0.0, "--tolerance X", least=0.0)

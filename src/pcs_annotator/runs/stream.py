@@ -44,8 +44,7 @@ codes = excluded.codes, grades = excluded.grades, accepted = excluded.accepted, 
 drawn = excluded.drawn, probability = excluded.probability WHERE NOT drawn"""
 COLUMNS = "id, at, text, axes, codes, grades, accepted, version, drawn, part"
 DAY, PURGE_EVERY = 86_400.0, 3_600.0
-SECONDS_TO_WAIT = 5.0
-"""How long to wait for another process, which holds the file for milliseconds; a service answers nobody meanwhile."""
+SECONDS_TO_WAIT = 5.0  # for another process, which holds the file for milliseconds; meanwhile nobody is answered
 PURGED_AT_ONCE = 10_000
 
 

@@ -21,12 +21,9 @@ from pcs_annotator.runs.ask import Follow
 from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.tables.files import SCHEMA, expecting, is_running, read_json
 
-EVERY = 1.0
-"""Seconds between two writes."""
-PACE_SAMPLES = 60
-"""The pace is that of so many seconds."""
-SILENT_SECONDS = 60.0
-"""A process that has not written for so long may be gone."""
+EVERY = 1.0  # seconds between two writes
+PACE_SAMPLES = 60  # the pace is that of so many seconds
+SILENT_SECONDS = 60.0  # a process that has not written for so long may be gone
 REMEDY = "the next command in this folder writes it again"
 ENDS = {
     "interrupted": "interrupted: all answers are kept, and the same command resumes",

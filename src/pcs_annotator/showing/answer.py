@@ -33,8 +33,7 @@ TO_LABEL = {
 }
 LABELS_SHOWN, LONG_LABELS_SHOWN, LONGEST_LABEL = 6, 4, 28
 FINDINGS_SHOWN = 2
-LONGEST_FINDING = 190
-"""Characters of a finding, about three lines; `--details` and the report have all of it."""
+LONGEST_FINDING = 190  # characters of a finding, about three lines; `--details` and the report have all of it
 Line = tuple[str, b.Words]
 
 
@@ -47,6 +46,7 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             labelled(counts),
             quality(learned),
             usable(learned.model, counts),
+            *would_help(result.facts),
             *look_at([*unanswered(result.tally.failed), *found, *notes]),
             cost(result.tally.calls, result.tally.from_ledger, result.bills),
             ("labels", f"{folder.labels} (column {LABEL})"),
@@ -65,7 +65,13 @@ def findings(facts: Facts) -> list[str]:
     """Return what to look at; that nothing is accepted for lack of a promise is said with what may be used."""
     certificate = facts.learned.model.certificate
     said = {"nothing accepted"} if certificate is not None and not certificate.holds else set()
-    return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in said]
+    return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in {*said, "would help"}]
+
+
+def would_help(facts: Facts) -> Iterator[Line]:
+    """Yield what would help if hardly any label is accepted, the best first."""
+    lines = [flag.detail for flag in what_to_look_at(facts) if flag.kind == "would help"]
+    yield from (("" if place else "would help", line) for place, line in enumerate(lines))
 
 
 def unanswered(failed: Mapping[str, int]) -> Iterator[str]:

@@ -190,8 +190,7 @@ class Section(NamedTuple):
     menu: str = ""
 
 
-Block = object
-"""One of the blocks above, a `ResultTable`, a chart, or what a renderer knows besides."""
+Block = object  # one of the blocks above, a `ResultTable`, a chart, or what a renderer knows besides
 
 
 def text(*words: str | Styled, kind: str = "") -> Paragraph:

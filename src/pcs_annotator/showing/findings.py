@@ -10,9 +10,12 @@ from pcs_annotator.core.task import is_empty
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.weights import Flag, FlagKind
+from pcs_annotator.judging.alternatives import Alternatives
+from pcs_annotator.judging.evaluation.methods import ZERO_SHOT
 from pcs_annotator.judging.metrics.agreement import FlipMatrix, flip_matrices
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.metrics.significance import mcnemar
+from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import MIN_CHANGE, homogeneity
 from pcs_annotator.relations.languages import MOST, languages_of
 from pcs_annotator.runs.certificate_text import promised
@@ -28,8 +31,7 @@ MANY_TIMES = 2.0
 MANY_CHOSEN = 0.1
 FEW_ACCEPTED = 0.05
 GIVEN_AWAY = 0.99
-RARE = 0.05
-"""Of labels with a smaller share of gold, only those that are never given are called too rare."""
+RARE = 0.05  # of labels with a smaller share of gold, only those that are never given are called too rare
 MAX_P_VALUE = 0.01
 """How likely it may be that some label of a run seems to be given too often or too rarely by chance alone."""
 MANY_ROWS_PER_LABEL, EXPECTED_ROWS = 10, 3
@@ -254,24 +256,61 @@ def _one_label(facts: Facts) -> Iterator[Flag]:
 
 
 def _accepted(facts: Facts) -> Iterator[Flag]:
-    """Yield that a promise was asked for, and that hardly any label is accepted."""
+    """Yield that a promise was asked for, that hardly any label is accepted, and what would help."""
     model = facts.learned.model
-    fell_away = any(flag.kind == "promise fell away" for flag in model.weights.diagnostics.flags)
-    if model.certificate is None or model.certificate.revoked or fell_away:
+    if model.certificate is None or model.certificate.revoked:
         return
     decisions = [outcome.decision for outcome in facts.outcomes if outcome.label is not None]
     accepted = decisions.count("accept")
     if accepted >= FEW_ACCEPTED * len(decisions):
         return
-    more = f"allow more errors than {percent(model.certificate.promise.max_error)} (--max-error)"
-    if model.certificate.holds:
-        what = f"only {accepted:,} of {len(decisions):,} labels are accepted, because few are sure enough"
-        remedy = f"use a better model, ask more questions, or {more}"
-    else:
-        what = f"none of {len(decisions):,} labels is accepted, because there is no promise"
-        gold = "label more random rows (those in to_label.csv of a run folder) and run pcs fit"
-        remedy = f"{'use better models' if model.certificate.hopeless else gold}, or {more}"
-    yield Flag("nothing accepted", f"{what}: {remedy}")
+    if not any(flag.kind == "promise fell away" for flag in model.weights.diagnostics.flags):
+        more = f"allow more errors than {percent(model.certificate.promise.max_error)} (--max-error)"
+        what, remedy = (
+            f"none of {len(decisions):,} labels is accepted, because there is no promise",
+            "use better models",
+        )
+        if model.certificate.holds:
+            what = f"only {accepted:,} of {len(decisions):,} labels are accepted, because few are sure enough"
+            remedy = "use a better model, ask more questions"
+        elif not model.certificate.hopeless:
+            remedy = "label more random rows (those in to_label.csv of a run folder) and run pcs fit"
+        yield Flag("nothing accepted", f"{what}: {remedy}, or {more}")
+    if (found := facts.learned.alternatives) is None:
+        return
+    if lines := sorted(_helps(found, facts, model.certificate), key=lambda pair: -pair[0]):
+        detail = f"forecasts from the same {found.gold_rows:,} gold rows, looked at several times, and not promises"
+        yield from (Flag("would help", line) for line in (*(line for _, line in lines), detail))
+
+
+def _helps(found: Alternatives, facts: Facts, certificate: Certificate) -> Iterator[tuple[float, str]]:
+    """Yield what would help, each with the share of rows that nobody would have to check; 0 if that is unknown."""
+    promise, rows, whole = certificate.promise, found.rows, found.rows + found.gold_rows
+    limit, most = percent(promise.max_error), f"--max-error {promise.max_error:g}"
+    now, average, merged = found.accepted[promise.kind], found.accepted["false-discoveries"], found.accepted_merged
+    if average > now:
+        said = f"{average:,} of {rows:,} rows are accepted with at most {limit} wrong on average"
+        yield average / rows, f"{said}: pcs fit RUN --promise false-discoveries {most}"
+    if merged > now:
+        labels = f"{' and '.join(map(repr, found.merge))} (confused {found.confused:,} times)"
+        yield merged / rows, f"{merged:,} of {rows:,} rows with one label for {labels}: pcs run DATA --labels … again"
+    if found.in_sets:
+        said = f"{found.in_sets:,} of {rows:,} rows have a set of two labels at most, the right one among them for"
+        yield 0.5 * found.in_sets / rows, f"{said} {percent(found.sets_right)} of such gold rows: pcs fit RUN --sets"
+    if found.by_people < whole:
+        said = f"{found.by_people:,} of {whole:,} rows by people leave at most {limit} of all wrong"
+        yield 1 - found.by_people / whole, f"{said}: pcs finish RUN {most}"
+    if certificate.rows_needed is not None:
+        more = certificate.rows_needed.likely - certificate.gold_rows
+        yield 0.0, f"{more:,} more random gold rows give four to one odds of this promise: pcs review RUN"
+    for one in facts.learned.figures:
+        alone, model = one.accuracy_behind, one.method.removeprefix(f"{ZERO_SHOT} ")
+        if model != one.method and alone is not None and alone.interval.high < 0:
+            both = [percent(each.accuracy.value) for each in (one, facts.learned.figures[0])]
+            yield (
+                0.0,
+                f"{model} is right on {both[0]} of gold rows, all models on {both[1]}: pcs compare RUN :model={model}",
+            )
 
 
 def _unlike_gold(facts: Facts) -> Iterator[Flag]:

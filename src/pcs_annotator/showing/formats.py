@@ -9,8 +9,7 @@ from pcs_annotator.core.weights import Interval
 DASH = "–"
 MARK = "\u200e"
 PRICE_UNKNOWN = "price unknown"
-SHOWN = 0.05
-"""A difference counts as shown where its adjusted p-value is below this."""
+SHOWN = 0.05  # a difference counts as shown where its adjusted p-value is below this
 
 
 def number(value: float | None, digits: int = 2) -> str:

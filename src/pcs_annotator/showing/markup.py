@@ -17,8 +17,7 @@ class Markup(str):
     __slots__ = ()
 
 
-Child = str | None
-"""Plain text, which is escaped, or `Markup`, which is not; None is omitted."""
+Child = str | None  # plain text, which is escaped, or `Markup`, which is not; None is omitted
 
 
 def escaped(text: str) -> Markup:

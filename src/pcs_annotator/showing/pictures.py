@@ -1,14 +1,12 @@
-"""Charts as pictures, for notebooks and papers: of a run as SVG; of experiments as PNG and SVG, drawn by matplotlib."""
-
-from __future__ import annotations
+"""Charts as SVG pictures, for notebooks and papers: of a run, and of experiments."""
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from pcs_annotator.base.errors import ConfigError, GoldError, MissingPackage, UndefinedMetric
+from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.result_table import Curve, Pair
 from pcs_annotator.judging.evaluation.agreement import AgainstGold
@@ -17,36 +15,14 @@ from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.markup import Markup, joined, tag
 from pcs_annotator.showing.report.sections.curves import plots
 from pcs_annotator.showing.report.view import view_of
-from pcs_annotator.showing.svg_plot import short
+from pcs_annotator.showing.svg_plot import Axes, Axis, LegendEntry, Plot, dot, segment, short
+from pcs_annotator.showing.svg_plot import path as svg_path
 from pcs_annotator.tables.files import check_ending, write_page
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 CHARTS = {"risk": "risk-coverage", "calibration": "reliability", "roc": "roc"}
 CELL_WIDTH, CELL_HEIGHT, MARGIN, TOP = 92, 44, 150, 58
 FONT = "system-ui, sans-serif"
-COLUMN_WIDTH = 3.35
-"""Inches: one column of a paper."""
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-"""Okabe & Ito: distinct with any kind of colour vision."""
-MARKERS = "osD^vPX"
-DASHES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 1.2)), (0, (5, 1, 1, 1)))
-STYLE: Any = {
-    "font.size": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 7,
-    "lines.linewidth": 1.2,
-    "lines.markersize": 3.5,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "pcs",
-    "text.parse_math": False,
-}
+COLOURS = 6  # as many as `charts.css` has for lines and dots
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,54 +121,44 @@ def _words(text: str, x: float, y: float, *, anchor: str = "middle", ink: str = 
     return tag("text", text, x=f"{x:g}", y=f"{y:g}", text_anchor=anchor, fill=ink)
 
 
-def draw_curves(curves: Sequence[Curve], stem: Path) -> list[Path]:
-    """Draw class AUROC against gold rows, a line with its band per dataset and method; return the files written.
-
-    Datasets differ in colour and marker, methods in line style. Beside `stem`, `.png` and `.svg` are written.
-    """
+def draw_curves(curves: Sequence[Curve], path: Path) -> None:
+    """Write a chart of class AUROC against gold rows, a line with its band per dataset and method."""
     _require(curves, "a learning curve")
-    with _style():
-        figure, axes = _canvas(COLUMN_WIDTH * 0.82)
-        datasets = list(dict.fromkeys(curve.dataset for curve in curves))
-        methods = list(dict.fromkeys(curve.method for curve in curves))
-        for curve in sorted(curves, key=lambda one: methods.index(one.method)):
-            place, dash = datasets.index(curve.dataset), methods.index(curve.method)
-            colour = COLOURS[place % len(COLOURS)]
-            axes.plot(
-                curve.x, curve.y, color=colour, linestyle=DASHES[dash % len(DASHES)],
-                marker=MARKERS[place % len(MARKERS)] if dash == 0 else "", label=f"{curve.dataset}, {curve.method}",
-            )  # fmt: skip
-            axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.15 if dash == 0 else 0.07, lw=0)
-        axes.set_xscale("log")
-        _plain_ticks(axes, curves)
-        axes.set_xlabel("Gold rows learned from")
-        axes.set_ylabel("class AUROC")
-        _legend(axes, columns=min(2, len(methods)))
-        return _saved(figure, stem)
+    sizes = [x for curve in curves for x in curve.x]
+    ticks = [x for x in (10, 30, 100, 300, 1000, 3000) if min(sizes) <= x <= max(sizes)]
+    x = Axis(title="Gold rows learned from", low=min(sizes), high=max(sizes), ticks=ticks, logarithmic=True)
+    axes = Axes(x, _auroc("", [y for curve in curves for y in (*curve.low, *curve.high)]))
+    parts: list[Markup] = []
+    legend: list[LegendEntry] = []
+    for place, curve in enumerate(curves):
+        kind, there = f"curve c{place % COLOURS + 1}", list(reversed(curve.x))
+        around = [*map(axes.at, curve.x, curve.low), *map(axes.at, there, reversed(curve.high))]
+        parts += [svg_path(around, "band", closed=True), svg_path(map(axes.at, curve.x, curve.y), kind)]
+        legend.append(LegendEntry(kind=kind, text=f"{curve.dataset}, {curve.method}"))
+    _write(path, "Learning curves", axes, parts, legend)
 
 
-def draw_pairs(pairs: Sequence[Pair], rival: str, stem: Path) -> list[Path]:
-    """Draw PCS against a rival, one dot per model and dataset; dots above the line favour PCS."""
+def draw_pairs(pairs: Sequence[Pair], rival: str, path: Path) -> None:
+    """Write a chart of PCS against a rival, one dot per model and dataset; dots above the line favour PCS."""
     _require(pairs, f"PCS against {rival}")
-    with _style():
-        figure, axes = _canvas(COLUMN_WIDTH)
-        values = [value for pair in pairs for value in (pair.ours, pair.theirs)]
-        low, high = min(values) - 0.02, max(values) + 0.02
-        axes.plot([low, high], [low, high], color="0.6", linewidth=0.8, zorder=0)
-        for place, dataset in enumerate(dict.fromkeys(pair.dataset for pair in pairs)):
-            chosen = [pair for pair in pairs if pair.dataset == dataset]
-            axes.plot(
-                [pair.theirs for pair in chosen], [pair.ours for pair in chosen], linestyle="", label=dataset,
-                color=COLOURS[place % len(COLOURS)], marker=MARKERS[place % len(MARKERS)], markersize=5,
-                markeredgecolor="white", markeredgewidth=0.5,
-            )  # fmt: skip
-        axes.set_xlim(low, high)
-        axes.set_ylim(low, high)
-        axes.set_aspect("equal")
-        axes.set_xlabel(f"class AUROC, {rival[:1].lower()}{rival[1:]}")
-        axes.set_ylabel("class AUROC, PCS")
-        _legend(axes, columns=3)
-        return _saved(figure, stem)
+    values = [value for pair in pairs for value in (pair.ours, pair.theirs)]
+    axes = Axes(_auroc(f", {rival[:1].lower()}{rival[1:]}", values), _auroc(", PCS", values))
+    low, high = axes.x.low, axes.x.high
+    parts = [segment(axes.at(low, low), axes.at(high, high), "ideal")]
+    legend: list[LegendEntry] = []
+    for place, dataset in enumerate(dict.fromkeys(pair.dataset for pair in pairs)):
+        kind = f"dot c{place % COLOURS + 1}"
+        dots = [(axes.at(one.theirs, one.ours), one.name) for one in pairs if one.dataset == dataset]
+        parts += [dot(where, kind, name) for where, name in dots]
+        legend.append(LegendEntry(kind=kind, text=dataset, shape="dot"))
+    _write(path, f"PCS against {rival}", axes, parts, legend)
+
+
+def _auroc(of: str, values: Sequence[float]) -> Axis:
+    """Return an axis of tenths around some values."""
+    first, last = int(10 * min(values)), ceil(10 * max(values))
+    ticks = [tenth / 10 for tenth in range(first, max(last, first + 1) + 1)]
+    return Axis(title=f"class AUROC{of}", low=ticks[0], high=ticks[-1], ticks=ticks)
 
 
 def _require(things: Sequence[object], what: str) -> None:
@@ -200,40 +166,7 @@ def _require(things: Sequence[object], what: str) -> None:
         raise UndefinedMetric(f"nothing to draw for {what}: no value could be computed, see the notes of its table")
 
 
-def _style() -> Any:
-    """Return the drawing style as a context manager; matplotlib is first imported here."""
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise MissingPackage("plots need matplotlib: pip install 'perceived-confidence[plots]'") from error
-    return mpl.rc_context(STYLE)
-
-
-def _canvas(height: float) -> tuple[Figure, Axes]:
-    from matplotlib.figure import Figure as Canvas
-
-    figure = Canvas(figsize=(COLUMN_WIDTH, height), layout="constrained")
-    return figure, figure.subplots()
-
-
-def _plain_ticks(axes: Axes, curves: Sequence[Curve]) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
-
-    sizes = {x for curve in curves for x in curve.x}
-    axes.xaxis.set_major_locator(
-        FixedLocator([x for x in (10, 30, 100, 300, 1000, 3000) if min(sizes) <= x <= max(sizes)])
-    )
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(ScalarFormatter())
-
-
-def _legend(axes: Axes, columns: int) -> None:
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, handlelength=2.2, columnspacing=1.0)
-
-
-def _saved(figure: Figure, stem: Path) -> list[Path]:
-    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("png", "svg")]
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(paths[0], dpi=300, bbox_inches="tight")
-    figure.savefig(paths[1], metadata={"Date": None}, bbox_inches="tight")
-    return paths
+def _write(path: Path, title: str, axes: Axes, parts: Sequence[Markup], legend: Sequence[LegendEntry]) -> None:
+    shown = f"{axes.y.title} against {axes.x.title}"
+    chart = Plot(name=path.stem, title=title, description=shown, axes=axes, parts=parts, legend=legend)
+    write_page(path, chart.file())

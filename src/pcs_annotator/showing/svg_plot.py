@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from math import log
 from typing import Literal, NamedTuple
 
 from pcs_annotator.showing.markup import Markup, joined, tag
@@ -16,22 +17,26 @@ UNDER_AXIS, LEGEND_TOP, LEGEND_ROW = 330.0, 356.0, 21.0
 PAPER_MARGIN = 12.0
 LONGEST_NAME = 18
 FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-Point = tuple[float, float]
-"""A position in the drawing, from the left and from the top."""
+Point = tuple[float, float]  # a position in the drawing, from the left and from the top
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """A scale from 0 to `high`, with a title and ticks."""
+    """A scale from `low` to `high`, with a title and ticks."""
 
     title: str
+    low: float = 0.0
     high: float = 1.0
     ticks: Sequence[float] = FIFTHS
     percent: bool = False
+    logarithmic: bool = False
 
     def place(self, value: float) -> float:
         """Return the position along the axis, from 0 to 1; values outside are moved to its ends."""
-        return min(max(value / self.high, 0.0), 1.0)
+        low, high = self.low, self.high
+        if self.logarithmic:
+            low, high, value = log(low), log(high), log(max(value, low))
+        return min(max((value - low) / ((high - low) or 1.0), 0.0), 1.0)
 
     def tick_text(self, value: float) -> str:
         """Return the label of a tick."""
@@ -162,11 +167,11 @@ def _axes(axes: Axes) -> list[Markup]:
     x, y, _ = axes
     parts = [words(y.title, 0, 14, "axis-title"), words(x.title, axes.right, UNDER_AXIS, "axis-title end")]
     for tick in y.ticks:
-        _, height = axes.at(0, tick)
-        parts.append(segment((LEFT, height), (axes.right, height), "grid" if tick else "base"))
+        _, height = axes.at(x.low, tick)
+        parts.append(segment((LEFT, height), (axes.right, height), "base" if tick == y.low else "grid"))
         parts.append(words(y.tick_text(tick), LEFT - 7, height + 4, "tick end"))
     for tick in x.ticks:
-        place, _ = axes.at(tick, 0)
+        place, _ = axes.at(tick, y.low)
         parts.append(segment((place, BOTTOM), (place, BOTTOM + 4), "base"))
         parts.append(words(x.tick_text(tick), place, BOTTOM + 19, "tick middle"))
     return parts

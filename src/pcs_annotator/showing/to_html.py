@@ -19,8 +19,7 @@ from pcs_annotator.showing.formats import DASH, count, interval, number, percent
 from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag
 from pcs_annotator.showing.svg_plot import Plot
 
-WIDTH, HEIGHT = 100.0, 16.0
-"""The box of a drawing, in its own units."""
+WIDTH, HEIGHT = 100.0, 16.0  # the box of a drawing, in its own units
 MIDDLE = f"{HEIGHT / 2:g}"
 ELEMENTS: dict[Style, tuple[str, str | None]] = {
     "name": ("bdi", None),
@@ -35,8 +34,7 @@ ELEMENTS: dict[Style, tuple[str, str | None]] = {
     "chip": ("span", "chip"),
     "command": ("code", "command"),
 }
-LONGEST_LARGE = 6
-"""Characters of a number that fit into a tile in large print."""
+LONGEST_LARGE = 6  # characters of a number that fit into a tile in large print
 
 
 @lru_cache(maxsize=4096)

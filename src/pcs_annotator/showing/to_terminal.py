@@ -18,8 +18,7 @@ from pcs_annotator.showing.formats import DASH, left_to_right, number
 GAP = 2
 NARROWEST, BULLET = 20, " • "
 _TOGETHER = re.compile(r" (?=%)|(?<=\bp) (?=[<=] \d)|(?<=[<=]) (?=\d)|(?<=\d) (?=\w)")
-_GLUE = "\ue000"
-"""A letter of nobody's alphabet, in the place of a blank at which a line must not end."""
+_GLUE = "\ue000"  # a letter of nobody's alphabet, in the place of a blank at which a line must not end
 WIDEST_BAR = 30
 GONE, NEW = "red strike", "green"
 STYLES: dict[Style, str] = {
@@ -32,8 +31,7 @@ STYLES: dict[Style, str] = {
     "small": "dim",
     "quiet": "dim",
 }
-COPIED = ("labels", "report", "files", "gold", "next")
-"""Lines of an answer with paths and commands."""
+COPIED = ("labels", "report", "files", "gold", "next")  # lines of an answer with paths and commands
 PARAGRAPHS = {
     "note": "dim",
     "warning": "yellow",

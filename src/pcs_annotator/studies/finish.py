@@ -1,16 +1,25 @@
 """`pcs finish`: people label some rows, the machine the others, and few errors are left in the whole table."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
-from pcs_annotator.judging.promising.whole_table import most_errors, share_rows
+from pcs_annotator.core.review import Verdict
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.promising.acceptance import Judged
+from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, few_enough, share_rows
+from pcs_annotator.judging.weighing.scoring import choose, score
 from pcs_annotator.runs.drawing import write_to_label
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.learn import expected_labels
+from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import expecting, read_json, write_json
@@ -19,7 +28,17 @@ from pcs_annotator.tables.table_writer import PLAIN
 from pcs_annotator.tables.tables import write_table
 
 REMEDY = "remove it, and run pcs finish again"
-SECONDS_PER_ROW = 10
+NOT_ASKED = -2
+SECONDS_PER_ROW, LONGEST_SECONDS = 10.0, 600.0
+
+
+class Expense(NamedTuple):
+    """Who may answer doubtful rows before people do, and what answers cost."""
+
+    expert: str = ""  # a model of the run, or the folder of a run of another model on the same texts; empty for nobody
+    price: float = 0.0  # of an answer of the expert
+    person_price: float = 0.0  # of a person's
+    seconds_per_row: float | None = None  # how long people need; None for as long as in the review of the run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,107 +47,176 @@ class Finish:
 
     max_error: float
     certainty: float
+    near: bool  # whether a label that is one step of a scale off counts as right
     rows: int  # of the table
     gold_rows: int  # drawn at random, that the promise rests on
     by_people: int  # rows that people label, those that have a label among them
     left: int  # those of them without a label
+    by_expert: int  # rows that the expert answers
+    to_ask: int  # those of them about which it was not asked yet
     errors: int  # at most so many errors are left in the end
+    cost: float  # of the expert's answers, and of people's that are left
+    seconds: float  # that people need for a row
     to_label: Path  # the table for people to fill in
     out: Path | None  # the finished table; None before the end
 
     @property
     def hours(self) -> float:
-        """How long people need for the rows that are left, at ten seconds each."""
-        return self.left * SECONDS_PER_ROW / 3600
+        """How long people need for the rows that are left."""
+        return self.left * self.seconds / 3600
 
 
 def finish(
-    path: Path, max_error: float, certainty: float = 0.9, *, again: bool = False, out: Path | None = None
+    path: Path,
+    max_error: float,
+    certainty: float = 0.9,
+    expense: Expense = Expense(),  # noqa: B008  # a frozen value
+    *,
+    again: bool = False,
+    out: Path | None = None,
 ) -> Finish:
     """Share the rows of a run between people and the machine, or go on with that; when all are labelled, write them.
 
     What the machine labels is fixed at the first call, with its labels. `again` shares the rows anew, with the gold
     that has come since, and with a quarter of the errors to spend that were left before.
     """
+    name, price, person_price, _ = expense
+    if min(price, person_price) < 0 or (name and price >= person_price):
+        raise ConfigError("prices cannot be negative, and an expert costs less: such as --price .02 --person-price .5")
     if not (0 < max_error < 1 and 0 < certainty < 1):
         raise ConfigError("--max-error and --certainty are shares between 0 and 1, such as .05 and .9")
     run = Run.open(path)
     if run.sampled:
         raise ConfigError(f"{path} keeps a sample of a large table: pcs finish needs a run of all rows")
-    place = run.folder.finish
+    place, machine = run.folder.finish, _machine(run, name)
     with expecting(place, REMEDY):
         plan = read_json(place, REMEDY) if place.exists() else None
-        if plan is None or again or (plan["max_error"], plan["certainty"]) != (max_error, certainty):
-            turn = 0 if plan is None else plan["turn"] + 1
-            plan = _shared(run, max_error, certainty, turn)
+        near = run.settings.promise == "off-by-more-than-one"
+        wanted = {"max_error": max_error, "certainty": certainty, "near": near, "expense": [name, price, person_price]}
+        if plan is None or again or {"near": False, "expense": ["", 0.0, 0.0]} | plan != plan | wanted:
+            plan = wanted | _shared(run, machine, wanted, 0 if plan is None else plan["turn"] + 1)
             write_json(place, plan)
-        return _progress(run, plan, out or run.folder.path / "finished.csv")
+        return _progress(run, plan, machine[1], expense, out or run.folder.path / "finished.csv")
 
 
-def _shared(run: Run, max_error: float, certainty: float, turn: int) -> dict[str, Any]:
-    """Return which rows the machine labels, and how."""
-    votes, gold = run.votes, gold_codes(run.votes, run.gold.labels)
+def _shared(run: Run, machine: tuple[Votes, Integers], wanted: dict[str, Any], turn: int) -> dict[str, Any]:
+    """Return which rows the machine labels, and how, and which ones the expert."""
+    (votes, said), (name, price, person_price) = machine, wanted["expense"]
+    gold, max_error = gold_codes(votes, run.gold.labels), wanted["max_error"]
     sample = run.gold.random_sample & (gold != UNLABELLED)
     known = expected_labels(votes, gold, run.settings, run.texts)
-    delta = (1 - certainty) * 0.75 * 0.25**turn  # all turns together use 1 − certainty
+    delta = (1 - wanted["certainty"]) * 0.75 * 0.25**turn  # all turns together use 1 − certainty
     need = _least_rows(len(votes), max_error, delta)
     if known is None or sample.sum() < need:
         raise GoldError(
             f"{int(sample.sum())} gold rows were drawn at random, and such a promise needs {need} at least: "
             f"pcs review {run.folder.path}, queue Random"
         )
-    best = known.held_out.argmax(axis=1)
-    confidence = np.where(votes.silent, -1.0, known.held_out.max(axis=1))
-    shared = share_rows(confidence, sample, best != gold, max_error, delta)
+    near, expert = wanted["near"], None
+    sure, best, right = judged_rows(run, votes, known.held_out, gold, near=near)
+    if name:
+        if len(unknown := np.flatnonzero(sample & (said == NOT_ASKED))):
+            count = f"{len(unknown)} of {int(sample.sum())} random gold rows"
+            raise GoldError(f"{count} have no answer of {name}: ask it about {_to_ask(run, unknown)} first")
+        wrong = (said >= 0) & ~run.shape.right(said, gold, votes.labels, near=near)  # people label what it cannot
+        expert = Expert(doubt_of(sure, sample, wrong), wrong, price / person_price)
+    shared = share_rows(sure, sample, ~right, max_error, delta, expert)
     return {
-        "max_error": max_error,
-        "certainty": certainty,
         "turn": turn,
         "gold_rows": int(sample.sum()),
         "errors": shared.errors,
         "by_people": [votes.ids[row] for row in shared.by_people.tolist()],
+        "by_expert": [votes.ids[row] for row in shared.by_expert.tolist()],
         "by_machine": {votes.ids[row]: votes.labels[best[row]] for row in shared.by_machine.tolist()},
     }
 
 
+def judged_rows(run: Run, votes: Votes, probabilities: Floats, gold: Codes, *, near: bool = False) -> Judged:
+    """Return for every row how sure its label is, the label, and whether it is right; that counts for gold rows."""
+    best = run.shape.choose(probabilities, votes.labels)
+    sure = np.where(votes.silent, -1.0, run.shape.confidence(probabilities, best, votes.labels, near=near))
+    return Judged(sure, best, run.shape.right(best, gold, votes.labels, near=near))
+
+
+def _machine(run: Run, expert: str) -> tuple[Votes, Integers]:
+    """Return the votes of the machine, and the answers of the expert, `NOT_ASKED` where it was not asked."""
+    votes = run.votes
+    if not expert:
+        return votes, np.full(len(votes), NOT_ASKED)
+    if expert in votes.annotators and len(votes.annotators) > 1:
+        return votes.without(annotator=expert), _said(votes.select(annotators=[expert]))
+    if not RunFolder(Path(expert)).settings.exists():
+        known = ", ".join(votes.annotators)
+        raise ConfigError(f"--expert {expert}: name one of several models of this run ({known}), or another run folder")
+    other = Run.open(Path(expert))
+    codes = np.array([*positions_of(other.votes.labels, votes.labels, "label"), UNLABELLED])[_said(other.votes)]
+    found = dict(zip(map(text_hash, other.texts), codes.tolist(), strict=True))
+    return votes, np.array([found.get(text_hash(text), NOT_ASKED) for text in run.texts])
+
+
+def _said(votes: Votes) -> Codes:
+    """Return the label that most votes are for; a run's own weights have seen its gold."""
+    return np.where(votes.silent, UNLABELLED, choose(score(votes, Weights.uniform(votes)), votes.labels)).astype(CODE)
+
+
+def _to_ask(run: Run, rows: Any) -> Path:
+    """Write the rows about which the expert is to be asked."""
+    write_table(run.folder.path / "to_ask.csv", run.dataset.table.take(rows), PLAIN)
+    return run.folder.path / "to_ask.csv"
+
+
+def _pace(folder: RunFolder) -> float:
+    """Return how many seconds people needed for each of the last rows."""
+    events = read_review(folder.review) if folder.review.exists() else ()
+    taken = [
+        one.seconds or 0.0 for one in events if isinstance(one, Verdict) and 0 < (one.seconds or 0) < LONGEST_SECONDS
+    ]
+    return float(np.mean(taken[-50:])) if taken else SECONDS_PER_ROW
+
+
 def _least_rows(rows: int, max_error: float, delta: float) -> int:
     """Return how many random gold rows without an error are needed before the machine may label any row."""
-    low, high = 0, rows
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = most_errors(rows, middle, np.zeros(1, dtype=np.intp), delta)[0] <= max_error * rows
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    return bisect_left(range(rows), True, key=lambda drawn: bool(few_enough(rows, drawn, 0, max_error, delta)))
 
 
-def _progress(run: Run, plan: dict[str, Any], out: Path) -> Finish:
+def _progress(run: Run, plan: dict[str, Any], said: Integers, expense: Expense, out: Path) -> Finish:
     """Return how far the work is; when it is done, write the finished table."""
     places = {name: row for row, name in enumerate(run.votes.ids)}
-    labels, people = run.gold.labels, [places[name] for name in plan["by_people"]]
+    labels, expert = run.gold.labels, [places[name] for name in plan.get("by_expert", ())]
+    people = [*(places[name] for name in plan["by_people"]), *(row for row in expert if said[row] == UNLABELLED)]
     left = [row for row in people if labels[row] is None]
+    to_ask = [row for row in expert if said[row] == NOT_ASKED and labels[row] is None]
     folder, items = run.folder, run.dataset.items
     if left:
         rows = [DrawnRow(items[row].id, "for review", text_hash(items[row].text)) for row in left]
         write_to_label(folder, items, run.gold, rows)
-    else:
-        _write(run, {places[name]: label for name, label in plan["by_machine"].items()}, out)
+    if to_ask:
+        _to_ask(run, to_ask)
+    if not (left or to_ask):
+        given = {places[name]: (label, "machine") for name, label in plan["by_machine"].items()}
+        _write(run, given | {row: (run.votes.labels[said[row]], expense.expert) for row in expert}, out)
     return Finish(
         max_error=plan["max_error"],
         certainty=plan["certainty"],
+        near=plan.get("near", False),
         rows=len(labels),
         gold_rows=plan["gold_rows"],
         by_people=len(people),
         left=len(left),
+        by_expert=sum(labels[row] is None for row in expert),
+        to_ask=len(to_ask),
         errors=plan["errors"],
+        cost=len(expert) * expense.price + len(left) * expense.person_price,
+        seconds=expense.seconds_per_row or _pace(folder),
         to_label=folder.to_label,
-        out=None if left else out,
+        out=None if left or to_ask else out,
     )
 
 
-def _write(run: Run, by_machine: dict[int, str], out: Path) -> None:
+def _write(run: Run, given: dict[int, tuple[str, str]], out: Path) -> None:
     """Write the user's rows with a label each, and who gave it."""
-    gold = run.gold.labels
-    final = [label or by_machine[row] for row, label in enumerate(gold)]
-    who = ["machine" if label is None else "person" for label in gold]
-    table = run.dataset.table.append_column("final_label", pa.array(final)).append_column("labelled_by", pa.array(who))
+    named = [(label, "person") if label else given[row] for row, label in enumerate(run.gold.labels)]
+    table = run.dataset.table
+    for column, cells in zip(("final_label", "labelled_by"), zip(*named, strict=True), strict=True):
+        table = table.append_column(column, pa.array(cells))
     write_table(out, table, PLAIN)

@@ -14,16 +14,11 @@ from pcs_annotator.tables.arrow import arrow_csv, pa
 from pcs_annotator.tables.encodings import UTF8
 from pcs_annotator.tables.table_files import Contents, Dialect, TextFile
 
-USUAL = ",;\t|"
-"""Delimiters, the most usual first."""
-RARE = ":^~#!*%&@$\x01\x1e\x1f"
-"""Characters that are a delimiter only if several rows agree: texts have them, too."""
-NO_DELIMITER = "\x1c"
-"""What separates the cells of a file with one column: a character that texts do not have."""
-SAMPLE = 64 * 1024
-"""How many characters tell the delimiter."""
-_TOLD = re.compile(r'"?sep=(.)"?(\r\n|\r|\n)', re.IGNORECASE)
-"""The first line of files that tell Excel their delimiter."""
+USUAL = ",;\t|"  # delimiters, the most usual first
+RARE = ":^~#!*%&@$\x01\x1e\x1f"  # delimiters only if several rows agree: texts have them, too
+NO_DELIMITER = "\x1c"  # what separates the cells of a file with one column: a character that texts do not have
+SAMPLE = 64 * 1024  # how many characters tell the delimiter
+_TOLD = re.compile(r'"?sep=(.)"?(\r\n|\r|\n)', re.IGNORECASE)  # the first line of files that tell Excel their delimiter
 _EMPTY_LINES = re.compile(r"[\r\n]*")
 
 

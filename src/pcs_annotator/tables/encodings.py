@@ -15,8 +15,7 @@ from pcs_annotator.base.errors import TableError
 
 UTF8 = "utf-8"
 BLOCK = 1024**2
-SAMPLE = 16 * 1024
-"""How many bytes a guess is made from: lines with other letters than ASCII, from the whole file."""
+SAMPLE = 16 * 1024  # how many bytes a guess is made from: lines with other letters than ASCII, from the whole file
 BOMS = (
     (codecs.BOM_UTF8, UTF8),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins like the next one

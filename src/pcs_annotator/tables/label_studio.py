@@ -25,14 +25,12 @@ from pcs_annotator.tables.files import atomic_path
 T = TypeVar("T")
 MOST_BYTES = 1_000_000_000
 REMEDY = "export the project as JSON or JSON-MIN, and give that file as it is"
-QUESTION, TEXT = "label", "text"
-"""The names of what people answer and of what they read."""
+QUESTION, TEXT = "label", "text"  # the names of what people answer and of what they read
 ID, QUEUE, PROPOSED = "pcs_id", "pcs_queue", "pcs_proposed"
 """Names of values that travel with a row, so that what comes back says what the person saw."""
 TAKEN = (TEXT, QUESTION, ID, LABEL, CONFIDENCE, DECISION, QUEUE, PROPOSED, "data")
 """Names that the user's columns cannot have."""
-HOTKEYS = "1234567890qwetasdfgzxcvbyiopjklnm"
-"""The keys that Label Studio itself gives to choices, in this order."""
+HOTKEYS = "1234567890qwetasdfgzxcvbyiopjklnm"  # the keys that Label Studio itself gives to choices, in this order
 _REFERENCE = re.compile(r"\$(?=[\w\[\].{}])")
 """What Label Studio replaces by a value of the task, in every attribute that it shows."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -40,8 +38,7 @@ _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false
 
 
 MOST_STARS = 10
-STEP = "/"
-"""Between the levels of a tree's label."""
+STEP = "/"  # between the levels of a tree's label
 
 
 class Control(NamedTuple):

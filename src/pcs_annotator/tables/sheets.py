@@ -23,12 +23,10 @@ if TYPE_CHECKING:
     from python_calamine import CalamineSheet, CalamineWorkbook
 
 BATCH_ROWS = 10_000
-MOST_CELLS = 50_000_000
-"""A small file can have its last cell in the last row of the last column, and all cells before that take memory."""
+MOST_CELLS = 50_000_000  # a small file can have its last cell in the last row and column, and all before take memory
 _PIECE = 1024**2
 _TEXTS = "xl/sharedStrings.xml"
-_SHEETS = "content.xml"
-"""All sheets of an OpenDocument spreadsheet."""
+_SHEETS = "content.xml"  # all sheets of an OpenDocument spreadsheet
 _LAST_ROW = re.compile(rb'<(?:\w+:)?row\b[^>]*?\br="(\d+)"')
 _LAST_COLUMN = re.compile(rb'<(?:\w+:)?c\b[^>]*?\br="([A-Z]{2,3})\d+"[^>]*(?<!/)>')
 _NOT_CALCULATED = re.compile(rb'<c\b[^>]*?\br="(\w+)"[^>]*><f\b[^>]*(?:/>|>[^<]*</f>)(?:<v ?/>|<v></v>)?</c>')

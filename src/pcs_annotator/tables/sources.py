@@ -28,11 +28,9 @@ from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, t
 
 NEWS_LABELS = ("fake", "real")
 ARTICLE = "news content.json"
-SENTIMENTS = ("negative", "neutral", "positive")
-"""By number: 0, 1, 2."""
+SENTIMENTS = ("negative", "neutral", "positive")  # by number: 0, 1, 2
 SENTIMENT_COLUMNS = ("sentiment", "label")
-SPLITS = ("test", "validation", "train")
-"""The default split is the first of these that exists."""
+SPLITS = ("test", "validation", "train")  # the default split is the first of these that exists
 
 Row = Mapping[str, str]
 
@@ -89,8 +87,8 @@ def name_in_memory(table: pa.Table) -> str:
 
 def is_public_set(spec: Path | str) -> bool:
     """Return whether a source names the layout of a public dataset; an existing file of that name takes precedence."""
-    layout, colon, _ = str(spec).partition(":")
-    return bool(colon) and layout in _LOADERS and not Path(spec).exists()
+    layout, colon, rest = str(spec).partition(":")  # `hf://datasets/OWNER/NAME/FILE` is an address like others
+    return bool(colon) and layout in _LOADERS and not rest.startswith("//") and not Path(spec).exists()
 
 
 def _read_fakenewsnet(place: str) -> pa.Table:

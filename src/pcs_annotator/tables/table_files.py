@@ -22,16 +22,12 @@ TEXTS = (".csv", ".tsv", ".tab", ".txt", ".json", *JSON_LINES)
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
 ENDINGS = (*TEXTS, *PARQUET, *WORKBOOKS)
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-STDIO = PurePath("-")
-"""Standard input or output instead of a file."""
+STDIO = PurePath("-")  # standard input or output instead of a file
 MOST_COLUMNS = 10_000
 MOST_ROWS = 100_000_000
-MOST_BYTES_UNPACKED = 2 * 1024**3
-"""A small file can hold terabytes when it is compressed."""
-BLOCK = 64 * 1024**2
-"""The most bytes of a row; and how many bytes tell the encoding of a file elsewhere, or of its first rows."""
-USUAL_BLOCK = 1 * 1024**2
-"""How much of a file is in memory at a time, unless a row is longer."""
+MOST_BYTES_UNPACKED = 2 * 1024**3  # a small file can hold terabytes when it is compressed
+BLOCK = 64 * 1024**2  # the most bytes of a row; so many tell the encoding of a file elsewhere
+USUAL_BLOCK = 1 * 1024**2  # how much of a file is in memory at a time, unless a row is longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +50,7 @@ class Reading:
     sheet: str = ""  # the sheet of a workbook, by name or by number from 1; empty for the first with a header and rows
 
 
-AS_FOUND = Reading()
-"""Nothing is prescribed."""
+AS_FOUND = Reading()  # nothing is prescribed
 
 
 class Contents(NamedTuple):
@@ -96,8 +91,7 @@ def ending_of(name: str) -> Ending:
     return Ending((path.with_suffix("") if compression else path).suffix.lower(), compression)
 
 
-HEAD = 4096
-"""How many of its first bytes tell the format of a file."""
+HEAD = 4096  # how many of its first bytes tell the format of a file
 _MAGIC: Mapping[bytes, str] = {
     b"\x1f\x8b": ".gz",
     b"\x28\xb5\x2f\xfd": ".zst",
@@ -175,10 +169,8 @@ def other_kind(kind: str, ending: str) -> str:
 class TableFile(ABC):
     """A file of a table, wherever it is."""
 
-    kind: ClassVar[str]
-    """What messages call its format."""
-    has_compression: ClassVar[bool] = False
-    """Whether the format compresses on its own."""
+    kind: ClassVar[str]  # what messages call its format
+    has_compression: ClassVar[bool] = False  # whether the format compresses on its own
 
     name: str  # its name in messages
     size: int  # its size in bytes

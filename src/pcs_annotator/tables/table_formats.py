@@ -21,8 +21,7 @@ from pcs_annotator.tables.sheets import WorkbookFile
 from pcs_annotator.tables.table_files import AS_FOUND, Contents, Reading, TableFile, TextFile
 
 BATCH_ROWS = 10_000
-PAGE_BUFFER = 256 * 1024
-"""How many bytes of a column of a Parquet file are read at a time."""
+PAGE_BUFFER = 256 * 1024  # how many bytes of a column of a Parquet file are read at a time
 
 
 def table_file(
@@ -164,8 +163,7 @@ def _as_row(row: Any, number: int, name: str, source: str) -> dict[str, Any]:
     return {_without_surrogates(key): value for key, value in row.items()} if _ESCAPED_HALF.search(source) else row
 
 
-_ESCAPED_HALF = re.compile(r"\\u[dD]")
-"""What may be half of a character."""
+_ESCAPED_HALF = re.compile(r"\\u[dD]")  # what may be half of a character
 
 
 def _table_of(rows: Sequence[dict[str, Any]], schema: pa.Schema, name: str) -> pa.Table:

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,19 +15,17 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, BinaryIO
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.core.result_names import DECISION
 from pcs_annotator.tables.arrow import pa, parquet
 from pcs_annotator.tables.files import WEB, atomic_path, check_ending, explained, file_system, shown_address
 from pcs_annotator.tables.table_files import COMPRESSIONS, JSON_LINES, PARQUET, STDIO, Dialect, ending_of, split_name
 from pcs_annotator.tables.tabular import is_address
-from pcs_annotator.tables.workbook import DECISION_COLOURS, WORKBOOK, Book, Sheet, number_cells, safe_cell
+from pcs_annotator.tables.workbook import WORKBOOK, Book, Sheet, number_cells, safe_cell
 
 _TEXTS = (".csv", ".tsv", ".jsonl")
 WRITTEN = (*_TEXTS, *PARQUET, WORKBOOK, *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS))
 """Extensions of the tables that we write."""
 GROUP_ROWS = 50_000
-GROUP_BYTES = 32 * 1024**2
-"""How much of a Parquet file is written at a time: many small groups of rows would be slow to read."""
+GROUP_BYTES = 32 * 1024**2  # of a Parquet file written at a time: many small groups are slow to read
 
 
 class TableWriter(ABC):
@@ -47,14 +45,11 @@ class TableStyle:
     """How tables are written for people."""
 
     dialect: Dialect = field(default_factory=Dialect)  # how CSV files are written; a `.tsv` file always has tabs
-    # whether cells of CSV files that look like formulas get an apostrophe; see `safe_cell`
-    spreadsheet_safe: bool = False
-    about: Sequence[tuple[str, str]] = ()  # what the second sheet of a workbook explains: names, and what they mean
+    spreadsheet_safe: bool = False  # whether formulas in cells of CSV files get an apostrophe; see `safe_cell`
     kind: str = "csv"  # the format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`
 
 
-PLAIN = TableStyle()
-"""For programs: UTF-8, with commas."""
+PLAIN = TableStyle()  # for programs: UTF-8, with commas
 
 
 @contextmanager
@@ -91,7 +86,7 @@ def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     if ending.kind in PARQUET:
         return ParquetTableWriter(file)
     if ending.kind == WORKBOOK:
-        return _WorkbookWriter(Book(file, name), style.about)
+        return _WorkbookWriter(Book(file, name))
     packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
     if ending.kind in JSON_LINES:
         return _JsonLinesWriter(packed)
@@ -163,25 +158,18 @@ class _CsvWriter(TableWriter):
 
 
 class _WorkbookWriter(TableWriter):
-    def __init__(self, book: Book, about: Sequence[tuple[str, str]]) -> None:
-        self._book, self._about = book, about
+    def __init__(self, book: Book) -> None:
+        self._book = book
         self._begun = False
 
     def write(self, table: pa.Table) -> None:
         if not self._begun:
-            names = table.column_names
-            place = names.index(DECISION) if DECISION in names else None
-            colour = None if place is None else lambda row: DECISION_COLOURS.get(row[place], "")
-            self._book.begin(Sheet(name="rows", header=names, colour=colour))
+            self._book.begin(Sheet(name="rows", header=table.column_names))
             self._begun = True
         columns = [number_cells(column.to_pylist()) for column in table.columns]
         self._book.write(zip(*columns, strict=True))
 
     def close(self) -> None:
-        if self._about:
-            header = ["name", "meaning"]
-            self._book.begin(Sheet(name="about", header=header, colour=lambda row: DECISION_COLOURS.get(row[0], "")))
-            self._book.write(self._about)
         self._book.close()
 
 

@@ -22,13 +22,10 @@ GOLD_NAMES = ("gold", "label", "labels")
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
 
 
-PAIR_SIGN = " | "
-"""Between the names of two columns that have a pair of texts each row, as in `a | b`."""
-ROW_NUMBERS = "row"
-"""Instead of the name of an ID column: rows are numbered, whatever columns there are, unless one has this name."""
+PAIR_SIGN = " | "  # between the names of two columns that have a pair of texts each row, as in `a | b`
+ROW_NUMBERS = "row"  # instead of an ID column: rows are numbered, unless a column has this name
 CHUNK_ROWS = 5_000
-CHUNK_BYTES = 32 * 1024**2
-"""Long texts make chunks of fewer rows."""
+CHUNK_BYTES = 32 * 1024**2  # long texts make chunks of fewer rows
 MOST_SUSPECTS = 1_000
 
 
@@ -62,8 +59,7 @@ class Dataset:
     items: tuple[Item, ...]  # its texts, in order
     gold: tuple[str | None, ...]  # for every item its gold label or None; empty when there is no gold column
     columns: Columns  # the columns that were used
-    # of the last items, which came as a stream: whether each was drawn at random, and when it came
-    streamed: tuple[tuple[bool, float], ...] = ()
+    streamed: tuple[tuple[bool, float], ...] = ()  # of the last items, a stream's: whether at random, and when
 
     __repr__ = brief
 

@@ -78,8 +78,7 @@ class VoteColumns:
 
     columns: Mapping[str, pa.ChunkedArray]  # name → cells
     table: str  # what messages call the table
-    # whether this library wrote the table, so that no name in it can be the result of an open quote
-    written: bool = False
+    written: bool = False  # whether this library wrote the table: then no name is the result of an open quote
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))

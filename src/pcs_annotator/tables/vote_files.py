@@ -26,8 +26,7 @@ from pcs_annotator.tables.votes import in_cells, read_long
 
 ROWS_AT_ONCE = 5_000
 ROWS_IN_MEMORY = 256
-NOTE = "pcs"
-"""The key of the note in the metadata of a Parquet file."""
+NOTE = "pcs"  # the key of the note in the metadata of a Parquet file
 Note = Mapping[str, Any]
 VARIANT_COLUMNS = ("id", "relation", "status", "text", "reason", "refused", "cause")
 

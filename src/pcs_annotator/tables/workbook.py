@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -17,22 +17,16 @@ from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.tables.files import atomic_path, check_ending
 
 WORKBOOK = ".xlsx"
-MOST_ROWS = 1_048_575
-"""An Excel sheet has one row more, for the header."""
-MOST_CHARACTERS = 32_767
-"""In a cell; counted as Excel does, which counts an emoji as two."""
-DECISION_COLOURS = {"accept": "#DCEAF7", "agree": "#E9E9E9", "review": "#FDE8CF"}
-"""Decision → colour of its rows; blue and orange differ for everybody, and the decision is also in words."""
+MOST_ROWS = 1_048_575  # an Excel sheet has one row more, for the header
+MOST_CHARACTERS = 32_767  # in a cell; counted as Excel does, which counts an emoji as two
 
 _WIDEST = 60
 _MEASURED_ROWS = 200
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
 _EXACT = 2**53
-_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
-"""The start of a cell that a spreadsheet may run as a formula, or of one that was made safe."""
+_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")  # a cell that may be run as a formula, or was made safe
 
-Cell = Any
-"""A text, a number, a truth value, a date or None; anything else is written as JSON."""
+Cell = Any  # a text, a number, a truth value, a date or None; anything else is written as JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +36,6 @@ class Sheet:
     name: str  # its name, at most 31 characters
     header: Sequence[str]  # names of its columns
     rows: Iterable[Sequence[Cell]] = ()  # its cells, row by row
-    # returns the colour of a row, such as `#DCEAF7`; empty for none
-    colour: Callable[[Sequence[Cell]], str] | None = None
 
 
 def write_workbook(path: Path, sheets: Sequence[Sheet]) -> None:
@@ -76,14 +68,13 @@ class Book:
 
         self._name = name
         self._book = Workbook(file, {"constant_memory": True})
-        self._formats: dict[tuple[str, str], Any] = {}
+        self._formats: dict[str, Any] = {}
         self._sheet: Any = None
 
     def begin(self, sheet: Sheet) -> None:
         """Finish the sheet before, if there is one, and write the header of another, whose rows are still to come."""
         self._finish()
         self._sheet = self._book.add_worksheet(sheet.name)
-        self._colour = sheet.colour or (lambda _row: "")
         self._rows = self._cut = 0
         self._widths = [_width(name) + 3 for name in sheet.header]  # room for the button of the filter
         self._sheet.freeze_panes(1, 0)
@@ -96,9 +87,8 @@ class Book:
         for row in rows:
             self._rows += 1
             refuse_too_many_rows(self._rows, self._name)
-            colour = self._colour(row)
             for column, cell in enumerate(row):
-                self._write_cell(column, cell, colour)
+                self._write_cell(column, cell)
 
     def close(self) -> None:
         """Finish the workbook."""
@@ -110,30 +100,28 @@ class Book:
         except FileSizeError:
             raise TableError(f"{self._name} is too large for Excel: write .parquet or .csv instead") from None
 
-    def _write_cell(self, column: int, cell: Cell, colour: str) -> None:
+    def _write_cell(self, column: int, cell: Cell) -> None:
         place = (self._rows, column)
         if self._rows <= _MEASURED_ROWS:
             self._widths[column] = max(self._widths[column], _width(cell))
         if cell is None or cell == "" or (isinstance(cell, Real | Decimal) and not math.isfinite(cell)):
-            self._sheet.write_blank(*place, None, self._format(colour))
+            self._sheet.write_blank(*place, None, self._format())
         elif isinstance(cell, bool):
-            self._sheet.write_boolean(*place, cell, self._format(colour))
+            self._sheet.write_boolean(*place, cell, self._format())
         elif isinstance(cell, Real | Decimal) and abs(float(cell)) <= _EXACT:
-            self._sheet.write_number(*place, cell, self._format(colour))
+            self._sheet.write_number(*place, cell, self._format())
         elif isinstance(cell, date) and getattr(cell, "tzinfo", None) is None and cell.year >= 1900:
             how = "yyyy-mm-dd hh:mm:ss" if isinstance(cell, datetime) else "yyyy-mm-dd"
-            self._sheet.write_datetime(*place, cell, self._format(colour, how))
+            self._sheet.write_datetime(*place, cell, self._format(how))
         else:
-            self._sheet.write_string(*place, self._fitting(_as_text(cell)), self._format(colour))
+            self._sheet.write_string(*place, self._fitting(_as_text(cell)), self._format())
 
-    def _format(self, colour: str, number: str = "") -> Any:
+    def _format(self, number: str = "") -> Any:
         """Return how cells look."""
-        key = colour, number
-        if key not in self._formats:
-            found = {"text_wrap": not number, "valign": "top", **({"bg_color": colour} if colour else {})}
-            found |= {"border": 1, "border_color": "#D4D4D4"} if colour else {}  # a colour would hide the grid
-            self._formats[key] = self._book.add_format(found | ({"num_format": number} if number else {}))
-        return self._formats[key]
+        if number not in self._formats:
+            how = {"num_format": number} if number else {"text_wrap": True}
+            self._formats[number] = self._book.add_format({"valign": "top", **how})
+        return self._formats[number]
 
     def _fitting(self, text: str) -> str:
         """Return a text as a cell can hold it."""

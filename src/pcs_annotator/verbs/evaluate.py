@@ -1,6 +1,6 @@
 """Methods, relations or runs side by side on recorded votes: `pcs evaluate`, `relations value` and `compare`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,7 +20,12 @@ from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValu
 from pcs_annotator.judging.evaluation.scored import FIGURES, Splitting, one_thread, refuse_without_gold
 from pcs_annotator.judging.evaluation.tables import agreement_tables, evaluation_tables
 from pcs_annotator.judging.fit_model import fit_model, labelled_rows
-from pcs_annotator.judging.metrics.agreement import AlternativeAnnotator, alternative_annotator
+from pcs_annotator.judging.metrics.agreement import (
+    AlternativeAnnotator,
+    alternative_annotator,
+    alternative_in_parts,
+    rows_for_interval,
+)
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.groups import groups_of, refuse_many
 from pcs_annotator.runs.learn import counted_once, expected_labels, learning_of
@@ -34,9 +39,10 @@ from pcs_annotator.tables.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.version import __version__
 
-__all__ = ["ADVICE", "AlternativeAnnotator", "RecordedVotes", "RelationValues", "Splitting", "methods_named"]
+__all__ = ["ADVICE", "RecordedVotes", "RelationValues", "Splitting", "methods_named"]
 
 FILE_ENDINGS = (*ENDINGS, ".md", ".tex", ".html", ".xls", ".xlsx", ".gz")
+Replacing = tuple[Sequence[str], AlternativeAnnotator, Mapping[str, AlternativeAnnotator | None], Mapping[float, int]]
 WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex": result_tables.to_latex}
 
 
@@ -50,8 +56,7 @@ class EvaluateRequest:
     reading: Reading = AS_FOUND  # how to read the table
     optimiser: str = "auto"  # the first method, which is tested against all others
     methods: Sequence[str] = ()  # names of methods instead of the usual ones; the first is tested against the others
-    # the labels from the lowest to the highest; empty if they have no order, or that of a run folder
-    order: Sequence[str] = ()
+    order: Sequence[str] = ()  # labels from the lowest to the highest; empty for none, or for that of a run folder
     out: Path | None = None  # a folder for the tables as Markdown, CSV and LaTeX
 
 
@@ -120,9 +125,11 @@ def write_result(table: ResultTable, out: Path) -> list[Path]:
     return [*paths]
 
 
-def may_replace(path: Path, epsilon: float) -> tuple[Sequence[str], AlternativeAnnotator]:
+def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
     """Return the coders of a run, and the test whether its model may replace them; see `alternative_annotator`.
 
+    Then the same test for rows with each machine label, and for groups; and how many rows two coders must label for an
+    interval of κ or α of so much on both sides.
     Its labels of gold rows come from fits that did not see them.
     """
     recorded = Run.open(path)
@@ -130,14 +137,21 @@ def may_replace(path: Path, epsilon: float) -> tuple[Sequence[str], AlternativeA
     coders = recorded.coders
     if coders is None:
         raise GoldError(
-            f"{path} has labels of fewer than two coders: name their columns with pcs run --coders, or add columns "
-            "gold_<name> to the file of pcs fit --gold"
+            f"{path} has labels of fewer than two coders: name their columns with pcs run --coders, add columns "
+            "gold_<name> to the file of pcs fit --gold, or let two people label the same rows blind in pcs review"
         )
     known = expected_labels(votes, gold_codes(votes, recorded.gold.labels), recorded.settings, recorded.texts)
     if known is None:
         raise GoldError(f"{path} has too little gold to learn from: label more rows")
     given = np.where(votes.silent, UNLABELLED, known.held_out.argmax(axis=1)).astype(CODE)
-    return coders.names, alternative_annotator(given, coders.codes, epsilon)
+    test = alternative_annotator(given, coders.codes, epsilon)
+    parts = {f"model says {label}": given == code for code, label in enumerate(votes.labels)}
+    if by:
+        groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []
+        refuse_many(by, groups)
+        parts |= {f"{by} {name}": np.array(groups) == name for name in sorted({*groups})}
+    rows_for = {width: rows_for_interval(coders.codes, width) for width in (0.05, 0.1, 0.15)}
+    return coders.names, test, alternative_in_parts(given, coders.codes, parts, epsilon), rows_for
 
 
 def figures_of_groups(path: Path, by: str) -> FiguresByGroup:

@@ -28,8 +28,7 @@ from pcs_annotator.tables.label_studio import QUESTION, Control, RowToAnswer, St
 from pcs_annotator.version import __version__
 
 ROWS_DRAWN = 100
-VERSION = f"pcs {__version__}"
-"""Who makes the proposals, for people in the other tool."""
+VERSION = f"pcs {__version__}"  # who makes the proposals, for people in the other tool
 NOTHING = "nothing was imported"
 OTHER = "is this the export of another project, or of another run"
 

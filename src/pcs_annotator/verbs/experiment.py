@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pcs_annotator.asking.ledger.lock import lock_ledger
-from pcs_annotator.base.errors import ConfigError, GoldError, MissingPackage, UndefinedMetric
+from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric
 from pcs_annotator.core import elicitations
 from pcs_annotator.core.result_table import Experiment
 from pcs_annotator.core.variant import ORIGINAL
@@ -34,8 +34,7 @@ from pcs_annotator.version import __version__
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL)
 PACKAGES = ("numpy", "scipy", "scikit-learn")
-ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
-"""How models are asked for their confidence, for the published baselines."""
+ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")  # how the published baselines ask for confidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +45,7 @@ class ExperimentRequest:
     sources: Sequence[ExperimentSource]  # votes, run folders or texts
     out: Path  # the output folder; runs over texts go into `runs` there
     optimiser: str = "lr"  # the optimiser that learns the weights of PCS
-    # the recorded relations that PCS uses; empty for all. Texts are asked about as in `asking`
-    relations: Sequence[str] = ()
+    relations: Sequence[str] = ()  # those of recorded votes that PCS uses; empty for all. For texts, see `asking`
     models: Sequence[str] = ()  # the recorded models to use; empty for all
     rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
     splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
@@ -58,11 +56,10 @@ class ExperimentRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experimented:
-    """Tables and figures, the files written, why plots are missing, and the number of unanswered questions by cause."""
+    """Tables and figures, the files written, and the number of unanswered questions by cause."""
 
     experiments: Sequence[Experiment]
     files: Sequence[Path]
-    notes: Sequence[str]
     unanswered: Mapping[str, int]
 
 
@@ -85,16 +82,14 @@ def experiment(request: ExperimentRequest) -> Experimented:
     study = Replication.of({name: (one.votes, one.gold) for name, one in sets.items()}, settings)
     if not study.benches:
         raise UndefinedMetric("; ".join(f"{name}: {reason}" for name, reason in study.refused.items()))
-    done, files, notes = [], [], []
+    done, files = [], []
     for name in EXPERIMENTS if request.name == ALL else [request.name]:
         request.on_step(name)
         with one_thread():
             one = EXPERIMENTS[name](study)
         done.append(one)
         files += [path for table in one.tables for path in write_result(table, request.out)]
-        drawn, trouble = _drawn(one, request.out)
-        files += drawn
-        notes += [trouble] if trouble and trouble not in notes else []
+        files += _draw(one, request.out)
     about = request.out / "experiments.json"
     write_json(
         about,
@@ -107,7 +102,7 @@ def experiment(request: ExperimentRequest) -> Experimented:
             "sources": {one.name: {"source": one.spec, **_facts(sets[one.name])} for one in request.sources},
         },
     )
-    return Experimented(experiments=done, files=[*files, about], notes=notes, unanswered=unanswered)
+    return Experimented(experiments=done, files=[*files, about], unanswered=unanswered)
 
 
 def _ask_about(source: ExperimentSource, place: Path, request: ExperimentRequest) -> Mapping[str, int]:
@@ -169,17 +164,14 @@ def _settings(request: ExperimentRequest, sets: Mapping[str, RecordedVotes]) -> 
     )
 
 
-def _drawn(one: Experiment, out: Path) -> tuple[list[Path], str]:
-    """Return the plots of an experiment, or why there are none."""
-    files: list[Path] = []
-    try:
-        if one.curves:
-            files += pictures.draw_curves(one.curves, out / one.name)
-        if one.pairs:
-            files += pictures.draw_pairs(one.pairs, one.rival, out / one.name)
-    except MissingPackage as error:
-        return [], str(error)
-    return files, ""
+def _draw(one: Experiment, out: Path) -> list[Path]:
+    """Write the chart of an experiment that has one, and return its file."""
+    path = out / f"{one.name}.svg"
+    if one.curves:
+        pictures.draw_curves(one.curves, path)
+    if one.pairs:
+        pictures.draw_pairs(one.pairs, one.rival, path)
+    return [path] if one.curves or one.pairs else []
 
 
 def _facts(found: RecordedVotes) -> dict[str, Any]:

@@ -37,8 +37,7 @@ class FitFiles:
     labels_out: Path | None = None  # output file with a label for every row; None to write none
     labels: Iterable[str] | None = None  # the label set; None for the labels in the table
     unknown: Unknown = "error"  # what to do with votes for other labels
-    # a file with more gold labels, by id; without one, how to read the table
-    people: FromPeople = field(default_factory=FromPeople)
+    people: FromPeople = field(default_factory=FromPeople)  # more gold labels, by id, or how to read the table
     replace: bool = False  # whether to keep a file in the way of `labels_out` under a dated name
     spreadsheet_safe: bool = False  # whether labels are written so that a spreadsheet runs no cell as a formula
 

@@ -51,10 +51,8 @@ class Labelled(Frame):
     model: Model  # the model that judged them; its certificate is about these texts
     counts: Counts  # how many rows have which label; texts, votes and outcomes of a large table are those of a sample
     frugal: Frugal | None = None  # how questions were saved; None when everything was asked
-    # of the texts that words alone settle, those that were asked about; None if nothing is settled so
-    checked: Check | None = None
-    # whether the answers differ from those of the run; None when the run kept nothing to compare with
-    drift: Drift | None = None
+    checked: Check | None = None  # of texts that words alone settle, those asked about; None if nothing is settled so
+    drift: Drift | None = None  # whether answers differ from the run's; None when it kept nothing to compare with
 
     @property
     def unlabelled(self) -> int:

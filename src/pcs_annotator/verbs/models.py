@@ -12,7 +12,7 @@ from pcs_annotator.base.errors import PcsError
 from pcs_annotator.core.chat import ChatModel, Constraint, Message, Request, Sampling
 from pcs_annotator.models.catalog import context_of, known_models, price_of
 from pcs_annotator.models.local.models import TransformersModel
-from pcs_annotator.models.local.weights import ModelFiles, Progress, download, is_intact, pull, weights_of, weights_path
+from pcs_annotator.models.local.weights import ModelFiles, download, is_intact, pull, weights_of, weights_path
 from pcs_annotator.models.logprobs import tells
 from pcs_annotator.models.provider import hide_keys, read_environment
 from pcs_annotator.models.resolve import resolve_model
@@ -71,12 +71,12 @@ def missing_weights(specs: Sequence[str]) -> list[str]:
     return embedded + [spec for spec in specs if (files := _hub_files(spec)) and not files.complete]
 
 
-def pull_weights(name: str, progress: Progress | None = None) -> Path:
+def pull_weights(name: str) -> Path:
     """Download the weights of an embedded model, or of one of the Hugging Face hub, and return their path."""
     files = _hub_files(name)
     if files is not None:
         return download(files, read_environment(Path.cwd()))
-    return pull(_embedded_name(name) or name, progress)
+    return pull(_embedded_name(name) or name)
 
 
 def _embedded_name(spec: str) -> str:

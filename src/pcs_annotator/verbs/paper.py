@@ -1,18 +1,23 @@
-"""`pcs paper`: results, confusion matrix and a methods paragraph, to paste into a paper."""
+"""`pcs paper`: what to paste into a paper; `pcs report --md` and `--card`: a summary, and a card for a dataset."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling
 from pcs_annotator.judging.evaluation.figures import cell_of
 from pcs_annotator.judging.evaluation.tables import agreement_tables, coders_table, tidy_table
+from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.recorded_votes import check_order
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing.result_tables import latex, to_csv, to_latex, to_markdown, without_intervals
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.answer import of_run
+from pcs_annotator.showing.result_tables import latex, markdown_text, to_csv, to_latex, to_markdown, without_intervals
+from pcs_annotator.showing.to_terminal import COPIED
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.tables.workbook import Sheet, write_workbook
@@ -23,6 +28,10 @@ OTHER_SCRIPTS = "% has characters that pdfLaTeX may lack: compile with XeLaTeX o
 LAST_LATIN = 0x24F
 MORE = {"Class AUROC": "auroc", "ECE of confidence": "ece_confidence"}
 """Figures of scores and confidence beside those of labels."""
+COLUMNS = (
+    "Labels are in `pcs_label`, their calibrated confidence in `pcs_confidence`. The promise is about rows whose "
+    "`pcs_decision` is `accept`; use the others only after a person has looked at them."
+)
 
 
 class Paper(NamedTuple):
@@ -76,15 +85,11 @@ def _shares(found: AgainstGold) -> list[ResultTable]:
     ]
 
 
-def format_of(name: str | None, out: Path | None) -> Format:
+def format_of(name: Format | None, out: Path | None) -> Format:
     """Return the format that was named, or that the ending of the file says; Markdown without either."""
-    if name is not None:
-        found: Format = next(one for one in get_args(Format) if one == name)
-    elif out is None:
-        found = "markdown"
-    else:
+    if name is None and out is not None:
         check_ending(out, tuple(ENDINGS))
-        found = ENDINGS.get(out.suffix.lower(), "markdown")  # without an ending
+    found = name or ENDINGS.get("" if out is None else out.suffix.lower(), "markdown")
     if found == "xlsx" and out is None:
         raise ConfigError("a workbook is a file: name it with -o, such as -o table.xlsx")
     return found
@@ -105,6 +110,34 @@ def paper_text(paper: Paper, kind: Format) -> str:
     return (
         f"{OTHER_SCRIPTS}\n{text}" if any(ord(letter) > LAST_LATIN and letter not in "“”’" for letter in text) else text
     )
+
+
+def summary_of(result: RunResult, *, card: bool = False) -> str:
+    """Return a run in brief as Markdown of GitHub; as a `card`, with the header and the method that others need."""
+    title, certificate, found = result.dataset.name, result.learned.model.certificate, result.learned.against_gold
+    said = [(name, markdown_text(b.plain(words))) for name, words in of_run(result).lines if name not in COPIED]
+    parts = [
+        f"## {markdown_text(title)}",
+        "",
+        "| | |",
+        "| --- | --- |",
+        *(f"| {name} | {text} |" for name, text in said),
+    ]
+    if certificate is not None:
+        promise = promised(certificate)
+        parts += ["", "### Promise", "", *(f"- {markdown_text(one)}" for one in (promise.headline, *promise.details))]
+    parts += ["", *([] if found is None else [to_markdown(agreement_tables(found)[0])])]
+    if not card:
+        return "\n".join(parts)
+    about = {
+        "pretty_name": title,
+        "task_categories": ["text-classification"],
+        "tags": ["pcs-annotator", "machine-generated-labels"],
+        "configs": [{"config_name": "default", "data_files": result.folder.labels.name}],
+    }
+    header = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in about.items()]  # JSON is YAML
+    method = ["### Method", "", markdown_text(methods_of(result)), "", COLUMNS, ""]
+    return "\n".join(["---", *header, "---", "", *parts, *method])
 
 
 def write_paper(paper: Paper, kind: Format, out: Path, *, keep_earlier: bool = False) -> Path:

@@ -24,8 +24,7 @@ from pcs_annotator.runs.labelling.run_table import open_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
 
-LEAST_GOLD = 50
-"""With fewer gold rows, the nearest are not near enough to be worth asking with."""
+LEAST_GOLD = 50  # with fewer gold rows, the nearest are not near enough to be worth asking with
 
 
 class RunPlan(NamedTuple):

@@ -1,7 +1,6 @@
 """Lists relations, tries one on a text, and measures them on a file."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,25 +11,21 @@ from typing import Literal, NamedTuple
 
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.asking.engine.ask import Rewriter
+from pcs_annotator.asking.engine.collect import in_blocks
 from pcs_annotator.asking.engine.job import QuestionForm
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Status, Variant
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.metrics.agreement import Flips, flips_by
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, Original, QuestionRelation, Relation, asks_about_truth, rephrased
 from pcs_annotator.relations.choose import choose_relations, known_relations, text_parts
 from pcs_annotator.relations.parse import Parser
-from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rule import why_not_parsed
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.ask import CollectSettings, open_asker
-from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, refuse_inputs
@@ -39,7 +34,6 @@ from pcs_annotator.tables.table_writer import WRITTEN
 from pcs_annotator.tables.tables import write_table
 
 AT_ONCE = 256
-WARM_UP = "The council approved the plan on Monday, and it did not say why."
 EXAMPLE = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 """The task that relations of the question are shown with if `pcs.toml` has none."""
 
@@ -60,20 +54,13 @@ class KnownRelation:
 class Coverage:
     """How well one relation does on a file."""
 
-    flips: Flips | None = None  # how often votes changed under it; None without votes
     statuses: Counter[Status] = field(default_factory=Counter)  # number of texts per status
     causes: Counter[str] = field(default_factory=Counter)  # why texts were not changed, with counts
-    seconds: float = 0.0  # time spent rewriting and checking: CPU time with parsing for rules, wall time for models
 
     @property
     def texts(self) -> int:
         """Number of texts."""
         return self.statuses.total()
-
-    @property
-    def per_second(self) -> float:
-        """Texts per second."""
-        return self.texts / max(self.seconds, 1e-9)
 
     def add(self, variant: Variant) -> None:
         """Count a text."""
@@ -110,8 +97,7 @@ def try_relation(name: str, text: str, config: Config) -> TriedRelation:
     async def one() -> TriedRelation:
         async with _opened([name], config) as (relations, context):
             variant = await relations[0].rewrite(text, context)
-            task = await _task_for(relations[0], config, context)
-            usual = Phrasing(task=task, examples=int("examples" not in relations[0].needs))
+            usual = Phrasing(task=_task_of(config), examples=int("examples" not in relations[0].needs))
             put = rephrased(relations[0], usual)
             if put == usual:
                 return TriedRelation(variant)
@@ -119,18 +105,6 @@ def try_relation(name: str, text: str, config: Config) -> TriedRelation:
             return TriedRelation(variant, question, usual_question, not config.task.labels)
 
     return run_sync(one)
-
-
-async def _task_for(relation: Relation, config: Config, context: Context) -> Task:
-    """Return the task of `pcs.toml`, or an example, with all that a relation needs."""
-    task = _task_of(config)
-    if "wording" not in relation.needs or task.written_wording:
-        return task
-    if context.ask is None:
-        raise ConfigError(
-            f"relation {relation.name!r} needs a model that rewrites: name one as rewriter (--rewriter MODEL)"
-        )
-    return replace(task, written_wording=await write_wording(task, context.ask))
 
 
 def _task_of(config: Config) -> Task:
@@ -144,37 +118,30 @@ def _read_as(question: Phrasing, source: str, text: str) -> str:
 
 
 def check_relations(
-    file: Path,
-    config: Config,
-    votes: Path | None = None,
-    out: Path | None = None,
-    *,
-    replace: bool = False,
-    limit: int | None = None,
+    file: Path, config: Config, out: Path | None = None, *, replace: bool = False, limit: int | None = None
 ) -> dict[str, Coverage]:
     """Return how well each relation of the settings, or of the paper's three, does on the texts of a file.
 
-    `votes`, a run folder or a table, tells how often answers changed. `out` gets every variant; with `replace`, a file
-    in its way is kept under a dated name.
+    `out` gets every variant; with `replace`, a file in its way is kept under a dated name.
     """
     if out is not None:
         check_ending(out, WRITTEN)
         refuse_inputs(out, file)
         refuse_existing(out, replace=replace)
     items = read_source(file, resolve_config.columns_of(config), limit, resolve_config.reading_of(config)).items
-    flips: dict[str, Flips] = {}
-    if votes is not None:
-        flips = flips_by("relation", Votes.from_table(RunFolder(votes).votes if votes.is_dir() else votes))
     variants: list[tuple[Item, Variant]] = []
 
     async def all_of_them() -> dict[str, Coverage]:
         async with _opened(config.relations.use or resolve_config.DEFAULT, config) as (relations, context):
-            for relation in relations:  # parser and word lists are loaded before the clock starts
-                if "rewriter" not in relation.needs:
-                    await relation.rewrite(WARM_UP, context)
-            found = {relation.name: Coverage(flips.get(relation.name)) for relation in relations}
-            for start in range(0, len(items), AT_ONCE):
-                variants.extend(await _measured(items[start : start + AT_ONCE], relations, context, found))
+            found = {relation.name: Coverage() for relation in relations}
+            for some in in_blocks(items, AT_ONCE):
+                if any("parser" in relation.needs for relation in relations):  # once for all relations
+                    context.parser.parse_many(item.text for item in some if not why_not_parsed(item.text))
+                for relation in relations:
+                    made = await asyncio.gather(*(relation.rewrite(item.text, context) for item in some))
+                    for variant in made:
+                        found[relation.name].add(variant)
+                    variants.extend(zip(some, made, strict=True))
             return found
 
     found = run_sync(all_of_them)
@@ -182,27 +149,6 @@ def check_relations(
         make_way(out)
         _write_variants(out, variants)
     return found
-
-
-async def _measured(
-    items: Sequence[Item], relations: Sequence[Relation], context: Context, found: dict[str, Coverage]
-) -> list[tuple[Item, Variant]]:
-    """Return every variant of some items, and add them and the time spent on them to what was found."""
-    made: list[tuple[Item, Variant]] = []
-    started = time.process_time()
-    if any("parser" in relation.needs for relation in relations):  # once for all relations
-        context.parser.parse_many(item.text for item in items if not why_not_parsed(item.text))
-    parsing = time.process_time() - started
-    for relation in relations:
-        coverage = found[relation.name]
-        clock = time.perf_counter if "rewriter" in relation.needs else time.process_time
-        started = clock()
-        variants = await asyncio.gather(*(relation.rewrite(item.text, context) for item in items))
-        coverage.seconds += clock() - started + (parsing if "parser" in relation.needs else 0.0)
-        for variant in variants:
-            coverage.add(variant)
-        made.extend(zip(items, variants, strict=True))
-    return made
 
 
 @asynccontextmanager

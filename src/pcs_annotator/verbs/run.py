@@ -86,7 +86,7 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, wat
         request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
     request, asking = replace(request, follow=watch.begin()), time.perf_counter()
     config = _with_panel(request, config, dataset.items, tally)
-    votes, config = _asked(request, config, table, tally, replacing=replacing)
+    votes = _asked(request, config, table, tally, replacing=replacing)
     parts = {"dataset": dataset, "answers": votes, "gold": gold, "sampled": table.sampled, "by": config.learn.by}
     recorded = Run(folder, config, **parts)
     learning = time.perf_counter()
@@ -156,10 +156,8 @@ def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectS
     return replace(settings, tally=tally, budget=budget, batches=batches)
 
 
-def _asked(
-    request: RunRequest, config: Config, table: RunTable, tally: Tally, *, replacing: bool
-) -> tuple[Votes, Config]:
-    """Ask all questions, and return the settings with the wording that a model wrote for them, if one did.
+def _asked(request: RunRequest, config: Config, table: RunTable, tally: Tally, *, replacing: bool) -> Votes:
+    """Ask all questions.
 
     Settings and rows are written first, so that an interrupted run can be resumed. Results to be replaced are set aside
     once the run can begin.
@@ -176,8 +174,6 @@ def _asked(
         ledgers.set_payments_aside(folder)
     digest = job_digest(job, dataset.items)
     found = folder_votes.reusable_votes(folder, ledger, job, dataset.items, digest, tally)
-    if found is not None:
-        config = replace(config, task=replace(config.task, written_wording=found.written_wording))
     start: dict[str, Any] = {
         "version": __version__,
         "data": request.data_name,
@@ -191,12 +187,6 @@ def _asked(
         start |= {SAMPLED: table.rows, "limit": request.limit}
     write_json(folder.settings, start)
     tables.write_table(folder.items, dataset.table)
-
-    def note_wording(written: str) -> None:
-        start["config"]["task"]["written_wording"] = written
-        write_json(folder.settings, start)
-
     if found is None:
-        job = replace(job, on_wording=note_wording)
         found = folder_votes.ask_for_folder(folder, ledger, job, dataset.items, settings, digest)
-    return found.votes, replace(config, task=replace(config.task, written_wording=found.written_wording))
+    return found

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Annotator, CollectSettings, Item, RelationOptions, Task, Votes, collect
-from pcs_annotator.asking.engine.budget import Budget
-from pcs_annotator.asking.engine.job import Job, QuestionForm
-from pcs_annotator.base.errors import BudgetReached, ConfigError
+from pcs_annotator.asking.engine.job import QuestionForm
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import QuestionParts, Reply, Request, TokenPosition
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.vote import Vote
@@ -23,7 +22,6 @@ from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.runs.ask import open_job, plan_job
-from pcs_annotator.runs.executors import ask_job
 
 LABELS = ["positive", "neutral", "negative"]
 TASK = Task("How does the writer feel?", LABELS, wordings=["What is the mood?"])
@@ -144,7 +142,6 @@ def test_every_way_to_ask_is_paid_for_once(tmp_path: Path) -> None:
             "'original' and 'wording'.*same question",
         ),
         (Task("Which?", LABELS), ["wording", "wording:9"], "'wording:9'.*only 3 wordings"),
-        (TASK, ["original", "llm:wording"], "'llm:wording' needs a model that rewrites"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_any_call(
@@ -160,51 +157,6 @@ def test_models_without_a_system_message_have_one_layout_only(tmp_path: Path) ->
     plain = Annotator(ScriptedModel(["positive"]), style="plain")
     with pytest.raises(ConfigError, match=r"'original' and 'layout' ask the same question: leave one of them out"):
         asked(plain, ["original", "layout"], tmp_path / "ledger.db")
-
-
-def writing(rewriter: ScriptedModel, **more: object) -> CollectSettings:
-    return CollectSettings(environment={}, rewriter=rewriter, **more)  # type: ignore[arg-type]
-
-
-def test_a_wording_is_written_once_before_the_first_question(tmp_path: Path) -> None:
-    model, rewriter = ScriptedModel(["positive"]), ScriptedModel([OTHER], name="scripted:writer")
-    for _ in range(2):
-        asked(
-            model, ["original", "llm:wording", "llm:wording+typo"], tmp_path / "ledger.db", settings=writing(rewriter)
-        )
-    assert rewriter.calls == 1
-    assert [OTHER in request.messages[0].content for request in model.requests] == [False, True, True]
-
-
-def test_a_task_that_has_its_wording_needs_no_rewriter(tmp_path: Path) -> None:
-    model = ScriptedModel(["positive"])
-    asked(model, ["llm:wording"], tmp_path / "ledger.db", Task("Which?", LABELS, written_wording=OTHER))
-    assert OTHER in model.requests[0].messages[0].content
-
-
-def test_the_wording_is_reported_before_anything_is_asked(tmp_path: Path) -> None:
-    model, rewriter = ScriptedModel(["positive"]), ScriptedModel([OTHER], name="scripted:writer")
-    settings = writing(rewriter)
-    job = open_job(TASK, [model], ["llm:wording"], settings)
-    heard: list[tuple[str, int]] = []
-    telling = Job(
-        task=job.task,
-        annotators=job.annotators,
-        relations=job.relations,
-        rewriter=job.rewriter,
-        on_wording=lambda written: heard.append((written, model.calls)),
-    )
-    asyncio.run(ask_job(telling, items(), tmp_path / "ledger.db", settings))
-    assert heard == [(OTHER, 0)]
-
-
-def test_writing_a_wording_counts_towards_the_budget(tmp_path: Path) -> None:
-    model, rewriter = ScriptedModel(["positive"]), ScriptedModel([OTHER], name="scripted:writer")
-    with pytest.raises(BudgetReached):
-        asked(model, ["llm:wording"], tmp_path / "none.db", settings=writing(rewriter, budget=Budget(calls=0)))
-    votes = asked(model, ["llm:wording"], tmp_path / "one.db", settings=writing(rewriter, budget=Budget(calls=1)))
-    assert (model.calls, rewriter.calls) == (0, 1)
-    assert (votes.codes < 0).all()
 
 
 def planned(relations: Sequence[str], rewriter: ScriptedModel | None = None) -> dict[str, tuple[int, int]]:
@@ -223,9 +175,6 @@ def test_a_plan_counts_what_is_really_asked_and_no_rewriting() -> None:
     assert many > 3 * tokens
     rewriter = ScriptedModel([OTHER], name="scripted:writer")
     assert set(planned(["original", "order", "wording", "layout", "case"], rewriter)) == {"label"}
-    calls, used = planned(["original", "llm:wording", "order+llm:wording"], rewriter)["rewrite"]
-    assert calls == 1
-    assert used > 100
     assert rewriter.calls == 0
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.review.session import Review
+from pcs_annotator.runs.review.values import Given, ReviewOptions
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
@@ -27,6 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "gold_ann": other if row % 4 == 0 else truth,
                 "gold_bob": other if row % 4 == 1 else truth,
                 "gold_cem": other if row % 4 == 2 else truth,
+                "site": "x" if row < 50 else "y" if row < 110 else "z",
             }
         )
     config = Config(
@@ -49,8 +51,60 @@ def test_a_model_is_tested_against_each_coder(made: Path, capsys: pytest.Capture
     printed = " ".join(capsys.readouterr().out.split())
     assert "Alternative annotator test (ε = 0.1): the model may" in printed
     stored = json.loads((made / "evaluation.json").read_text(encoding="utf-8"))["among_coders"]["replacing"]
+    parts, rows_for = found.pop("parts"), found.pop("rows_for")
     assert stored == {**found, "coders": [{key: one[key] for key in one if key != "name"} for one in found["coders"]]}
+    assert [*parts] == ["model says good", "model says bad"]
+    assert parts["model says good"]["coders"][0]["rows"] + parts["model says bad"]["coders"][0]["rows"] == 120
+    assert rows_for["0.05"] > rows_for["0.1"] > rows_for["0.15"] > 30
+    assert "for an interval of κ or α of ± 0.05:" in printed
     assert "Alternative annotator test" in (made / "report.html").read_text(encoding="utf-8")
+
+
+def test_groups_are_tested_too_and_one_with_few_rows_is_named(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(made), "--alt-test", "--by", "site", "--json"]) == 0
+    parts = json.loads(capsys.readouterr().out)["parts"]
+    assert [*parts][2:] == ["site x", "site y", "site z"]
+    assert parts["site x"]["coders"][0]["rows"] == 50
+    assert parts["site z"] is None
+    assert main(["evaluate", str(made), "--alt-test", "--by", "site"]) == 0
+    assert "site z" in capsys.readouterr().out
+    assert main(["evaluate", str(made), "--alt-test", "--by", "nope"]) == 2
+    assert "nope" in capsys.readouterr().err
+
+
+def test_reviewers_who_judged_blind_are_coders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated_run(tmp_path, rows=160, gold_rows=60)
+    folder = tmp_path / "run"
+    assert Run.open(folder).coders is None
+    with Review.open(folder, ReviewOptions(double=1.0)) as review:
+        for person, share in (("Ann", 10), ("Bob", 5)):
+            for place in range(40):
+                shown = review.next_row(person, "random")
+                assert shown is not None
+                truth = truth_of(int(shown.id[1:]))
+                label = {"good": "bad", "bad": "good"}[truth] if place % share == 0 else truth
+                given = Given(
+                    id=shown.id, label=label, reviewer=person, queue="random", lease=shown.lease, version=shown.version
+                )
+                review.submit(given)
+            if person == "Ann":
+                assert Run.open(folder).coders is None  # a single person agrees with nobody
+        seen = review.next_row("Cem", "doubtful")
+        assert seen is not None
+        review.submit(
+            Given(id=seen.id, label="bad", reviewer="Cem", queue="doubtful", lease=seen.lease, version=seen.version)
+        )
+    coders = Run.open(folder).coders
+    assert coders is not None
+    assert coders.names == ("Ann", "Bob")  # Cem saw what the model says
+    assert ((coders.codes >= 0).all(axis=0)).sum() >= 30
+    assert main(["evaluate", str(folder), "--alt-test", "--json"]) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["coders"]] == ["Ann", "Bob"]
+    assert main(["fit", str(folder)]) == 0
+    assert json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))["among_coders"]["names"] == [
+        "Ann",
+        "Bob",
+    ]
 
 
 def test_a_run_without_coders_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,8 +45,8 @@ def test_wrong_questions_have_exit_code_2(made: Path, capsys: pytest.CaptureFixt
 def test_gold_rows_are_foretold_and_drawn(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gold", str(made), "--width", ".05", "--difference", ".3", "--by", "party"]) == 0
     printed = capsys.readouterr().out
-    assert "gold rows for that width: gold only" in printed
-    assert "gold rows for that difference" in printed
+    assert "Gold rows for each goal" in printed
+    assert all(goal in printed for goal in ("promise", "share", "difference", "regression", "finish"))
     assert main(["gold", str(made), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["gold_rows"] == 80
     assert main(["gold", str(made), "--n", "20", "--draw", "confidence"]) == 0

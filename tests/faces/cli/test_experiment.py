@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ def test_all_experiments_leave_tables_in_three_formats_plots_and_how_they_were_m
     second_tables = [f"{name}-confidence" for name in ("rq1", "rq3", "rq4", "temperature")]
     names = [*NAMES, "rq4-tests", *second_tables]
     tables = {f"{name}.{ending}" for name in names for ending in ("md", "csv", "tex")}
-    plots = {f"{name}.{ending}" for name in ("rq1", "rq3", "size") for ending in ("png", "svg")}
+    plots = {f"{name}.svg" for name in ("rq1", "rq3", "size")}
     assert found == tables | plots | {"experiments.json"}
     about = json.loads(Path("out/experiments.json").read_text(encoding="utf-8"))
     assert about["experiments"] == NAMES
@@ -133,16 +132,6 @@ def test_what_cannot_be_answered_is_one_clear_sentence(
     error = capsys.readouterr().err
     assert re.search(complaint, error), error
     assert "Traceback" not in error
-
-
-def test_without_matplotlib_tables_are_written_and_the_pip_line_is_shown(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["experiment", "rq1", write_votes(Path("votes.csv")), *QUICK]) == 0
-    assert "pip install 'perceived-confidence[plots]'" in " ".join(capsys.readouterr().out.split())
-    assert Path("out/rq1.md").exists()
-    assert not Path("out/rq1.png").exists()
 
 
 def test_texts_are_asked_about_once_and_the_second_time_is_free(capsys: pytest.CaptureFixture[str]) -> None:

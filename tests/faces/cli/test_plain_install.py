@@ -12,7 +12,7 @@ import pytest
 pytestmark = pytest.mark.system
 
 HIDDEN = (
-    "fsspec", "ipywidgets", "langchain", "langchain_core", "lemminflect", "matplotlib", "psycopg", "ray",
+    "fsspec", "ipywidgets", "langchain", "langchain_core", "lemminflect", "psycopg", "ray",
     "sklearn", "spacy", "starlette", "tokenizers", "torch", "tqdm", "transformers", "uvicorn", "xllamacpp", "zstandard",
 )  # fmt: skip
 ASK = ["data.csv", "--labels", "good,bad", "--model"]

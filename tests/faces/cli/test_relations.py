@@ -102,23 +102,21 @@ def test_a_rejected_rewrite_is_shown_with_the_reason(capsys: pytest.CaptureFixtu
 def test_check_prints_the_agreed_figures_and_writes_every_variant(
     texts: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names = "rule:voice,rule:contraction"
+    names = "rule:voice,rule:case"
     assert main(["relations", "check", str(texts), "--relations", names, "--json", "--out", "v.csv"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found) == set(names.split(","))
     for figures in found.values():
         assert figures["texts"] == figures["changed"] + figures["not_applicable"] + figures["rejected"] == 3
-        assert figures["per_second"] > 0
     with open("v.csv", newline="", encoding="utf-8") as file:
         assert next(csv.reader(file)) == ["id", "relation", "status", "text", "reason"]
         assert len(list(csv.reader(file))) == 6
 
 
-def test_check_prints_a_table_with_causes_and_flips(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("votes.csv").write_text("id,m|original,m|voice\na,yes,no\nb,yes,yes\n", encoding="utf-8")
-    assert main(["relations", "check", str(texts), "--relations", "voice,contraction", "--run", "votes.csv"]) == 0
+def test_check_prints_a_table_with_causes(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["relations", "check", str(texts), "--relations", "voice,case"]) == 0
     text = capsys.readouterr().out
-    assert "1 (50 %)" in text
+    assert "1 (33 %)" in text
     assert "empty text" in text
     assert main(["relations", "check", str(texts), "--relations", "frame", "--out", "v.csv"]) == 0
     assert main(["relations", "check", str(texts), "--relations", "frame", "--out", "v.csv"]) == 2

@@ -52,7 +52,7 @@ async def running(
     lines: list[str] = []
     service = Service(folder, LoadOptions(saving=saving or Saving(), ledger=ledger, environment={}), lines.append)
     async with service:
-        app = App({"": service}, Limits(max_queue=max_queue, seconds=seconds), token=bool(token))
+        app = App({"": service}, Limits(max_queue=max_queue, seconds=seconds))
         try:
             async with (
                 serving(app.asgi, token=token, say=lines.append, on_stop=app.stopping, open_paths=OPEN_PATHS) as door,

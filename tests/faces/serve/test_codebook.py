@@ -42,7 +42,6 @@ async def _check(folder: CodebookFolder) -> None:
                 await stack.enter_async_context(one)
             app = App(services, Limits(), variables=folder.variables)
             async with serving(app.asgi) as door, aiohttp.ClientSession(door.url) as client:
-                page = await (await client.get("/docs")).text()
                 about = await (await client.get("/openapi.json")).json()
                 texts = [f"Text {row} is new." for row in range(700, 710)]
                 reply = await (await client.post("/v1/classify", json={"input": texts})).json()
@@ -52,7 +51,7 @@ async def _check(folder: CodebookFolder) -> None:
             await app.stop()
     schema = {"$ref": "#/components/schemas/Classified", "components": about["components"]}
     pytest.importorskip("jsonschema").validate(reply, schema)  # comes with schemathesis
-    assert "applies" in page
+    assert "applies" in str(about)
     assert reply["usage"]["calls"] <= 4 * len(texts)  # two models, two relations
     assert reply["usage"]["known_already"] > reply["usage"]["calls"]
     data = reply["data"]

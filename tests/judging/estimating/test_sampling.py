@@ -38,13 +38,11 @@ def test_the_error_of_a_stratified_sample_is_right_on_average_over_all_samples()
             errors.append(one.error_of_drawing(VALUES[one.rows, np.newaxis]).item())
     assert np.mean(means) == pytest.approx(VALUES.mean())
     assert np.mean(errors) == pytest.approx(np.var(means))
-    assert sample([0, 3], 1 / 3, [0, 1], [0, 0]).freedom == 1
 
 
 def test_a_sample_of_all_rows_has_no_error() -> None:
     everything = Sample.simple(np.arange(6), np.zeros(6, dtype=np.int8), 6)
     assert everything.error_of_drawing(VALUES[:, np.newaxis]).item() == pytest.approx(0, abs=1e-15)
-    assert everything.freedom == pytest.approx(5)
 
 
 def test_a_single_row_of_a_stratum_counts_as_if_its_mean_were_zero() -> None:

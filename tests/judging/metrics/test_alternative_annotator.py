@@ -5,7 +5,13 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.judging.metrics.agreement import alternative_annotator, benjamini_yekutieli
+from pcs_annotator.judging.metrics.agreement import (
+    alternative_annotator,
+    alternative_in_parts,
+    benjamini_yekutieli,
+    cohens_kappa,
+    rows_for_interval,
+)
 
 
 def test_a_hand_worked_example() -> None:
@@ -93,3 +99,51 @@ def test_the_result_is_told_and_stored() -> None:
         "ab"
     )
     assert type(found).from_dict(found.to_dict()) == found
+
+
+def people(rng: np.random.Generator, rows: int, right: float = 0.85, coders: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Return what is true, and what coders say who are right so often."""
+    truth = rng.integers(0, 2, rows).astype(np.int8)
+    return truth, np.where(rng.random((coders, rows)) < right, truth, 1 - truth).astype(np.int8)
+
+
+def test_parts_are_tested_together_and_those_with_too_few_rows_are_not() -> None:
+    truth, coders = people(np.random.default_rng(1), 400)
+    good, row = np.arange(400) < 200, np.arange(400)
+    machine = np.where(good, truth, 1 - truth).astype(np.int8)  # right in the first half, wrong in the second
+    found = alternative_in_parts(machine, coders, {"good": good, "bad": ~good, "few": row < 29, "none": row < 0})
+    assert found["good"] is not None
+    assert found["bad"] is not None
+    assert (found["good"].may_replace, found["bad"].may_replace) == (True, False)
+    assert found["good"].coders[0].rows == 200
+    assert (found["few"], found["none"]) == (None, None)
+    assert alternative_in_parts(machine, coders, {"few": row < 29}) == {"few": None}
+    alone = alternative_annotator(machine[good], coders[:, good])
+    assert [one.p_value for one in found["good"].coders] == [one.p_value for one in alone.coders]
+
+
+def test_a_model_that_is_too_bad_everywhere_rarely_wins_in_one_of_many_parts() -> None:
+    won = 0
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        truth, coders = people(rng, 500)
+        machine = np.where(rng.random(500) < 0.58, truth, 1 - truth).astype(np.int8)  # about ε worse than a coder
+        parts = {str(part): np.arange(500) % 10 == part for part in range(10)}
+        found = alternative_in_parts(machine, coders, parts)
+        won += any(one is not None and one.winning_rate > 0 for one in found.values())
+    assert won <= 4
+
+
+@pytest.mark.parametrize(("right", "width"), [(0.9, 0.1), (0.8, 0.1), (0.97, 0.05)])
+def test_so_many_rows_make_an_interval_so_narrow(right: float, width: float) -> None:
+    rng = np.random.default_rng(0)
+    rows = rows_for_interval(people(rng, 2000, right, 2)[1], width)
+    spread = np.std([cohens_kappa(*people(rng, rows, right, 2)[1]).value or 0 for _ in range(400)])
+    assert 0.85 * width < 1.96 * spread < 1.05 * width
+
+
+def test_coders_who_always_agree_or_have_one_label_need_rows_too() -> None:
+    same = np.tile(np.arange(40, dtype=np.int8) % 2, (2, 1))
+    assert 0 < rows_for_interval(same, 0.1) < 100
+    assert rows_for_interval(np.zeros((2, 40), dtype=np.int8), 0.1) > 0
+    assert rows_for_interval(np.full((2, 40), -1, dtype=np.int8), 0.1) > 0

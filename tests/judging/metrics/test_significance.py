@@ -17,11 +17,13 @@ from pcs_annotator.judging.metrics.significance import (
     average_relative_improvement,
     bootstrap_test,
     delong,
+    false_discovery_rate,
     holm,
     influence,
     mcnemar,
     mean_difference_test,
     paired_t_test,
+    ratio_bound,
     rows_to_tell,
     stars,
 )
@@ -92,6 +94,12 @@ def test_stars_of_the_paper(p_value: float, marks: str) -> None:
 def test_holm_by_hand() -> None:
     # sorted .01 .02 .03 .04 times 4 3 2 1 is .04 .06 .06 .04, never falling
     assert holm([0.03, 0.01, 0.04, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+
+
+def test_false_discoveries_by_hand() -> None:
+    assert false_discovery_rate([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
+    assert false_discovery_rate([0.9, 0.6]) == [0.9, 0.9]
+    assert false_discovery_rate([]) == []
 
 
 def test_holm_stays_a_probability_and_keeps_a_family_of_one() -> None:
@@ -288,3 +296,12 @@ def test_rows_to_tell_a_difference_are_those_of_the_textbook() -> None:
     test = BootstrapTest(0.01, Interval(0.01 - quantile * 0.02, 0.01 + quantile * 0.02), 0.6, 100)
     assert rows_to_tell(test, 0.05) == rows_to_tell(test, -0.05) == 126
     assert rows_to_tell(test, 0.025) == pytest.approx(4 * 125.6, abs=1)
+
+
+@pytest.mark.parametrize(("rate", "level"), [(0.05, 0.1), (0.2, 0.05)])
+def test_the_bound_of_a_likelihood_ratio_is_reached_as_often_as_the_level_says(rate: float, level: float) -> None:
+    bound = ratio_bound(rate, 2 * rate, level)
+    assert 0 < bound < -np.log(level)
+    wrong = np.random.default_rng(1).random((4000, 2000)) < rate
+    steps = np.where(wrong, np.log(2), np.log1p(-2 * rate) - np.log1p(-rate))
+    assert (steps.cumsum(axis=1).max(axis=1) >= bound).mean() == pytest.approx(level, abs=0.015)

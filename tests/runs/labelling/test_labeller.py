@@ -27,7 +27,7 @@ def test_chunks_side_by_side_are_labelled_as_the_whole_table_is_and_copies_are_p
         fitted = open_fitted(Run.open(run.path), LoadOptions(environment={}))
         with Ledger(tmp_path / "other.db") as ledger:
             asker = ask.open_asker(ledger, fitted.settings)
-            labeller = await Labeller.open(fitted, asker)
+            labeller = Labeller(fitted, asker)
             # the second half comes twice at the same time
             chunks = await asyncio.gather(*(labeller.label(some) for some in (items[:20], items[20:], items[20:])))
             await ask.close_models(fitted.job)

@@ -1,12 +1,14 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.judging.estimating.sampling import Foretold
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run
-from pcs_annotator.studies.estimating.gold import Drawing, GoldGoal, draw_gold, plan_gold
+from pcs_annotator.studies.estimating.gold import Drawing, GoldGoal, assumed_pilot, draw_gold, plan_gold, rows_for_goals
 from pcs_annotator.verbs.fit import fit_run
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
@@ -21,23 +23,65 @@ def label(folder: Path, leave_empty: int = 0) -> None:
     fit_run(folder, people=FromPeople(gold=write_csv(folder / "filled.csv", filled)))
 
 
-def test_more_rows_and_better_draws_make_narrower_intervals(made: Path) -> None:
-    found = plan_gold(made, GoldGoal(width=0.03, difference=0.15, by="party"))
-    widths = [one["simple"] for one in found.outlook.values()]
-    assert widths == sorted(widths, reverse=True)
-    assert found.outlook[50]["confidence"] < widths[0] < found.outlook[50]["gold only"]
-    needed = found.for_width
-    assert needed["gold only"] > needed["simple"] > needed["confidence"] > 0  # type: ignore[operator]
-    assert found.for_difference["simple"] is not None
+def test_every_goal_has_its_rows_and_better_draws_need_fewer(made: Path) -> None:
+    found = plan_gold(made, GoldGoal(width=0.03, difference=0.15, by="party", max_error=0.1))
+    assert [*found.needed] == ["promise", "share", "difference", "regression", "finish"]
+    share = found.needed["share"]
+    assert share["gold only"] > share["simple"] > share["confidence"] > 0  # type: ignore[operator]
+    assert found.needed["difference"]["simple"] > found.needed["regression"]["simple"] >= 30  # type: ignore[operator]
+    assert found.needed["finish"]["simple"] < found.in_all < 600  # type: ignore[operator]
     assert found.gold_rows == 200
-    assert not found.guessed
-    assert found.to_dict()["outlook"][0]["rows"] == 50
+    assert found.assumed is None
+    narrower = plan_gold(made, GoldGoal(goal="share", width=0.02))
+    assert [*narrower.needed] == ["share"]
+    assert narrower.needed["share"]["simple"] > share["simple"]  # type: ignore[operator]
+    assert narrower.in_all is None
+    assert "difference" not in plan_gold(made, GoldGoal(max_error=0.1)).needed  # between which groups?
+
+
+def test_a_stricter_goal_takes_more_rows(made: Path) -> None:
+    strict, loose = (plan_gold(made, GoldGoal(goal="finish", max_error=error)) for error in (0.02, 0.2))
+    assert strict.in_all > loose.in_all  # type: ignore[operator]
+    assert plan_gold(made, GoldGoal(goal="promise", max_error=0.2)).needed["promise"]["simple"] is not None
 
 
 def test_without_gold_the_worst_is_assumed(bare: Path) -> None:
     found = plan_gold(bare, GoldGoal(width=0.1))
-    assert found.guessed
-    assert found.for_width == {"gold only": 83}  # 96.04 of infinitely many, and 96.04 / (1 + 96.04 / 600) of 600
+    assert found.assumed == 0.8
+    assert found.needed["share"] == {"gold only": int(1.15 * 83)}  # 96.04 of infinitely many rows are 83 of 600
+    good, bad = (plan_gold(bare, GoldGoal(goal="finish", accuracy=right)) for right in (0.95, 0.6))
+    assert good.in_all < bad.in_all <= 600  # type: ignore[operator]
+    assert plan_gold(bare, GoldGoal(goal="promise", accuracy=0.5, max_error=0.01)).needed == {
+        "promise": {"simple": None}
+    }
+
+
+def test_a_pilot_of_fewer_than_twenty_rows_is_not_counted_on(tmp_path: Path) -> None:
+    assert plan_gold(make_run(tmp_path, gold_rows=15, rows=150), GoldGoal(goal="share")).assumed == 0.8
+
+
+@pytest.mark.parametrize("accuracy", [0.5, 0.999])
+def test_useless_and_perfect_machines_have_forecasts(accuracy: float) -> None:
+    pilot = assumed_pilot(2000, 2, accuracy)
+    expected = np.stack([pilot.confidence, 1 - pilot.confidence], axis=1)
+    foretold = Foretold(expected, np.array([1.0, 0.0]))
+    found, in_all = rows_for_goals(pilot, foretold, GoldGoal(), ("a", "b"), None)
+    assert in_all is not None
+    if accuracy == 0.5:
+        assert found["promise"]["simple"] is None
+        assert in_all > 1200
+    else:
+        assert found["promise"]["simple"] is not None
+        assert in_all < 200
+    assert min(found["share"].values()) >= 30  # type: ignore[type-var]
+
+
+def test_a_table_too_small_for_a_slope_says_so() -> None:
+    pilot = assumed_pilot(60, 2, 0.8)
+    found, _ = rows_for_goals(
+        pilot, Foretold(pilot.expected, np.array([1.0, 0.0])), GoldGoal(goal="regression"), ("a", "b"), None
+    )
+    assert found == {"regression": {"gold only": 60}}
 
 
 @pytest.mark.parametrize("drawing", ["simple", "stratified", "confidence"])
@@ -69,7 +113,7 @@ def test_rows_of_a_large_table_are_drawn_from_its_sample(tmp_path: Path, monkeyp
     assert found.gold_rows == 90
     true = sum(truth(row) == "good" for row in rows_with_groups()[:250]) / 250
     assert found.corrected.value == pytest.approx(true, abs=0.1)
-    assert plan_gold(folder, GoldGoal()).outlook[100]["gold only"] > 0.05  # of 110 rows, 100 would leave less
+    assert plan_gold(folder, GoldGoal(goal="share", width=0.05)).needed["share"]["gold only"] is None  # of 110 rows
 
 
 def test_a_first_sample_may_be_stratified_by_a_column(bare: Path, tmp_path: Path) -> None:
@@ -129,7 +173,7 @@ def test_what_cannot_be_drawn_says_why(made: Path, bare: Path) -> None:
     ("wish", "why"),
     [
         (GoldGoal(of="nice"), "'nice' is no label"),
-        (GoldGoal(difference=0.1), "name their column with --by"),
+        (GoldGoal(goal="difference"), "name their column with --by"),
         (GoldGoal(difference=0.1, by="nope"), "there is no column 'nope'"),
         (GoldGoal(difference=0.1, by="party", power=0.3), "the power is 0.3, must be at least .5 and below 1"),
     ],

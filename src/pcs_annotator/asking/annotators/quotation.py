@@ -22,8 +22,7 @@ from pcs_annotator.core.chat import Message
 
 Span = tuple[int, int]
 
-ECHO = "\x1e"
-"""Stands at both ends of what was repeated: for Python it is white space, and ends a line."""
+ECHO = "\x1e"  # stands at both ends of what was repeated: for Python it is white space, and ends a line
 
 _SHORTEST_WORDS = 4
 _SHORTEST_LETTERS = 18

@@ -13,8 +13,7 @@ from pcs_annotator.asking.annotators.vocabulary import vocabulary
 from pcs_annotator.core.chat import Message
 from pcs_annotator.core.task import AskedTogether
 
-TOKENS_PER_PART = 48
-"""An answer has a line for each part."""
+TOKENS_PER_PART = 48  # an answer has a line for each part
 YES, NO = "yes", "no"
 _BETWEEN = re.compile(r"\s*(?:[;,|\n]|\band\b)\s*")
 

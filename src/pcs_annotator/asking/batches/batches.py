@@ -27,8 +27,7 @@ FIRST_RETRY, OPEN_ATTEMPTS = 0.25, 60
 """Half the seconds before the second attempt after a failure, doubled each time; attempts while a batch is open."""
 SAY_SECONDS = 300.0
 STORED_TOGETHER = 500
-SMALLEST_SPLIT = 200
-"""Requests in a batch that is not split further, even if the quota has no room for it now."""
+SMALLEST_SPLIT = 200  # requests in a batch that is not split further, even if the quota has no room for it now
 KEY_BYTES = 16
 REMEDY = "remove it, if you can do without the answers of batches that are still open"
 
@@ -48,8 +47,7 @@ class BatchRecord:
     keys: set[bytes] = field(default_factory=set)  # requests that are not answered yet, as long as the batch is open
     end: str = ""  # how it ended; empty while it is open
     answered: int = 0  # requests that were answered, and so paid for
-    # what all requests are expected to cost in US dollars; None if a price is unknown
-    expected_usd: float | None = None
+    expected_usd: float | None = None  # what all requests may cost in US dollars; None if a price is unknown
     usd: float | None = 0.0  # what the answers cost; None if a price is unknown
     trouble: str = ""  # what went wrong
 
@@ -81,8 +79,7 @@ class BatchSettings:
 
     records: Path  # the file that keeps track of batches
     say: Say = errors.warn_user  # called with what was submitted, and what is waited for
-    # keys and base URLs; None for those of the process and of `.env`
-    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    environment: Mapping[str, str] | None = field(default=None, repr=False)  # keys and URLs; None for the process's own
 
 
 class Batches:

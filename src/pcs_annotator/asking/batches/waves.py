@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from pcs_annotator.asking.batches.batches import Batches, BatchSettings
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.batch import Chunk, Collector
-from pcs_annotator.asking.engine.collect import in_blocks, prepare_job, run_job
+from pcs_annotator.asking.engine.collect import in_blocks, run_job
+from pcs_annotator.asking.engine.item_asker import PreparedJob
 from pcs_annotator.asking.engine.job import Job, models_of
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import ConfigError, Interrupted, ModelError
@@ -24,13 +25,10 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import Strategy
 from pcs_annotator.models.batch_apis import FILE_BATCHES, HOURS, PRICE_SHARE, batch_api
 
-SMALL_SHARE, SMALL_COUNT = 0.05, 50
-"""The rest is asked live if it is at most this share of the requests so far, or this many."""
+SMALL_SHARE, SMALL_COUNT = 0.05, 50  # the rest is asked live if it is at most this share of all requests, or this many
 BLOCK = 20_000
-SECONDS_PER_CALL = 1.0
-"""What a call is assumed to take live; a rate limit may allow fewer calls than that."""
-USUAL_WAVES, LATE_SHARE = 4, 0.2
-"""After this many waves, a larger share is asked live: waiting another day would save little."""
+SECONDS_PER_CALL = 1.0  # what a call is assumed to take live; a rate limit may allow fewer calls than that
+USUAL_WAVES, LATE_SHARE = 4, 0.2  # after so many waves, a larger share is asked live: another day would save little
 
 
 async def ask_in_waves(
@@ -80,7 +78,7 @@ async def _next_wave(
     job: Job, items: Iterable[Item], asker: Asker, strategy: Strategy | None, collector: Collector
 ) -> list[Chunk]:
     """Go over all texts, and return the calls that their votes need next; models without batches are asked."""
-    prepared = await prepare_job(job, asker)
+    prepared = PreparedJob.of(job, asker.ledger)
     deferring = replace(asker, tally=Tally(), defer=collector.take)
     for block in in_blocks(items, BLOCK):  # votes are not needed here, so those of a block are forgotten
         await run_job(prepared, block, deferring, strategy)

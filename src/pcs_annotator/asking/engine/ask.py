@@ -22,8 +22,7 @@ from pcs_annotator.core.chat import ChatModel, Reply, Request, identity_of
 from pcs_annotator.models.logprobs import tells
 
 _LOG = logging.getLogger(__name__)
-Defer = Callable[["Call"], bool]
-"""Takes a call for a batch; returns whether it did, and raises what is already known to become of it."""
+Defer = Callable[["Call"], bool]  # takes a call for a batch; returns whether it did, and raises what is known of it
 
 MAX_REFUSALS = 200
 WAIT_AFTER_REFUSAL = 0.5
@@ -75,8 +74,7 @@ class Asker:
     patience: Patience = field(default_factory=Patience)
     max_in_flight: int = MAX_IN_FLIGHT  # maximum number of calls in flight per model
     lengths: AnswerLengths = field(default_factory=AnswerLengths)  # what calls are expected to take
-    # calls under way, also of other tasks that hold the ledger
-    shared: SharedCalls = field(default_factory=SharedCalls)
+    shared: SharedCalls = field(default_factory=SharedCalls)  # calls under way, also of other tasks with this ledger
     random: random.Random = field(default_factory=random.Random)  # the source of jitter between retries
     defer: Defer | None = None  # takes calls that are to be asked in a batch; None to make all of them
     limit: CallsPerSecond | None = None  # how many calls may be made per second; None for as many as the models accept

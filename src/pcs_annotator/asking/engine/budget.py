@@ -11,18 +11,12 @@ from pcs_annotator.asking.ledger.admin import LedgerAdmin, LedgerSums, PaidInRun
 from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import ChatModel, Request, Usage
 
-UNLIMITED_ANSWER = 4096
-"""Tokens of the longest answer when the request sets no limit."""
-FIRST_ANSWER = 20
-"""Tokens to expect in an answer to a question before there is any."""
-FIRST_THINKING_SHARE = 0.25
-"""Share of the tokens for thinking to expect before there is any answer."""
-REMEMBERED_ANSWERS = 20
-"""Earlier answers of a model count as this many, so that others are soon noticed."""
-LOOK_EVERY = 0.01
-"""Seconds between looks at what other processes pay: their replies of this time count as still in flight."""
-ROUNDING = 1e-9
-"""Relative error in sums of costs."""
+UNLIMITED_ANSWER = 4096  # tokens of the longest answer when the request sets no limit
+FIRST_ANSWER = 20  # tokens to expect in an answer to a question before there is any
+FIRST_THINKING_SHARE = 0.25  # share of the tokens for thinking to expect before there is any answer
+REMEMBERED_ANSWERS = 20  # earlier answers of a model count as this many, so that others are soon noticed
+LOOK_EVERY = 0.01  # seconds between looks at what other processes pay; replies of this time count as in flight
+ROUNDING = 1e-9  # relative error in sums of costs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ import gc
 from collections import defaultdict
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from heapq import heappop, heappush
 from itertools import islice
@@ -17,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from pcs_annotator.asking.engine.ask import Asker, Deferred, Rewriter
+from pcs_annotator.asking.engine.ask import Asker, Deferred
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, ItemAsker, Missing, PreparedJob
 from pcs_annotator.asking.engine.job import Job
@@ -28,10 +27,8 @@ from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.relations.question.wording import write_wording
 
-CALLS_LEFT_PER_STEP = 4
-"""Calls that the budget must still allow per step in progress, so that the last calls go to the most urgent items."""
+CALLS_LEFT_PER_STEP = 4  # calls that must be left per step in progress, so that the last go to the most urgent items
 
 Work = Callable[[], Awaitable[None]]
 
@@ -176,20 +173,9 @@ class Rationing:
 
 SECONDS_TO_FINISH = 10.0
 GARBAGE_THRESHOLD = (20_000, 20, 50)
-QUESTIONS_AT_ONCE = 32
-"""Questions that are looked up in the ledger together."""
+QUESTIONS_AT_ONCE = 32  # questions that are looked up in the ledger together
 
 T = TypeVar("T")
-
-
-async def prepare_job(job: Job, asker: Asker) -> PreparedJob:
-    """Return a job with what is the same for all its texts; if it lacks a wording, the rewriter writes it."""
-    if job.rewriter is not None and job.lacks_wording:
-        written = await write_wording(job.task, Rewriter(job.rewriter, asker))
-        if job.on_wording is not None:
-            job.on_wording(written)
-        job = replace(job, task=replace(job.task, written_wording=written))
-    return PreparedJob.of(job, asker.ledger)
 
 
 async def run_job(
@@ -208,7 +194,7 @@ async def run_job(
     budget goes to those that need it most. Cancelling stops new calls, waits for those in flight and stores their
     replies. A job that is asked again and again should be prepared.
     """
-    prepared = job if isinstance(job, PreparedJob) else await prepare_job(job, asker)
+    prepared = job if isinstance(job, PreparedJob) else PreparedJob.of(job, asker.ledger)
     item_asker = ItemAsker(prepared, asker, missing)
     job = item_asker.job
     # enough items in progress to keep every model busy while some wait for a rewrite

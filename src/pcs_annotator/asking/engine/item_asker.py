@@ -25,13 +25,10 @@ from pcs_annotator.relations.base import Context, asks_about_truth
 from pcs_annotator.relations.choose import text_parts
 
 FIRST_ROWS = 16
-BUDGET_REACHED = "budget reached"
-"""The reason under which the tally counts questions that the budget did not allow."""
+BUDGET_REACHED = "budget reached"  # the reason under which the tally counts questions that the budget did not allow
 
-Wanted = Iterable[tuple[int, Iterable[int]]]
-"""Annotators to ask, and the draws to ask each of them for."""
-Missing = dict[int, dict[str, None]]
-"""Row → reasons why some of its votes are missing, in order of arrival."""
+Wanted = Iterable[tuple[int, Iterable[int]]]  # annotators to ask, and the draws to ask each of them for
+Missing = dict[int, dict[str, None]]  # row → reasons why some of its votes are missing, in order of arrival
 
 
 class VoteBuffer:

@@ -16,10 +16,9 @@ from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.asking.ledger.ledger import call_key
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
-from pcs_annotator.core.candidates import CandidateLabels, candidates_of
 from pcs_annotator.core.chat import ChatModel, gets_no_examples, identity_of
 from pcs_annotator.core.elicitations import calls_of, kind_of
-from pcs_annotator.core.examples import NearestExamples, nearest_among
+from pcs_annotator.core.nearest import CandidateLabels, NearestExamples, candidates_of, nearest_among
 from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import Strategy, Vote
@@ -31,12 +30,9 @@ from pcs_annotator.relations.prompted.windows import cut_windows
 from pcs_annotator.version import code_stamp
 
 OnVariant = Callable[[Item, Variant], None]
-OnWording = Callable[[str], None]
 REWRITE_OVERHEAD_TOKENS = 120
-WORDING_OVERHEAD_TOKENS = 400
 FOLLOW_UP_TOKENS = 120
-CHOSEN_FOR = 500
-"""Texts for which a plan chooses examples; others are planned with theirs, which are about as long."""
+CHOSEN_FOR = 500  # texts for which a plan chooses examples; others are planned with theirs, which are about as long
 _OUR_CODE = __name__.partition(".")[0] + "."
 
 
@@ -50,16 +46,13 @@ class Job:
     rewriter: ChatModel | None = None  # the model that rewrites; None when no relation needs one
     draws: int = 1  # how many times each question is asked
     on_variant: OnVariant | None = None  # called with every item and variant, in no particular order
-    # annotator → the relations it is asked under; an annotator that is not listed is asked under all
-    questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    # called with the wording that the rewriter wrote for `llm:wording`, before the first question
-    on_wording: OnWording | None = None
+    questions: Mapping[str, Sequence[str]] = field(default_factory=dict)  # annotator → its relations, if not all
 
     def __post_init__(self) -> None:
         if not self.annotators or not self.relations or self.draws < 1:
             raise ConfigError("nothing to ask: name at least one model, one relation and one draw")
         for relation in self.relations:
-            if self.rewriter is None and ("rewriter" in relation.needs or self._lacks_wording(relation)):
+            if self.rewriter is None and "rewriter" in relation.needs:
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
         rewrites = next((one.name for one in self.relations if self.task.pair and text_parts(one)), None)
         if rewrites:
@@ -74,31 +67,15 @@ class Job:
             labels = f"{len(self.task.labels):,} labels"
             raise ConfigError(f"{stated} would state a probability for each of {labels}: ask it for a label only")
 
-    def _lacks_wording(self, relation: Relation) -> bool:
-        return "wording" in relation.needs and not self.task.written_wording
-
-    @property
-    def lacks_wording(self) -> bool:
-        """Whether the rewriter has yet to write another wording of the instruction."""
-        return any(map(self._lacks_wording, self.relations))
-
     def form(self, relation: Relation, annotators: Sequence[Annotator] | None = None) -> "QuestionForm":
-        """Return how a relation puts the question; where some relation asks with examples, others ask without.
-
-        A wording that is not written yet is expected to be as long as the instruction.
-        """
-        task = replace(self.task, written_wording=self.task.written_wording or self.task.instruction)
+        """Return how a relation puts the question; where some relation asks with examples, others ask without."""
         plain = not any("examples" in one.needs for one in self.relations)
         asking = [annotator for annotator, _ in self.annotators] if annotators is None else annotators
-        return QuestionForm.of(Phrasing(task=task, examples=int(plain)), asking, relation)
+        return QuestionForm.of(Phrasing(task=self.task, examples=int(plain)), asking, relation)
 
     def _refuse_same_questions(self) -> None:
         """Raise if two relations ask the same question about the same text: it would count twice."""
-        asked = [
-            (relation, text_parts(relation), self.form(relation))
-            for relation in self.relations
-            if not self._lacks_wording(relation)
-        ]
+        asked = [(relation, text_parts(relation), self.form(relation)) for relation in self.relations]
         for (one, one_texts, one_asking), (other, other_texts, other_asking) in combinations(asked, 2):
             if one_texts == other_texts and one_asking == other_asking:
                 two_labels = bool(one_asking.order) and len(self.task.labels) == 2
@@ -169,8 +146,7 @@ class QuestionForm(NamedTuple):
 
     task: Task  # the task as it is asked
     annotators: Sequence[Annotator]  # the job's annotators, as they ask it
-    # for each label of the job's task, its position in the task as asked; empty if the order is the same
-    order: tuple[int, ...]
+    order: tuple[int, ...]  # for each label of the job's task, its position as asked; empty if the order is the same
     bank: NearestExamples | None = None  # what finds the examples for a text; None if they are the same for all
     skipped: int = 0  # how many examples are nearer to a text than those that are shown
     finder: CandidateLabels | None = None  # what finds the labels for a text; None if all of them are asked about
@@ -286,9 +262,6 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
             used = {"input_tokens": calls * tokens.input, "output_tokens": calls * tokens.output}
             sums[model.name, purpose].update(calls=calls, **used)
 
-    if job.rewriter is not None and job.lacks_wording:
-        length = estimate_tokens(job.task.instruction)
-        count(job.rewriter, "rewrite", 1, Tokens(length + WORDING_OVERHEAD_TOKENS, 3 * length))
     rows, ways, first = 0, _ways_of_asking(job), list[str]()
     for item in items:
         rows += 1

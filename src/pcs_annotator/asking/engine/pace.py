@@ -11,13 +11,11 @@ from pcs_annotator.core.chat import RateHint
 
 FIRST_RATE = 8.0
 BELOW_LIMIT = 0.97
-SHORTEST_MEASUREMENT = 0.5
-"""Minimum number of seconds between two refusals for measuring a throughput."""
+SHORTEST_MEASUREMENT = 0.5  # minimum number of seconds between two refusals for measuring a throughput
 FEW_ANSWERS = 20
 MOSTLY_REFUSED = 0.6
 SHORT_PAUSE = 0.1
-LATE_SECONDS = 0.03
-"""How late a call may be and still count as made at its moment: a limit of 100 per second is passed by 3 at most."""
+LATE_SECONDS = 0.03  # how late a call may be and count as on time: 100 per second are passed by 3 at most
 LONGEST_PAUSE = 60.0
 
 
@@ -132,8 +130,7 @@ def _pause(retry_after: float | None, limit: float) -> float:
 
 MAX_IN_FLIGHT = 64
 FIRST_WINDOW = 16
-ROUND = 0.1
-"""Seconds in which the window may double; if a round trip takes longer, once per round trip."""
+ROUND = 0.1  # seconds in which the window may double; if a round trip takes longer, once per round trip
 TROUBLE_SHARE = 0.4
 NEVER_ANSWERED_AFTER = 12
 GONE_AFTER = 100

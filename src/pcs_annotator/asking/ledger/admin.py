@@ -17,13 +17,11 @@ from pcs_annotator.core.chat import Reply
 SECONDS_PER_DAY = 86_400
 _UNPRICED = "CASE WHEN {0}usd IS NULL THEN COALESCE({0}{1}, 0) ELSE 0 END"
 OF_ROW = ("COALESCE({0}usd, 0)", _UNPRICED.format("{0}", "input_tokens"), _UNPRICED.format("{0}", "output_tokens"))
-OF_ROWS = ", ".join(f"SUM({value.format('')})" for value in OF_ROW)
-"""Dollars, and the tokens in and out of calls whose price is unknown."""
+OF_ROWS = ", ".join(f"SUM({value.format('')})" for value in OF_ROW)  # dollars, and tokens of calls without a price
 READ = """SELECT day, model, SUM(usd), CAST(SUM(sent) AS BIGINT), CAST(SUM(got) AS BIGINT)
 FROM sums WHERE day >= {} GROUP BY day, model"""
 
-PriceOf = Callable[[str, int, int], float | None]
-"""Model, tokens in, tokens out → dollars; None if the price is unknown."""
+PriceOf = Callable[[str, int, int], float | None]  # model, tokens in, tokens out → dollars; None if it is unknown
 
 
 class PaidInRun(NamedTuple):
@@ -100,10 +98,8 @@ class LedgerAdmin(ABC):
     Statements have `?` in place of values.
     """
 
-    run: str = ""
-    """The command whose other processes pay through this ledger, too; empty if there are none."""
-    _day: str
-    """SQL for the day of `asked_at`."""
+    run: str = ""  # the command whose other processes pay through this ledger, too; empty if there are none
+    _day: str  # SQL for the day of `asked_at`
 
     @abstractmethod
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from pcs_annotator.asking.ledger import admin
 from pcs_annotator.asking.ledger.admin import LedgerAdmin, LedgerEntry, LedgerSums, Row, add_own
@@ -22,8 +22,7 @@ BUSY_SECONDS = 15
 KEYS_PER_QUERY = 500
 GATHER_SECONDS = 0.001
 CACHE_KILOBYTES = 32_000
-PAGES_PER_CHECKPOINT = 8_000
-"""Keys are random, so that every page of a large ledger is needed and changed again and again."""
+PAGES_PER_CHECKPOINT = 8_000  # keys are random, so every page of a large ledger is needed and changed again
 
 CREATE_CALLS = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -52,8 +51,7 @@ STEPS = (
     ),
 )
 SCHEMA = len(STEPS)
-LARGEST_SCHEMA = 999
-"""A larger number is damage."""
+LARGEST_SCHEMA = 999  # a larger number is damage
 COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd, latency, asked_at, logprobs"
 INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 FOUND = "key, reply, finish, input_tokens, output_tokens, latency, logprobs"
@@ -75,6 +73,7 @@ CREATE_SUMS = (
         )
     ),
 )
+_FINISHES, _COUNTS = get_args(Finish), {int, type(None)}
 
 
 class CallKey(NamedTuple):
@@ -132,7 +131,9 @@ def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | No
 def reply_of(
     text: str, finish: Finish, tokens_in: int | None, tokens_out: int | None, latency: float, logprobs: bytes | None
 ) -> Reply:
-    """Return the reply in the columns `FOUND` of a row."""
+    """Return the reply in the columns `FOUND` of a row; a row that somebody has edited may raise."""
+    if not (type(text) is str and finish in _FINISHES and {type(tokens_in), type(tokens_out)} <= _COUNTS):
+        raise ValueError(f"the reply {text!r:.80}, its end {finish!r:.20} or its tokens")
     usage = Usage(input_tokens=tokens_in, output_tokens=tokens_out)
     return Reply(text=text, finish=finish, usage=usage, latency=latency, logprobs=unpack(logprobs))
 
@@ -329,6 +330,9 @@ class Ledger(LedgerAdmin):
             yield
         except sqlite3.Error as error:
             raise LedgerError(f"{self.path}: {_remedy(error, self.path)}") from error
+        except (TypeError, ValueError) as error:
+            remedy = "put back the file as it was, or ask again with --fresh"
+            raise LedgerError(f"{self.path}: somebody has changed an answer in it ({error}): {remedy}") from error
         except OSError as error:
             raise LedgerError(f"{self.path}: {error.strerror or error}; choose another path for the ledger") from error
 

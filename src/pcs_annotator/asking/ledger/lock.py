@@ -19,17 +19,12 @@ from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
 
 LOCK_ATTEMPT_SECONDS = 0.05
-SILENT_SECONDS = 0.5
-"""A shorter wait for a lock is not worth a word."""
-ANSWERS_REMEMBERED = 50_000
-"""Far more calls than come between looking for a reply and asking for it."""
+SILENT_SECONDS = 0.5  # a shorter wait for a lock is not worth a word
+ANSWERS_REMEMBERED = 50_000  # far more calls than come between looking for a reply and asking for it
 
-Say = Callable[[str], None]
-"""Takes a sentence for the user."""
-Refusal = Callable[[str], PcsError]
-"""Makes the error about a lock that is held from the name of its holder."""
-_Own = tuple[int, LedgerAddress]
-"""A process and a ledger."""
+Say = Callable[[str], None]  # takes a sentence for the user
+Refusal = Callable[[str], PcsError]  # makes the error about a lock that is held from the name of its holder
+_Own = tuple[int, LedgerAddress]  # a process and a ledger
 _HELD: ContextVar[frozenset[_Own]] = ContextVar("ledgers that this thread or task holds", default=frozenset())
 
 

@@ -32,18 +32,13 @@ from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password
 
-LEASE_SECONDS = 30.0
-"""A worker that does not renew its lease for this long loses its claims."""
-POLL_SECONDS = 0.1
-"""Pause between looks for the replies that other workers are getting."""
-PATIENCE_SECONDS = 120.0
-"""How long a server that is gone is waited for; what was paid for is then kept in a file."""
+LEASE_SECONDS = 30.0  # a worker that does not renew its lease for this long loses its claims
+POLL_SECONDS = 0.1  # pause between looks for the replies that other workers are getting
+PATIENCE_SECONDS = 120.0  # how long a server that is gone is waited for; what was paid for is then kept in a file
 CLOSING_SECONDS = 5.0
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-"""Seconds between attempts to connect."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between attempts to connect
 ENTRIES_AT_A_TIME = 2000
-RESTARTING, RESTART_SECONDS = "the database system is", 20.0
-"""What a server says while it shuts down or starts up, and how long to wait for it."""
+RESTARTING, RESTART_SECONDS = "the database system is", 20.0  # what a server that restarts says, and how long to wait
 
 T = TypeVar("T")
 

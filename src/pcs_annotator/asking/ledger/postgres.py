@@ -34,8 +34,7 @@ STEPS = (
     ),
 )
 SCHEMA = len(STEPS)
-CREATING = 0x70637321
-"""The advisory lock of the process that makes or upgrades the tables."""
+CREATING = 0x70637321  # the advisory lock of the process that makes or upgrades the tables
 # One schema for all tables, unless the address names another; a claim must see what was committed a moment ago; a
 # server or a network that is gone is noticed.
 OPTIONS = r"-c search_path=pcs -c default_transaction_isolation=read\ committed -c client_min_messages=error"

@@ -9,8 +9,7 @@ from pcs_annotator.asking.ledger.admin import LedgerEntry
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.core.chat import Reply
 
-POLL_SECONDS = 0.1
-"""Pause between looks for the replies that other processes are getting."""
+POLL_SECONDS = 0.1  # pause between looks for the replies that other processes are getting
 
 
 class SharedLedger(Ledger):

@@ -19,12 +19,12 @@ from pcs_annotator.showing.answer import look_at
 from pcs_annotator.showing.formats import label_name, percent
 from pcs_annotator.studies import finish as finishing
 from pcs_annotator.studies.estimating import gold, page, robust
-from pcs_annotator.studies.estimating.answers import EstimateQuestion
+from pcs_annotator.studies.estimating.answers import ADJUSTED, EstimateQuestion
 from pcs_annotator.studies.estimating.codebook import estimate_codebook, files_for
-from pcs_annotator.studies.estimating.estimate import PERIODS, data_name, estimate_run
+from pcs_annotator.studies.estimating.estimate import data_name, estimate_any
+from pcs_annotator.studies.estimating.groups import PERIODS
 from pcs_annotator.studies.estimating.page import write_estimates
 
-OUTLOOK_SHOWN = 6
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -40,9 +40,13 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 )
 @click.option("--by", default="", metavar="COLUMN", help="Column of groups, to draw from or to compare.")
 @click.option("--of", default="", metavar="LABEL", help="Label, or several joined by +; default: the first.")
-@click.option("--width", type=SHARE, metavar="X", help="Wanted: an interval of ± X, such as .03 for 3 points.")
-@click.option("--difference", type=SHARE, metavar="X", help="Wanted: to find a difference of X between groups of --by.")
-@click.option("--power", type=SHARE, default=0.8, show_default=True, help="How probable that should be.")
+@click.option("--goal", type=click.Choice(gold.GOALS), help="What the rows are for; default: all goals, in a table.")
+@click.option("--width", type=SHARE, metavar="X", help="Share: an interval of ± X, such as .03; default .05.")
+@click.option("--difference", type=SHARE, metavar="X", help="Difference between groups of --by, or slope; default .1.")
+@click.option("--power", type=SHARE, metavar="X", help="How probable it is to find that difference; default .8.")
+@click.option("--max-error", type=SHARE, metavar="X", help="Promise and finish: labels that may be wrong; default .05.")
+@click.option("--certainty", type=SHARE, metavar="X", help="How sure that must be; default .9.")
+@click.option("--accuracy", type=SHARE, metavar="X", help="Right labels, assumed without 20 gold rows; default .8.")
 @options.JSON
 def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: Any) -> None:
     """Show how many gold rows the run in FOLDER needs, before anybody labels them; with --n, draw them.
@@ -56,74 +60,73 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: 
         lines = [*([known] if written < rows else []), *([wrote] if written else [])]
         options.tell({"rows": written, "drawn": rows, "file": str(place)}, *lines)
         return
-    found = gold.plan_gold(folder, gold.GoldGoal(by=by, **wish))
-    drawn = [
-        "pcs",
-        "gold",
-        str(folder),
-        "--n",
-        str(min(100, max(found.outlook, default=0))),
-        *(["--by", by] if by else []),
-    ]
-    following = drawn if found.outlook else ["pcs", "review", str(folder)]
-    options.show(found.to_dict, lambda: [*gold_plan_shown(found), b.Answer([*_end(None, following)])])
+    found = gold.plan_gold(folder, options.take(gold.GoldGoal, {"by": by, **wish}))
+    first = min((n for ways in found.needed.values() for n in ways.values() if n), default=100)
+    following = ["pcs", "gold", str(folder), "--n", str(min(100, first)), *(["--by", by] if by else [])]
+    options.show(lambda: asdict(found), lambda: [gold_plan_shown(found), b.Answer([*_end(None, following)])])
 
 
 @click.command("finish")
 @click.argument("folder", type=options.PATH)
 @click.option("--max-error", type=SHARE, required=True, metavar="X", help="Share of all labels that may be wrong.")
 @click.option("--certainty", type=SHARE, default=0.9, show_default=True, metavar="X", help="How sure that must be.")
+@click.option(
+    "--expert", default="", metavar="NAME", help="Model of the run, or run folder of one, asked before people."
+)
+@click.option("--price", type=float, default=0.0, metavar="X", help="What an answer of the expert costs.")
+@click.option("--person-price", type=float, default=0.0, metavar="X", help="What a row costs that a person labels.")
+@click.option(
+    "--seconds-per-row", type=click.FloatRange(0, min_open=True), metavar="X", help="Default: as in pcs review."
+)
 @click.option("--again", is_flag=True, help="Share the rows anew, with the gold rows that have come since.")
 @click.option("-o", "--out", type=options.PATH, help="The finished table; default: finished.csv in FOLDER.")
 @options.JSON
-def finish_command(*, folder: Path, max_error: float, certainty: float, again: bool, out: Path | None) -> None:
+def finish_command(*, folder: Path, max_error: float, **given: Any) -> None:
     """Say which rows of the run in FOLDER people must label so that its whole table has few errors.
 
-    The machine labels the others. It may be asked again at any time; once people have labelled their rows, in pcs
-    review or in to_label.csv, the finished table is written. No model is called.
+    The machine labels the others, and an expert, such as a dearer model, those between, so that it costs least. It may
+    be asked again at any time; once all have done their rows, the finished table is written. No model is called.
     """
-    found = finishing.finish(folder, max_error, certainty, again=again, out=out)
-    share, sure = percent(max_error, 1), percent(certainty, 1)
-    promise = f"at most {share} of the {found.rows:,} final labels are wrong, with {sure} certainty"
+    found = finishing.finish(folder, max_error, expense=options.take(finishing.Expense, given), **given)
+    wrong = "off by more than one step" if found.near else "wrong"
+    share, sure = percent(max_error, 1), percent(found.certainty, 1)
     people = f"{found.by_people:,} rows ({percent(found.by_people, found.rows)})"
     lines: list[tuple[str, b.Words]] = [
-        ("promise", promise),
+        ("promise", f"at most {share} of the {found.rows:,} final labels are {wrong}, with {sure} certainty"),
         ("people", f"{people}, {found.left:,} of them still to do"),
     ]
-    if found.out is None:
-        lines.append(("time", f"about {found.hours:.1f} hours, at {finishing.SECONDS_PER_ROW} seconds a row"))
+    if found.by_expert:
+        lines.append(("expert", f"{found.by_expert:,} rows; {found.to_ask:,} of them still to be asked, in to_ask.csv"))
+    if found.cost:
+        lines.append(("cost", f"about {found.cost:,.2f}, for expert and people"))
+    if found.left:
+        lines.append(("time", f"about {found.hours:.1f} hours, at {found.seconds:.0f} seconds a row"))
         lines.append(("rows", f"{found.to_label}, the least certain first, or pcs review, queue Doubtful first"))
         lines.append(("next", b.strong(join(["pcs", "review", str(folder)]))))
-    else:
+    if found.out is not None:
         lines.append(("labels", f"{found.out} (columns final_label, labelled_by)"))
     options.show(lambda: {**asdict(found), "hours": found.hours}, lambda: [b.Answer(lines)])
 
 
-def gold_plan_shown(found: gold.GoldPlan) -> Iterator[object]:
-    """Yield what gold rows would bring, and how many are needed."""
-    ways = [*next(iter(found.outlook.values()), {})]
-    step = -(-len(found.outlook) // OUTLOOK_SHOWN) or 1
+def gold_plan_shown(found: gold.GoldPlan) -> ResultTable:
+    """Return how many gold rows each goal needs."""
+    ways = [*dict.fromkeys(way for ways in found.needed.values() for way in ways)]
     has = counted(found.gold_rows, "row has", "rows have")
-    notes = [f"The share is about {100 * found.share:.1f} %; {has} gold."]
-    if found.guessed:
-        notes.append("There is no calibrated confidence yet, so machine labels are not counted on.")
-    if not found.outlook:
-        yield " ".join(["There are too few rows to foretell what gold rows bring: label all of them.", *notes])
-        return
-    yield ResultTable(
-        name="outlook",
-        title=f"Half the width of the 95 % interval of the share of {label_name(found.of)}, percentage points",
-        columns=["gold rows", *ways],
-        rows=[[str(n), *(100 * one for one in found.outlook[n].values())] for n in [*found.outlook][step - 1 :: step]],
+    notes = [f"The share of {label_name(found.of)} is about {100 * found.share:.1f} %; {has} gold."]
+    if found.assumed is not None:
+        notes.append(f"That is too little: {percent(found.assumed, 1)} of labels are assumed to be right (--accuracy).")
+    if found.in_all is not None:
+        notes.append(f"finish: people label about {found.in_all:,} rows in all, gold rows among them.")
+    return ResultTable(
+        name="goals",
+        title="Gold rows for each goal, by the way of drawing; in four cases out of five they are enough",
+        columns=["goal", *ways],
+        rows=[
+            [goal, *("too many" if n.get(way, "") is None else n.get(way, "") for way in ways)]
+            for goal, n in found.needed.items()
+        ],
         notes=notes,
-        digits=dict.fromkeys(ways, 1),
     )
-    for wanted, needed in (("that width", found.for_width), ("that difference", found.for_difference)):
-        if needed:
-            said = ", ".join(f"{way} {'more than there are' if n is None else f'{n:,}'}" for way, n in needed.items())
-            yield f"gold rows for {wanted}: {said}"
-    if found.for_promise is not None:
-        yield f"gold rows for the promise: about {found.for_promise:,}"
 
 
 question_options = options.with_options(
@@ -139,6 +142,9 @@ question_options = options.with_options(
     click.option("--link", default="", metavar="NAME", help="linear, logistic or multinomial; default: by outcome."),
     click.option("--cluster", default="", metavar="COLUMN", help="Rows with the same value have errors in common."),
     click.option("--probability", default="", metavar="COLUMN", help="How probable it was that a row got gold."),
+    click.option("--weight", default="", metavar="COLUMN", help="Survey weights: how much each row counts."),
+    click.option("--pool", is_flag=True, help="With --by: draw small groups towards the others (partial pooling)."),
+    click.option("--p-adjust", type=click.Choice([*ADJUSTED]), help="For all tests of a table; default: holm."),
     click.option("--larger", is_flag=True, help="The rows are a random sample of something larger, which counts."),
 )
 """Adds the options that say what to estimate."""
@@ -146,30 +152,36 @@ question_options = options.with_options(
 
 def question_of(given: dict[str, Any]) -> EstimateQuestion:
     """Return what the options say."""
-    return EstimateQuestion(**{**given, "values": _numbers(given["values"]), "every": given["every"] or ""})
+    usual = {"every": given["every"] or "", "p_adjust": given["p_adjust"] or "holm"}
+    return EstimateQuestion(**{**given, **usual, "values": _numbers(given["values"])})
 
 
 @click.command("estimate")
-@click.argument("folder", type=options.PATH)
+@click.argument("source", metavar="RUN|TABLE")
+@click.option("--label", default="", metavar="COLUMN", help="Of a table: machine labels, from anywhere.")
+@click.option("--gold", default="", metavar="COLUMN", help="Of a table: true labels, in some of its rows.")
+@click.option("--confidence", default="", metavar="COLUMN", help="Of a table: higher where the machine is surer.")
 @question_options
 @click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .csv or .json.")
 @options.DETAILS
 @options.JSON
-def estimate_command(*, folder: Path, out: Path | None, **given: Any) -> None:
-    """Estimate shares, means, differences or a regression from the labels of the run in FOLDER.
+def estimate_command(*, source: str, out: Path | None, **given: Any) -> None:
+    """Estimate shares, means, differences or a regression from the labels of a run, or from those in a table.
 
     Machine labels have errors, and errors bias such figures. Gold rows that were drawn at random, or by pcs gold,
     correct that. Beside each corrected figure are those from gold rows alone and from machine labels as if true.
     """
-    if book := CodebookFolder.find(folder):
+    table = bool(given["label"] or given["gold"] or given["confidence"])
+    if not table and (book := CodebookFolder.find(Path(source))):
         _estimate_variables(book, out, question_of(given))
         return
     with options.gathered_warnings() as notes:
-        found = estimate_run(folder, question_of(given))
+        found = estimate_any(source, question_of(given))
     if out is not None:
         write_estimates(found, out)
-    asked = ["robust" if out else "estimate", str(folder), *_asked(given), *([] if out else ["-o", "estimates.html"])]
-    lines = [*page.answer_lines(found), *look_at(notes), *_end(out, ["pcs", *asked])]
+    asked = ["pcs", "robust" if out else "estimate", source, *_asked(given), *([] if out else ["-o", "estimates.html"])]
+    # a table has no choices to vary
+    lines = [*page.answer_lines(found), *look_at(notes), *_end(out, [] if table and out else asked)]
     options.show(
         lambda: {**found.to_dict(), "sentences": page.sentences(found), "warnings": notes},
         lambda: [*page.answer_shown(found), b.Answer(lines)],
@@ -196,14 +208,16 @@ def _asked(given: dict[str, Any]) -> Iterator[str]:
     for name, value in given.items():
         for one in value if isinstance(value, tuple) else (value,):
             if one:
-                yield from [f"--{name}"] if one is True else [f"--{name}", str(one)]
+                option = f"--{name.replace('_', '-')}"
+                yield from [option] if one is True else [option, str(one)]
 
 
 def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Words]]:
     """Yield the last lines of an answer: the file, if one was written, and the next command."""
     if out is not None:
         yield "files", str(out)
-    yield "next", b.strong(join(following))
+    if following:
+        yield "next", b.strong(join(following))
 
 
 def _numbers(given: tuple[str, ...]) -> dict[str, float] | None:

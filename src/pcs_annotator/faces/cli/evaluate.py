@@ -62,7 +62,9 @@ splitting_options = options.with_options(
 @options.reading_options
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Random seed for splits and resamples.")
 @click.option("-o", "--out", type=options.PATH, help="Folder for the tables as Markdown, CSV and LaTeX.")
-@click.option("--by", default="", metavar="COLUMN", help="Show instead figures for each group of a run's rows.")
+@click.option(
+    "--by", default="", metavar="COLUMN", help="Show instead figures for each group of a run's rows, or test each."
+)
 @click.option("--alt-test", is_flag=True, help="Test instead whether the model may replace the human coders.")
 @click.option(
     "--epsilon",
@@ -79,7 +81,7 @@ def evaluate_command(*, source: Path, by: str, alt_test: bool, epsilon: float, *
     For methods that these votes do not support, a note says what they would need.
     """
     if alt_test:
-        options.show(replacing_json, replacing_shown, *evaluate.may_replace(source, epsilon))
+        options.show(replacing_json, replacing_shown, evaluate.may_replace(source, epsilon, by))
         return
     if by:
         with options.gathered_warnings() as notes:
@@ -145,15 +147,18 @@ def _compared_shown(
     yield b.Answer([*answer.look_at([*missing, *notes]), ("files", f"{kept} in the folder of every variable")])
 
 
-def replacing_json(names: Sequence[str], test: evaluate.AlternativeAnnotator) -> dict[str, Any]:
+def replacing_json(found: evaluate.Replacing) -> dict[str, Any]:
     """Return the alternative annotator test as plain values."""
+    names, test, parts, rows_for = found
     values = test.to_dict()
     named = [{"name": name, **one} for name, one in zip(names, values["coders"], strict=True)]
-    return {**values, "coders": named}
+    tested = {name: one and one.to_dict() for name, one in parts.items()}
+    return {**values, "coders": named, "parts": tested, "rows_for": dict(rows_for)}
 
 
-def replacing_shown(names: Sequence[str], test: evaluate.AlternativeAnnotator) -> list[b.Block]:
-    """Return the alternative annotator test."""
+def replacing_shown(found: evaluate.Replacing) -> list[b.Block]:
+    """Return the alternative annotator test, for all rows and for parts of them, and how many rows tell more."""
+    names, test, tested, rows_for = found
     rows = [
         [name, one.model, one.coder, one.rows, one.p_value, "yes" if one.may_replace else "no"]
         for name, one in zip(names, test.coders, strict=True)
@@ -166,7 +171,15 @@ def replacing_shown(names: Sequence[str], test: evaluate.AlternativeAnnotator) -
         notes=[test.sentence(names)],
         digits={"p": 3},
     )
-    return [table]
+    needed = ", ".join(f"± {width:g}: {rows:,}" for width, rows in rows_for.items())
+    parts = ResultTable(
+        name="parts",
+        title="The same for parts of the rows, all tested together",
+        columns=["rows", "agrees as well", "coders it may replace"],
+        rows=[[name, one and one.advantage, one and one.winning_rate] for name, one in tested.items()],
+        notes=["– : too few rows.", f"Rows that two coders must label for an interval of κ or α of {needed}."],
+    )
+    return [table, parts]
 
 
 def evaluated_json(found: evaluate.Evaluated, notes: Sequence[str]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def experimented_json(found: experiment.Experimented, notes: Sequence[str]) -> d
     return {
         "experiments": {one.name: [table_json(table) for table in one.tables] for one in found.experiments},
         "unanswered": dict(found.unanswered),
-        "warnings": [*notes, *found.notes],
+        "warnings": [*notes],
         "files": [str(path) for path in found.files],
     }
 
@@ -87,7 +87,7 @@ def experiments_shown(found: experiment.Experimented, notes: Sequence[str]) -> I
     yield b.Answer(
         [
             *lines,
-            *answer.look_at([*answer.unanswered(found.unanswered), *notes, *found.notes]),
+            *answer.look_at([*answer.unanswered(found.unanswered), *notes]),
             ("files", str(found.files[0].parent) if found.files else "none"),
         ]
     )

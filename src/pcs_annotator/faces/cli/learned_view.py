@@ -42,6 +42,7 @@ def learned_json(learned: learn.Learned, votes: Votes) -> dict[str, Any]:
         },
         "cross_validation": [_figures_json(figures) for figures in learned.figures],
         "no_cross_validation": learned.no_figures,
+        "alternatives": learned.alternatives and learned.alternatives._asdict(),
         "flags": [flag._asdict() for flag in details.flags],
         **promise_json(learned),
     }
@@ -86,7 +87,7 @@ def learned_shown(learned: learn.Learned, votes: Votes, counts: Counts, *, folds
         b.text(f"labels: {', '.join(votes.labels)}"),
         weights(learned, votes),
         quality(learned, folds, unit),
-        promise(learned.model, learned.drift, counts),
+        promise(learned.model, learned.drift, counts, learned.alternatives),
     ]
 
 
@@ -116,6 +117,7 @@ def fit_shown(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: S
                 answer.labelled(counts),
                 answer.quality(fitted.learned),
                 answer.usable(fitted.learned.model, counts),
+                *answer.would_help(fitted.facts),
                 *answer.look_at([*found, *notes]),
                 *labels,
                 ("files", str(files.model)),

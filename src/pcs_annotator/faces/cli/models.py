@@ -5,8 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from pcs_annotator.faces.cli import exit_codes, options
 from pcs_annotator.showing import blocks as b
@@ -42,7 +40,7 @@ def pull_(model: str) -> None:
 
     This also happens when the model is first used.
     """
-    path = pull_with_bar(model, shown=options.shown())
+    path = _pull(model, shown=options.shown())
     options.tell({"model": model, "path": str(path), "bytes": _size(path)}, f"{model}: {path}")
 
 
@@ -99,12 +97,10 @@ def checkups_shown(checkups: Sequence[models.Checkup]) -> Iterator[b.Block]:
 def pull_missing(names: Sequence[str], *, shown: bool) -> None:
     """Download the weights of local models that are not on this machine yet."""
     for name in models.missing_weights(names):
-        pull_with_bar(name, shown=shown)
+        _pull(name, shown=shown)
 
 
-def pull_with_bar(model: str, *, shown: bool) -> Path:
-    """Download the weights of a local model with a progress bar, and return their path."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown, transient=True) as bar:
-        task = bar.add_task(f"downloading {model}", total=None)
-        return models.pull_weights(model, lambda there, total: bar.update(task, completed=there, total=total))
+def _pull(model: str, *, shown: bool) -> Path:
+    if shown:
+        options.say(f"downloading the weights of {model}, once; this may take a few minutes")
+    return models.pull_weights(model)

@@ -192,8 +192,7 @@ def _printing(*names: str, help: str) -> Callable[[F], F]:
 JSON = _printing("--json", help="Print one JSON object and nothing else.")
 DETAILS = _printing("--details", help="Print the evidence too: weights, figures, tests, costs.")
 QUIET = _printing("-q", "--quiet", help="Print only errors.")
-printing = with_options(DETAILS, JSON, QUIET)
-"""Adds the options that say how to print."""
+printing = with_options(DETAILS, JSON, QUIET)  # adds the options that say how to print
 
 
 def _log_format(context: click.Context, _parameter: click.Parameter, given: str) -> None:
@@ -217,8 +216,7 @@ LOG_FORMAT = click.option(
     callback=_log_format,
     help="Lines on stderr: as they are, or each as a JSON object.  [env: PCS_LOG_FORMAT]",
 )
-watching = with_options(options_for("metrics_file"), LOG_FORMAT)
-"""Adds the options for whoever watches a command from elsewhere."""
+watching = with_options(options_for("metrics_file"), LOG_FORMAT)  # adds options for those who watch from elsewhere
 KEEP_EARLIER = click.option(
     "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
 )

@@ -60,9 +60,6 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int
 @options.CONFIG
 @options.reading_options
 @options.options_for("text_column", "id_column")
-@click.option(
-    "--run", "votes", type=options.PATH, help="Run folder or table of votes: also show how often answers changed."
-)
 @click.option("--ledger", metavar="ADDRESS", help="Keep paid rewrites here, so that none is paid for twice.")
 @options.options_for("limit")
 @click.option("-o", "--out", type=options.PATH, help="Write every rewrite here (CSV or Parquet).")
@@ -71,7 +68,7 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int
 def check(*, config: Path | None, **given: Any) -> None:
     """Measure relations on the texts of FILE.
 
-    Shows how many texts each one changes, why it does not change the others, and how fast it is.
+    Shows how many texts each one changes, and why it does not change the others.
     """
     settings = read_settings(config, Path.cwd(), options.take_settings(given))
     found = relations.check_relations(config=settings, **given)
@@ -127,7 +124,6 @@ RELATIONS_SHOWN, LONGEST_CONCLUSION = 5, 140
 NEEDS = {
     "rewriter": "--rewriter MODEL",
     "parser": "the extra [rules]",
-    "wording": "--rewriter, once",
     "examples": "--examples, or gold rows",
 }
 CAUSES_SHOWN = 3
@@ -186,29 +182,23 @@ def tried_shown(tried: relations.TriedRelation) -> Iterator[b.Block]:
 
 def coverage_json(coverage: relations.Coverage) -> dict[str, Any]:
     """Return the figures of a relation as plain values."""
-    flips = coverage.flips
     return {
         "texts": coverage.texts,
         "changed": coverage.statuses["changed"],
         "not_applicable": coverage.statuses["not_applicable"],
         "rejected": coverage.statuses["rejected"],
-        "per_second": round(coverage.per_second, 1),
         "causes": dict(coverage.causes.most_common()),
-    } | ({} if flips is None else {"flips": {"pairs": flips.pairs, "changed": flips.changed, "rate": flips.rate}})
+    }
 
 
 def coverage_shown(found: Mapping[str, relations.Coverage], out: Path | None) -> Iterator[b.Block]:
     """Yield one row per relation, and why texts were not changed."""
-    columns = b.numbers("changed", "not applicable", "rejected", "texts/s")
-    flips_known = any(coverage.flips for coverage in found.values())
+    columns = b.numbers("changed", "not applicable", "rejected")
     rows: list[b.Row] = []
     for name, one in found.items():
         changed = "text unchanged" if one.statuses["original"] else _count(one.statuses["changed"], one.texts)
         others = (_count(times, one.texts) for times in (one.statuses["not_applicable"], one.statuses["rejected"]))
-        rows.append([name, changed, *others, round(one.per_second)])
-        if flips_known:
-            rows[-1].append(one.flips and _count(one.flips.changed, one.flips.pairs))
-    columns += b.numbers("answers changed") if flips_known else []
+        rows.append([name, changed, *others])
     yield b.Table(columns=[b.Column("relation"), *columns], rows=rows)
     for name, one in found.items():
         yield reasons(f"{name}, reasons for no rewrite:", one.causes, CAUSES_SHOWN)

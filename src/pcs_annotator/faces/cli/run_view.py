@@ -42,7 +42,6 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "label_counts": dict(result.counts.labels),
         "calls": tally.calls,
         "known_already": tally.from_ledger,
-        "written_wording": result.config.task.written_wording or None,
         "silences": {kind: dict(_most_first(reasons)) for kind, reasons in result.silences.items()},
         "unanswered": dict(tally.failed.most_common()),
         "answers_without_probabilities": dict(_most_first(result.hard)),
@@ -97,8 +96,6 @@ def _asked(result: RunResult) -> Iterator[b.Block]:
     if elsewhere := result.paid_elsewhere:
         paid = counted(sum(bill.calls for bill in elsewhere), "answer was", "answers were")
         yield f"{paid} paid for in other folders that share the ledger: {_cost(elsewhere)}"
-    if result.config.task.written_wording:
-        yield f"the question under llm:wording: {result.config.task.written_wording}"
     for kind, what in SILENCES.items():
         yield reasons(f"{count(sum(result.silences[kind].values()))} {what}:", result.silences[kind], REASONS_SHOWN)
 

@@ -21,8 +21,7 @@ from pcs_annotator.runs.review.session import Review
 from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.settings import Saving
 
-LARGEST_FORM = 256 * 1024
-"""Bytes; a verdict with the longest note has a tenth of this."""
+LARGEST_FORM = 256 * 1024  # bytes; a verdict with the longest note has a tenth of this
 DEFAULT_PORT = 8080
 
 
@@ -112,13 +111,16 @@ def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **g
     metavar="N",
     help="Learn from verdicts on these texts after every N of them; 0: only when you run pcs fit.",
 )
+@click.option(
+    "--mcp", is_flag=True, help="Be a tool of an assistant (Model Context Protocol) instead; no port is open."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
 @options.LOG_FORMAT
-def serve_command(*, folder: Path, refit_every: int, verbose: bool, **given: Any) -> int:
+def serve_command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **given: Any) -> int:
     """Label texts over HTTP with the models, rewrites and weights of the fitted run in the folder RUN.
 
-    POST /v1/classify takes a text or a list of texts; the page at its address has an example to run, all fields and
-    errors. Ctrl-C finishes what is in progress and stops.
+    POST /v1/classify takes a text or a list of texts; /openapi.json describes all fields and errors. Ctrl-C finishes
+    what is in progress and stops.
     """
     need_web("pcs serve")
     from pcs_annotator.faces.serve.app import Limits, serve_run
@@ -131,7 +133,13 @@ def serve_command(*, folder: Path, refit_every: int, verbose: bool, **given: Any
     services = {name: Service(place, how, options.say, refit_every) for name, place in places.items()}
     for one in services.values():
         one.check()
-    door, limits = options.take(listen, given), options.take(Limits, given)
+    limits = options.take(Limits, given)
+    if mcp:
+        from pcs_annotator.faces.serve.mcp import serve_mcp
+
+        asyncio.run(serve_mcp(services, limits, book))
+        return 0
+    door = options.take(listen, given)
     with door.socket:
         asyncio.run(serve_run(services, door, limits, options.say, book=book, verbose=verbose))
     options.say("stopped; all answers are kept")

@@ -15,14 +15,19 @@ from pcs_annotator.runs.versions import list_versions
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.page import write_figures, write_report
+from pcs_annotator.tables.files import write_page
 from pcs_annotator.verbs import exchange, paper
 from pcs_annotator.verbs.codebook import report_codebook
 from pcs_annotator.verbs.fit import open_run, use_version
 
+SUMMARY = rb"(?m)^## .+\n\n\| \| \|$"  # how one of ours begins, which may be written again
+
 
 @click.command("report")
 @click.argument("folder", type=options.PATH)
-@click.option("-o", "--out", type=options.PATH, help="HTML file to write; default: report.html in the run folder.")
+@click.option("-o", "--out", type=options.PATH, help="File to write; default: report.html in the run folder.")
+@click.option("--md", "kind", flag_value="md", help="A summary in Markdown instead; without -o, it is printed.")
+@click.option("--card", "kind", flag_value="card", help="The same as a card for a dataset on Hugging Face.")
 @click.option(
     "--figures/--no-figures",
     default=True,
@@ -31,8 +36,14 @@ from pcs_annotator.verbs.fit import open_run, use_version
 )
 @options.KEEP_EARLIER
 @options.JSON
-def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bool) -> None:
+def report_command(*, folder: Path, out: Path | None, kind: str | None, figures: bool, replace: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that works offline."""
+    if kind:
+        text = paper.summary_of(open_run(folder), card=kind == "card")
+        if out is not None:
+            write_page(out, text, SUMMARY, replace=replace)
+        options.tell({"markdown": text, "file": out}, f"wrote {out}" if out else text)
+        return
     if book := CodebookFolder.find(folder):
         run_view.show_codebook(lambda: report_codebook(book, out, replace=replace))
         return
@@ -55,7 +66,9 @@ def report_command(*, folder: Path, out: Path | None, figures: bool, replace: bo
 @click.option("-o", "--out", type=options.PATH, help="File to write; default: print it.")
 @options.list_option("--order", "Labels from the lowest to the highest, for weighted κ and ordinal α.")
 @options.KEEP_EARLIER
-def paper_command(*, folder: Path, name: str | None, out: Path | None, order: tuple[str, ...], replace: bool) -> None:
+def paper_command(
+    *, folder: Path, name: paper.Format | None, out: Path | None, order: tuple[str, ...], replace: bool
+) -> None:
     """Write results, confusion matrix and a methods paragraph of the run in FOLDER, to paste into a paper.
 
     CSV has one row per figure. LaTeX needs the packages booktabs and graphicx.

@@ -12,10 +12,8 @@ from pcs_annotator.showing.formats import number
 from pcs_annotator.showing.markup import Markup, tag, user_text
 from pcs_annotator.showing.to_html import bar
 
-STEP = "/"
-"""Between the levels of a tree's label."""
-MOST_WITHOUT_SEARCH = 12
-"""Labels that can be taken in without a box to search them."""
+STEP = "/"  # between the levels of a tree's label
+MOST_WITHOUT_SEARCH = 12  # labels that can be taken in without a box to search them
 NONE, CANNOT_TELL = "none", ""
 
 

@@ -16,8 +16,7 @@ MOST_FIELDS = 400
 LONGEST_NAME = 60
 LONGEST_NOTE = 2000
 LONGEST_LOOK = 24 * 3600.0
-REVIEWER, QUEUE = "reviewer", "queue"
-"""Names of cookies; the second is also that of a field."""
+REVIEWER, QUEUE = "reviewer", "queue"  # names of cookies; the second is also that of a field
 
 
 class Visit(NamedTuple):

@@ -17,10 +17,8 @@ from pcs_annotator.showing.to_html import bar
 
 NOTE = {"placeholder": "Note", "aria_label": "Note"}
 BLIND = "What the models and other people say comes after your verdict."
-ROOM = 1500
-"""About how many characters of a variant are shown."""
-ROOM_FOR_QUESTION = 200
-"""About how many characters of a question are shown; all questions are much the same."""
+ROOM = 1500  # about how many characters of a variant are shown
+ROOM_FOR_QUESTION = 200  # about how many characters of a question are shown; all questions are much the same
 MOST_GRADES = 4
 LEAST_GRADE = 0.005
 DECIDED = {"accept": "accepted", "agree": "answers agree", "review": "to review"}

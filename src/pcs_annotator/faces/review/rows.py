@@ -33,10 +33,8 @@ DECISIONS: Mapping[Decision | Literal["none", ""], str] = {
     "none": "none",
 }
 FLAGS = {"": None, "yes": True, "no": False}
-BY_CHIPS = ("variable", "label", "decision", "disagreement", "reviewed", "conflict")
-"""Filters without a field."""
-COLUMN = "column."
-"""Before the name of a user's column in an address."""
+BY_CHIPS = ("variable", "label", "decision", "disagreement", "reviewed", "conflict")  # filters without a field
+COLUMN = "column."  # before the name of a user's column in an address
 ACCEPTED_IN_BULK = (
     "They count as chosen by you: they correct labels and teach weights, but nothing may be estimated from them, and "
     "they support no promise. U undoes all of them at once."

@@ -3,8 +3,8 @@
 import asyncio
 import gc
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -13,7 +13,7 @@ import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -22,9 +22,7 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.faces.serve import bodies, openapi
 from pcs_annotator.faces.serve.bodies import TextQueue
 from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
-from pcs_annotator.faces.serve.page import EXAMPLE, ExampleCall, docs_page
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
-from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.faces.web.server import Listening, serve
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labelling.service import Classified, Service, Spent
@@ -33,8 +31,7 @@ from pcs_annotator.runs.watch import Watch
 from pcs_annotator.tables.label_studio import Interface, prediction
 
 GARBAGE_THRESHOLD = (20_000, 20, 50)
-OPEN_PATHS = frozenset({"/health", "/ready"})
-"""What an orchestrator asks, without a token."""
+OPEN_PATHS = frozenset({"/health", "/ready"})  # what an orchestrator asks, without a token
 NO_OUTCOME = Outcome(id="", label=None, scores={}, confidence=None, decision="review", reason="")
 
 
@@ -65,13 +62,11 @@ class App:
         limits: Limits,
         *,
         variables: Mapping[str, TaskSettings] | None = None,
-        token: bool = False,
         port: int = 0,
     ) -> None:
         self._services, self._variables = services, variables or {}
         self._service = service = next(iter(services.values()))
-        self._seconds, self._token = limits.seconds, token
-        self._example: dict[str, Any] | None = None  # the last reply to the example of the page
+        self._seconds = limits.seconds
         self._queue = TextQueue(limits.max_queue)
         self._metrics = Metrics()
         self.watch = Watch(service.folder, "serve", service.tally, port=port)
@@ -87,9 +82,7 @@ class App:
             Route("/ready", _answering(self._ready)),
             Route("/metrics", _answering(self._metrics_page)),
             Route("/openapi.json", _answering(lambda: Json(self._about))),
-            Route("/", _answering(lambda: RedirectResponse("/docs", 303))),
-            Route("/docs", self.docs),
-            *asset_routes(__package__, "docs"),
+            Route("/", _answering(lambda: RedirectResponse("/openapi.json", 303))),
             Route("/predict", self.predict, methods=["POST"]),
             Route("/setup", self.setup, methods=["POST"]),
         ]
@@ -108,26 +101,17 @@ class App:
 
     async def classify(self, request: Request) -> Response:
         """Label texts."""
-        body = await bodies.read_object(request)
+        return Json(await self.labelled(await bodies.read_object(request), request_id_of(request)))
+
+    async def labelled(self, body: dict[str, Any], request_id: str = "mcp") -> dict[str, Any]:
+        """Return the answer to a body that names texts."""
         texts, model = bodies.texts_and_model(body, self._queue.most)
         service = self._service
         if model not in (None, "", service.name, service.version):
             raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
         groups = bodies.groups_of(body, len(texts))
         labelled = {name: await self._label(texts, one, groups) for name, one in self._services.items()}
-        found = self._listed(labelled, request_id_of(request))
-        if texts == [EXAMPLE]:
-            self._example = found
-        return Json(found)
-
-    async def docs(self, request: Request) -> Response:
-        """Return the page about the service."""
-        labels = self._service.task.labels
-        made_up = {name: [_made_up(one.task.labels, one.version)] for name, one in self._services.items()}
-        reply = self._example or self._listed(made_up, request_id_of(request))
-        url = str(request.base_url).rstrip("/")
-        example = ExampleCall(url, self._token, reply, real=self._example is not None)
-        return HTMLResponse(docs_page(self._about, self._service.name, labels, example))
+        return self._listed(labelled, request_id)
 
     async def _label(
         self, texts: Sequence[str], service: Service, groups: Sequence[str | None] = ()
@@ -174,8 +158,24 @@ class App:
             items, labels = [_item(one) for parts in texts for one in parts.values()], list(self._service.task.labels)
             warning = next(iter(warnings.values()), "")
         indexed = [{"index": place, **one} for place, one in enumerate(items)]
-        answer = _list_of(indexed, labels, [one for some in found.values() for one in some], request_id)
-        return {"warning": warning, **answer} if warning else answer
+        all_found = [one for some in found.values() for one in some]
+        sums = {name: sum(getattr(one.spent, name) for one in all_found) for name in Spent._fields[:4]}
+        usage = {"prompt_tokens": sums["input_tokens"], "completion_tokens": sums["output_tokens"]}
+        return {
+            **({"warning": warning} if warning else {}),
+            "id": f"classify-{request_id}",
+            "object": "list",
+            "created": int(time.time()),
+            "model": all_found[0].version,
+            "labels": labels,
+            "data": indexed,
+            "usage": {
+                **usage,
+                "total_tokens": sum(usage.values()),
+                "calls": sums["calls"],
+                "known_already": sums["known"],
+            },
+        }
 
     def _variables_of(self, found: Mapping[str, Classified]) -> dict[str, Any]:
         """Return a field for every variable of a text; one that may have several labels is a list of them."""
@@ -200,17 +200,20 @@ class App:
         return Json({"status": "UP", "model_class": "pcs", "model_version": self._service.version})
 
     def _ready(self) -> Response:
-        """Say whether texts are accepted and get labels, with which model, and whether the run has a newer one."""
+        about = self.state()
+        return Json(about, 200 if about["status"] == "ready" else 503)
+
+    def state(self) -> dict[str, Any]:
+        """Return whether texts are accepted and get labels, with which model, and whether the run has a newer one."""
         self._service.look_for_changes()
         stopping, reason = self._stopping.is_set(), self._service.trouble
-        about = {
+        return {
             "status": "stopping" if stopping else "not ready" if reason else "ready",
             "reason": reason,
             "model": self._service.version,
             "outdated": self._service.outdated,
             "queued_texts": self._queue.texts,
         }
-        return Json(about, 503 if stopping or reason else 200)
 
     def _metrics_page(self) -> Response:
         drift, outdated = self._service.drift, bool(self._service.outdated)
@@ -246,25 +249,6 @@ class App:
         """Check that a project of Label Studio can be answered."""
         bodies.interface_of(await bodies.read_object(request), "schema")
         return Json({"model_version": self._service.version})
-
-
-def _list_of(items: Sequence[Any], labels: object, found: Sequence[Classified], request_id: str) -> dict[str, Any]:
-    tokens = [sum(getattr(one.spent, name) for one in found) for name in ("input_tokens", "output_tokens")]
-    return {
-        "id": f"classify-{request_id}",
-        "object": "list",
-        "created": int(time.time()),
-        "model": found[0].version,
-        "labels": labels,
-        "data": items,
-        "usage": {
-            "prompt_tokens": tokens[0],
-            "completion_tokens": tokens[1],
-            "total_tokens": sum(tokens),
-            "calls": sum(one.spent.calls for one in found),
-            "known_already": sum(one.spent.known for one in found),
-        },
-    }
 
 
 def _answering(answer: Callable[[], Response]) -> Callable[[Request], Awaitable[Response]]:
@@ -307,13 +291,25 @@ def _label_studio_prediction(found: Classified, names: Interface) -> dict[str, A
     return known or {"model_version": found.version, "score": 0.0, "result": []}
 
 
-def _made_up(labels: Sequence[str], version: str) -> Classified:
-    """Return what a reply may look like, because a real one would cost something."""
-    shares = [0.9] + [0.1 / (len(labels) - 1)] * (len(labels) - 1)
-    scores, why = dict(zip(labels, shares, strict=True)), "two of three answers agree"
-    outcome = Outcome(id="", label=labels[0], scores=scores, confidence=0.9, decision="review", reason=why)
-    spent = Spent(calls=3, known=0, input_tokens=240, output_tokens=9, usd=0.0004)
-    return Classified(outcome=outcome, probabilities=tuple(shares), spent=spent, error=None, version=version)
+@asynccontextmanager
+async def opened_app(
+    services: Mapping[str, Service], limits: Limits, book: CodebookFolder | None, *, port: int = 0
+) -> AsyncIterator[App]:
+    """Open a run, or all parts of a codebook; what is in progress is finished at the end."""
+    async with AsyncExitStack() as stack:
+        for one in services.values():
+            await stack.enter_async_context(one)
+        app = App(services, limits, variables=book.variables if book else None, port=port)
+        # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GARBAGE_THRESHOLD)
+        with app.watch:
+            app.watch.begin()
+            try:
+                yield app
+            finally:
+                await app.stop()
 
 
 async def serve_run(
@@ -327,19 +323,8 @@ async def serve_run(
 ) -> None:
     """Open a run, or all parts of a codebook, and answer requests until a signal to stop."""
     rules = replace(door.rules, open_paths=OPEN_PATHS)
-    async with AsyncExitStack() as stack:
-        opened = [await stack.enter_async_context(one) for one in services.values()]
-        name, variables = (book.path.resolve().name, book.variables) if book else (opened[0].version, None)
-        port = door.socket.getsockname()[1]
-        app = App(services, limits, variables=variables, token=bool(door.rules.token), port=port)
-        # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GARBAGE_THRESHOLD)
-        with app.watch:
-            app.watch.begin()
-            try:
-                say(f"{name} is ready; {door.url} shows how to ask it")
-                await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
-            finally:
-                await app.stop()
+    port = door.socket.getsockname()[1]
+    async with opened_app(services, limits, book, port=port) as app:
+        name = book.path.resolve().name if book else next(iter(services.values())).version
+        say(f"{name} is ready; {door.url} shows how to ask it")
+        await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)

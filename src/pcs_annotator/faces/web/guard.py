@@ -24,8 +24,7 @@ from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, 
 
 from pcs_annotator.base.errors import PcsError, UserError
 
-READING = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that change nothing."""
+READING = frozenset({"GET", "HEAD", "OPTIONS"})  # methods that change nothing
 SECURITY_HEADERS = (
     (
         b"content-security-policy",

@@ -18,8 +18,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.stopping import handling_stops
 from pcs_annotator.faces.web.guard import Guard, Rules, host_name
 
-SECONDS_TO_FINISH = 30
-"""How long requests in flight may take after a signal to stop."""
+SECONDS_TO_FINISH = 30  # how long requests in flight may take after a signal to stop
 SHORTEST_TOKEN = 16
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 NEW_TOKEN = "python -c 'import secrets; print(secrets.token_urlsafe())'"
@@ -115,14 +114,9 @@ async def serve(
 ) -> None:
     """Answer requests until SIGINT, SIGTERM, SIGHUP or a cancellation; then finish those in flight.
 
-    There is no lifespan: open what the app needs before, and close it after.
-
-    Args:
-        app: The app; `Starlette(exception_handlers=ERROR_HANDLERS)` gives it errors as JSON.
-        listening: The open port.
-        say: Takes lines for the terminal: the address, errors, and with `verbose` one line per request.
-        verbose: Whether to log requests: method, path without query, status, time and request id.
-        on_stop: Called when the server begins to stop, so that endless answers can end.
+    There is no lifespan: open what the app needs before, and close it after. Errors are JSON if the app has
+    `exception_handlers=ERROR_HANDLERS`. `say` takes lines for the terminal: the address, errors, and with `verbose` one
+    per request. `on_stop` is called when the server begins to stop, so that endless answers can end.
     """
     config = uvicorn.Config(
         Guard(app, listening.rules, say, verbose=verbose),

@@ -47,8 +47,7 @@ class Baseline(Protocol):
 
 
 baselines: Registry[Baseline] = Registry("baseline", "pcs_annotator.baselines")
-baseline = baselines.register
-"""Decorator that registers a baseline class under a name."""
+baseline = baselines.register  # decorator that registers a baseline class under a name
 
 
 def original_column(votes: Votes, who: str) -> int:

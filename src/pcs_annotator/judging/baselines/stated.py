@@ -27,8 +27,7 @@ from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, m
 
 PERTURBATIONS = ("paraphrase", "dummy", "system", "temperature")
 """Those of SPUQ's paper; each may have numbered variants such as `paraphrase-2`."""
-FREE = frozenset(["dummy", "system", "temperature"])
-"""Those that need no model to write them."""
+FREE = frozenset(["dummy", "system", "temperature"])  # those that need no model to write them
 _NUMBER = re.compile(r"[-_ ]?\d+\Z")
 
 

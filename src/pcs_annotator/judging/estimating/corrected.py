@@ -35,12 +35,10 @@ from pcs_annotator.judging.estimating.sampling import Sample
 Link = Literal["linear", "logistic", "multinomial"]
 MOST_STEPS = 50
 TOLERANCE = 1e-9
-FARTHEST = 30.0
-"""Coefficients of a logistic regression beyond this, on scaled columns, are on the way to infinity."""
+FARTHEST = 30.0  # coefficients of a logistic regression beyond this, on scaled columns, are on the way to infinity
 
 
-PART = 32_768
-"""So many rows are computed at a time: a million must not take gigabytes."""
+PART = 32_768  # so many rows are computed at a time: a million must not take gigabytes
 
 
 class Sums(NamedTuple):
@@ -216,6 +214,9 @@ class Study:
     # whether gold rows are a random sample of the same source as the others, but not of interest themselves
     apart: bool = False
     clusters: Integers | None = None  # for every row its group, if rows of a group have errors in common; None for none
+    said: Integers | None = None  # for every row the machine's label; None for the most probable one
+    size: Floats | None = None  # for every row how much it counts, such as a survey's weight; None if all count alike
+    unseen: float = UNSEEN  # how many gold rows of each kind are added when errors are computed
 
     def corrected(self, regression: LabelRegression, tuning: float | None = None) -> CoefficientEstimate:
         """Return the estimate from machine and gold labels; `tuning` is chosen if it is None."""
@@ -239,7 +240,8 @@ class Study:
     def naive(self, regression: LabelRegression) -> CoefficientEstimate:
         """Return the estimate from the most probable labels as if they were true, with the usual robust errors."""
         weights = np.zeros_like(self.expected)
-        np.put_along_axis(weights, self.expected.argmax(axis=1, keepdims=True), self._shares[:, np.newaxis], axis=1)
+        said = self.expected.argmax(axis=1) if self.said is None else self.said
+        np.put_along_axis(weights, said[:, np.newaxis], self._shares[:, np.newaxis], axis=1)
         found = regression.solve(weights)
         inverse = inverted(regression.sums(found, weights).curvature)
         covariance = inverse @ self._between(regression, found, weights) @ inverse.T
@@ -248,7 +250,9 @@ class Study:
     @property
     def _freedom(self) -> float:
         """The degrees of freedom of errors; clusters are what varies, if rows have errors in common."""
-        return self.sample.freedom if self._cluster is None else float(self._cluster.max())
+        if self._cluster is not None:
+            return float(self._cluster.max())
+        return max(1.0, 1 / (self.weights**2).sum() - len(np.unique(self.sample.stratum)))
 
     @property
     def _cluster(self) -> Integers | None:
@@ -260,19 +264,30 @@ class Study:
     @cached_property
     def _shares(self) -> Floats:
         """Return how much every row counts in a mean over all rows."""
-        counted = np.ones(len(self.expected))
+        counted = np.ones(len(self.expected)) if self.size is None else self.size.copy()
         if self.apart:
             counted[self.sample.rows] = 0.0
         return counted / counted.sum()
 
     @cached_property
+    def _scale(self) -> Floats:
+        """Return how much every gold row counts beside its sampling weight, `[row of the sample, 1]`."""
+        sizes = np.ones(len(self.sample)) if self.size is None else self.size[self.sample.rows]
+        return (sizes / (sizes @ self.sample.weights))[:, np.newaxis]
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Return how much every gold row counts in a mean over all rows; they add up to 1."""
+        return self.sample.weights * self._scale[:, 0]
+
+    @cached_property
     def _known(self) -> Floats:
         """Return the weights of gold labels, `[row of the sample, label]`."""
-        return np.eye(self.expected.shape[1])[self.sample.truth] * self.sample.weights[:, np.newaxis]
+        return np.eye(self.expected.shape[1])[self.sample.truth] * self.weights[:, np.newaxis]
 
     @cached_property
     def _held_out(self) -> Floats:
-        return self.held_out * self.sample.weights[:, np.newaxis]
+        return self.held_out * self.weights[:, np.newaxis]
 
     def _weights(self, tuning: float) -> Floats:
         """Return the weights of all rows and labels that make the scores add up to the corrected ones."""
@@ -317,7 +332,7 @@ class Study:
 
     @property
     def _unweighted(self) -> tuple[Floats, Floats]:
-        return np.eye(self.expected.shape[1])[self.sample.truth], self.held_out
+        return np.eye(self.expected.shape[1])[self.sample.truth] * self._scale, self.held_out * self._scale
 
     def _error(self, regression: LabelRegression, coefficients: Floats, tuning: float) -> Floats:
         """Return the covariance of the summed scores."""
@@ -341,7 +356,7 @@ class Study:
         if gold.is_outcome:
             labels = np.unique(gold.outcome[0], axis=0, return_index=True)[1]
         known = np.eye(self.expected.shape[1])[labels]
-        possible = [gold.scores(coefficients, np.tile(one, (len(machine), 1))) - machine for one in known]
+        possible = [gold.scores(coefficients, one * self._scale) - machine for one in known]
         pulls = self.sample.weights[:, np.newaxis, np.newaxis] * np.stack(possible, axis=1)
         if (cluster := self._cluster) is not None:
             pulls = np.stack([pulls[cluster == one].sum(axis=0) for one in range(cluster.max() + 1)])
@@ -351,7 +366,7 @@ class Study:
         pulls /= np.sqrt(np.maximum(rows, 1.0))
         if self.whole:
             pulls *= np.sqrt(self.left)[:, np.newaxis, np.newaxis]
-        return UNSEEN * np.einsum("ikp,ikq->pq", pulls, pulls) / len(labels)
+        return self.unseen * np.einsum("ikp,ikq->pq", pulls, pulls) / len(labels)
 
     @property
     def left(self) -> Floats:

@@ -9,8 +9,7 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.core.arrays import Array, Floats, Mask
 
-LABEL = "label"
-"""In a formula: the label itself, rather than one of the labels."""
+LABEL = "label"  # in a formula: the label itself, rather than one of the labels
 MOST_LEVELS = 50
 FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}
 _FACTOR = re.compile(
@@ -28,8 +27,7 @@ class Factor(NamedTuple):
         return f"{self.function}({self.name})" if self.function else self.name
 
 
-Term = tuple[Factor, ...]
-"""Factors to be multiplied."""
+Term = tuple[Factor, ...]  # factors to be multiplied
 
 
 class Formula(NamedTuple):

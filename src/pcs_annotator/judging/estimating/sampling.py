@@ -19,8 +19,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 
-LEAST_CHANCE = 0.1
-"""How probable the surest row is compared with the average row when rows are drawn by confidence."""
+LEAST_CHANCE = 0.1  # how probable the surest row is compared with the average row when rows are drawn by confidence
 
 
 class Round(NamedTuple):
@@ -123,11 +122,6 @@ class Sample:
                 weighted = weighted - left @ weighted / left.sum()
             found += (left[:, np.newaxis] * weighted).T @ weighted * count / max(count - 1, 1)
         return found
-
-    @property
-    def freedom(self) -> float:
-        """The degrees of freedom of an error of drawing: as of so many rows of equal weight (Kish, 1965)."""
-        return max(1.0, 1 / (self.weights**2).sum() - len(np.unique(self.stratum)))
 
 
 def counts_in_turn(strength: Floats, rows: int) -> Floats:

@@ -24,12 +24,10 @@ from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, l
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, delong, holm
 from pcs_annotator.judging.promising.acceptance import steps_of
 
-KEPT = ("auroc", "accuracy", "ece_score", "ece_confidence", "auroc_confidence")
-"""The figures that a run folder keeps."""
+KEPT = ("auroc", "accuracy", "ece_score", "ece_confidence", "auroc_confidence")  # the figures that a run folder keeps
 HOLM = {"behind": "holm", "accuracy_behind": "holm_accuracy", "delong": "holm_delong"}
 """Test against the first method → its p-value adjusted for the number of methods."""
-MOST_POINTS, MOST_ROC, MOST_BINS, ROWS_PER_BIN, DIGITS = 200, 6, 10, 12, 5
-"""Of curves."""
+MOST_POINTS, MOST_ROC, MOST_BINS, ROWS_PER_BIN, DIGITS = 200, 6, 10, 12, 5  # of curves
 ABOUT_AUROC = (
     "Class AUROC, the paper's, asks whether texts of a label score higher for it than other texts, as a mean over "
     "labels; confidence AUROC asks whether right labels have a higher confidence than wrong ones. 0.5 is "

@@ -22,12 +22,10 @@ from pcs_annotator.judging.metrics.significance import BootstrapTest, rows_to_te
 from pcs_annotator.judging.weighing.optimiser import any_graded
 
 FOR_HARD_VOTES, FOR_GRADED_VOTES, FOR_MANY_LABELS = "naive-bayes", "scaling", "lr"
-WORTH = 0.01
-"""A gain in class AUROC that is surely smaller than this is not worth another question."""
+WORTH = 0.01  # a gain in class AUROC that is surely smaller than this is not worth another question
 SIGNIFICANT = 0.05
 LEAST_COVERED = 10
-TOLD = 0.02
-"""The gain for which the number of gold rows that it takes is named."""
+TOLD = 0.02  # the gain for which the number of gold rows that it takes is named
 
 Advice = Literal["keep", "drop", "unknown"]
 ADVICE: dict[Advice, str] = {"keep": "keep", "drop": "drop", "unknown": "cannot tell"}

@@ -42,8 +42,7 @@ label: the most probable one for methods that learn from gold, else the one with
 the calibrated probability, `auroc_confidence` among them: right against wrong labels. It is nan where all labels of a
 split are right, or all wrong.
 """
-MOST_CELLS = 1 << 21
-"""Cells of tables held at a time, so that memory stays small with many labels and resamples."""
+MOST_CELLS = 1 << 21  # cells of tables held at a time, so that memory stays small with many labels and resamples
 
 
 @contextmanager

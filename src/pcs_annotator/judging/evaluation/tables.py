@@ -30,8 +30,7 @@ TITLES = {
     "agreement": "Equal labels",
 }
 NO_LABEL = "(no label)"
-MOST_NAMED = 6
-"""From more labels on, the columns of a confusion matrix are numbered, so that it fits on a page."""
+MOST_NAMED = 6  # from more labels on, the columns of a confusion matrix are numbered, so that it fits on a page
 HELD_OUT = (
     "Every row is labelled by fits that did not see its gold label; where several splits differ, by the mean of their "
     "probabilities."

@@ -15,6 +15,7 @@ A flip is an answer of a model that a rewrite of the text changes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,13 +27,11 @@ from pcs_annotator.core.votes import Votes
 
 Weighting = Literal["equal", "linear", "quadratic"]
 """How much a disagreement counts: always the same, or by how many labels or their square two labels are apart."""
-Scale = Literal["nominal", "ordinal", "interval"]
-"""What labels are: names, ranks, or numbers."""
+Scale = Literal["nominal", "ordinal", "interval"]  # what labels are: names, ranks, or numbers
 LEAST_ROWS = 30
 LEAST_CODERS = 2
 LEVEL = 0.05
-EPSILON = 0.2
-"""What the authors recommend against experts; .15 against skilled annotators, .1 against crowd workers."""
+EPSILON = 0.2  # what the authors recommend against experts; .15 against skilled annotators, .1 against crowd workers
 
 
 class Agreement(NamedTuple):
@@ -183,23 +182,62 @@ def alternative_annotator(machine: Codes, coders: Codes, epsilon: float = EPSILO
             f"the alternative annotator test needs {LEAST_CODERS} human coders or more, and there is {len(coders)}: "
             "name the column of each with pcs run --coders"
         )
-    differences, wins = [], []
-    for place in range(len(coders)):
-        model, coder = _wins(machine, coders[place], np.delete(coders, place, axis=0))
-        if len(model) < LEAST_ROWS:
+    return _decided([_compared(machine, coders)], epsilon)[0]
+
+
+def alternative_in_parts(
+    machine: Codes, coders: Codes, parts: Mapping[str, Mask], epsilon: float = EPSILON
+) -> dict[str, AlternativeAnnotator | None]:
+    """Test the same in parts of the rows, such as groups; None where there are too few rows.
+
+    All coders of all parts are tested together, so that the model does not win somewhere by luck.
+    """
+    found: dict[str, list[Floats]] = {}
+    for name, inside in parts.items():
+        with suppress(UndefinedMetric):
+            found[name] = _compared(machine[inside], coders[:, inside])
+    decided = dict(zip(found, _decided([*found.values()], epsilon), strict=True))
+    return {name: decided.get(name) for name in parts}
+
+
+def _compared(machine: Codes, coders: Codes) -> list[Floats]:
+    """Return for every coder on which rows the model and the coder win, `[2, row]`."""
+    others = (np.delete(coders, place, axis=0) for place in range(len(coders)))
+    found = [np.array(_wins(machine, *pair), dtype=np.float64) for pair in zip(coders, others, strict=True)]
+    for place, one in enumerate(found, 1):
+        if one.shape[1] < LEAST_ROWS:
             raise UndefinedMetric(
-                f"the alternative annotator test needs {LEAST_ROWS} rows that coder {place + 1} and another one have "
-                f"labelled, and there are {len(model)}: let them label more rows"
+                f"the alternative annotator test needs {LEAST_ROWS} rows that coder {place} and another one have "
+                f"labelled, and there are {one.shape[1]}: let them label more rows"
             )
-        differences.append(coder.astype(np.float64) - model)
-        wins.append((float(model.mean()), float(coder.mean())))
-    p_values = np.array([_p_value(one - epsilon) for one in differences])
-    rejected = benjamini_yekutieli(p_values, LEVEL)
-    found = tuple(
-        LeftOut(len(one), model, coder, float(p), bool(no))
-        for one, (model, coder), p, no in zip(differences, wins, p_values, rejected, strict=True)
-    )
-    return AlternativeAnnotator(found, float(rejected.mean()), float(np.mean([won for won, _ in wins])), epsilon)
+    return found
+
+
+def _decided(parts: Sequence[Sequence[Floats]], epsilon: float) -> list[AlternativeAnnotator]:
+    """Return the tests of several parts, in which all coders are tested together."""
+    p_values = np.array([[_p_value(theirs - ours - epsilon) for ours, theirs in part] for part in parts])
+    rejected = benjamini_yekutieli(p_values.ravel(), LEVEL).reshape(p_values.shape) if p_values.size else p_values
+    decided = []
+    for part, values, may in zip(parts, p_values, rejected, strict=True):
+        coders = tuple(
+            LeftOut(len(ours), float(ours.mean()), float(theirs.mean()), float(p), bool(one))
+            for (ours, theirs), p, one in zip(part, values, may, strict=True)
+        )
+        advantage = float(np.mean([one.model for one in coders]))
+        decided.append(AlternativeAnnotator(coders, float(may.mean()), advantage, epsilon))
+    return decided
+
+
+def rows_for_interval(codes: Codes, width: float) -> int:
+    """Return how many rows two people must both label for a 95 % interval of κ or α of ± `width` (Cohen, 1960).
+
+    `codes` are labels `[person, row]` of a pilot. A tenth is added, because others may agree less.
+    """
+    pairs = coincidences(codes, np.ones((codes.shape[1], 1)), _labels(codes))[0]
+    total = pairs.sum() + 2
+    same = float(np.trace(pairs) + 1) / total  # a pilot may agree on all rows by luck
+    chance = float((pairs.sum(axis=0) ** 2).sum()) / total**2
+    return int(np.ceil(1.1 * (1.959964 / width) ** 2 * same * (1 - same) / (1 - chance) ** 2))
 
 
 def _wins(machine: Codes, coder: Codes, others: Codes) -> tuple[Codes, Codes]:

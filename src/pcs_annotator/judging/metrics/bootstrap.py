@@ -9,8 +9,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.special import expit
 
-CHUNK = 1 << 20
-"""Counts held at a time, so that memory stays small however many rows there are."""
+CHUNK = 1 << 20  # counts held at a time, so that memory stays small however many rows there are
 TRIES = 20
 TAIL = 0.025
 WIDENING = 1.2

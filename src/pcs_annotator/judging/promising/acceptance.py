@@ -8,6 +8,10 @@ pass if rows are right as often as their confidence says, and continues to loose
 
 Conformal risk control (Angelopoulos et al., 2022) bounds something else: the share of *all* rows that are accepted and
 wrong, on average over draws of the gold rows. It is a different promise with its own name.
+
+So is the share of wrong labels among the accepted *on average*: false discoveries (Jin and Candès, 2023). If $w$ of $n$
+gold rows are wrong at or above a threshold, $m (w + 1) / (n + 1)$ of the $m$ rows of a table are expected to be. The
+loosest threshold is used at which that is at most $\alpha$ of the accepted (Benjamini–Hochberg, conformal p-values).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,9 +28,10 @@ from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.metrics.metrics import ends_of_runs
 from pcs_annotator.judging.metrics.special import bdtr, bdtrin
 
-PromiseKind = Literal["error-among-accepted", "accepted-and-wrong", "off-by-more-than-one"]
+PromiseKind = Literal["error-among-accepted", "false-discoveries", "accepted-and-wrong", "off-by-more-than-one"]
+ON_AVERAGE = ("false-discoveries", "accepted-and-wrong")
 EVERY_LABEL = ""
-ERRORS_FOR_HALF = 7.5
+ERRORS_FOR_HALF, ROUNDING = 7.5, 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +41,8 @@ class Promise:
     # α: the share of accepted labels that may be wrong, or off by more than one step of a scale; for
     # `accepted-and-wrong`, the share of all rows
     max_error: float
-    # 1 − δ: how often such promises hold, over draws of the gold rows, however often somebody looks;
-    # `accepted-and-wrong` holds on average and has none
+    # 1 − δ: how often such promises hold, over draws of the gold rows, however often somebody looks; those that hold on
+    # average have none
     certainty: float = 0.9
     kind: PromiseKind = "error-among-accepted"  # which of the promises
     per_label: bool = False  # whether it must hold for each label separately
@@ -52,7 +57,7 @@ class Promise:
     @property
     def tested(self) -> bool:
         """Whether it is tested at a level, so that it holds with a certainty."""
-        return self.kind != "accepted-and-wrong"
+        return self.kind not in ON_AVERAGE
 
     @property
     def near(self) -> bool:
@@ -135,23 +140,30 @@ Thresholds = Mapping[str, float]
 """Label → the minimum confidence to accept it, or `EVERY_LABEL` → one for all; other labels are never accepted."""
 
 
-def find_thresholds(judged: Judged, labels: Sequence[str], promise: Promise, spent: float = 0.0) -> dict[str, float]:
+def find_thresholds(
+    judged: Judged, labels: Sequence[str], promise: Promise, spent: float = 0.0, table: Judged | None = None
+) -> dict[str, float]:
     """Return the loosest thresholds that keep the promise; empty when none does.
 
-    `spent` is what earlier looks at the gold labels have used of δ.
+    `spent` is what earlier looks at the gold labels have used of δ; `table`, the rows without gold that false
+    discoveries are counted among: which of them are right is unknown. Without them, gold rows stand for them.
     """
-    return thresholds_at(judged, labels, promise, promise.level(len(judged.right), spent))
+    return thresholds_at(judged, labels, promise, promise.level(len(judged.right), spent), table)
 
 
-def thresholds_at(judged: Judged, labels: Sequence[str], promise: Promise, level: float) -> dict[str, float]:
+def thresholds_at(
+    judged: Judged, labels: Sequence[str], promise: Promise, level: float, table: Judged | None = None
+) -> dict[str, float]:
     """Return the same, tested at a level."""
+    about = table or judged
     if not promise.divided:
-        found = _threshold(judged, promise, level)
+        found = _threshold(judged, promise, level, about.confidence)
         return {} if found is None else {EVERY_LABEL: found}
     # each label or group gets an equal share, so that all thresholds hold simultaneously
     share = level / (promise.division(rows_in(judged, labels), level)[0] if promise.by else len(labels))
     by_label = {
-        label: _threshold(judged.take(judged.best == code), promise, share) for code, label in enumerate(labels)
+        label: _threshold(judged.take(judged.best == code), promise, share, about.confidence[about.best == code])
+        for code, label in enumerate(labels)
     }
     return {label: found for label, found in by_label.items() if found is not None}
 
@@ -204,9 +216,11 @@ def accepted_rows(steps: Steps, promise: Promise, delta: float) -> Integers:
     return np.where(last >= 0, rows, 0)[..., 0]
 
 
-def _threshold(judged: Judged, promise: Promise, delta: float) -> float | None:
+def _threshold(judged: Judged, promise: Promise, delta: float, table: Floats) -> float | None:
     if not len(judged.right):
         return None
+    if promise.kind == "false-discoveries":
+        return _benjamini_hochberg(judged, table, promise.max_error)
     steps = steps_of(judged)
     last = int(_last_passing(steps, promise, delta))
     return float(steps.threshold[last]) if last >= 0 else None
@@ -216,8 +230,22 @@ def _last_passing(steps: Steps, promise: Promise, delta: float) -> Integers:
     """Return the loosest step that keeps the promise; −1 when none does."""
     if promise.tested:
         return _learn_then_test(steps, promise.max_error, delta)
+    all_rows = steps.rows[..., -1:]
+    if promise.kind == "false-discoveries":  # loosening may help, so the last that passes counts
+        passes = (steps.wrong + 1) * all_rows <= promise.max_error * steps.rows * (all_rows + 1)
+        return np.where(passes, np.arange(passes.shape[-1]), -1).max(axis=-1)
     # loosening never helps, so the search stops at the first failure
-    return _last_before_failure((steps.wrong + 1) / (steps.rows[..., -1:] + 1) <= promise.max_error)
+    return _last_before_failure((steps.wrong + 1) / (all_rows + 1) <= promise.max_error)
+
+
+def _benjamini_hochberg(judged: Judged, table: Floats, alpha: float) -> float | None:
+    """Return the loosest confidence at which few enough of the accepted rows of a table are expected to be wrong."""
+    rising, wrong = np.sort(table), np.sort(judged.confidence[~judged.right])
+    accepts = len(table) - np.searchsorted(rising, rising)
+    false = (len(wrong) - np.searchsorted(wrong, rising) + 1) * len(table) / (len(judged.right) + 1)
+    passes = np.flatnonzero((false <= alpha * accepts) & (rising >= 0))
+    # a row judged among others may differ in the last digit
+    return float(rising[passes[0]]) - ROUNDING if len(passes) else None
 
 
 def _last_before_failure(passes: Mask) -> Integers:

@@ -13,6 +13,7 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.metrics.significance import ratio_bound
 from pcs_annotator.judging.metrics.special import betaln, xlog1py, xlogy
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, rows_in, thresholds_at
 from pcs_annotator.judging.promising.rows_needed import RowsNeeded, rows_needed
@@ -77,7 +78,7 @@ def draw_rows(among: Mask, rows: int, seed: int) -> Integers:
 def audit(promise: Promise, accepted_share: float, rows: int, wrong: int) -> Audit:
     """Return what `wrong` errors among `rows` accepted rows mean for the promise."""
     limit = promise.max_error
-    if not promise.tested:  # a bound on all rows allows a higher error rate among the accepted ones
+    if promise.kind == "accepted-and-wrong":  # a bound on all rows allows a higher error rate among the accepted ones
         limit = min(1.0, limit / accepted_share)
     error = confidence_sequence(wrong, rows, promise.certainty)
     finding: Finding = "revoked" if error.low > limit else "confirmed" if error.high <= limit else "open"
@@ -87,16 +88,17 @@ def audit(promise: Promise, accepted_share: float, rows: int, wrong: int) -> Aud
 def audit_in_order(promise: Promise, accepted_share: float, wrong: Mask) -> Audit:
     r"""Return what errors mean for the promise, given row by row as they were checked; it may be asked after each.
 
-    The likelihood of the rows at twice the promised error rate, over that at the promised one, ever reaches $1/\delta$
-    with a probability of at most $\delta$ if the promise is kept (Ville). That finds an error rate of twice the promise
-    earlier than the interval does, which looks for all rates.
+    The likelihood of the rows at twice the promised error rate, over that at the promised one, ever reaches the bound
+    with a probability of at most $\delta$ if the promise is kept. That finds an error rate of twice the promise earlier
+    than the interval does, which looks for all rates.
     """
     found = audit(promise, accepted_share, len(wrong), int(wrong.sum()))
     limit = found.limit
     twice = min(2 * limit, (1 + limit) / 2)
     steps = np.where(wrong, np.log(twice / limit), np.log1p(-twice) - np.log1p(-limit))
+    bound = ratio_bound(limit, twice, promise.delta)
     finding: Finding = "confirmed" if found.finding == "confirmed" else "open"
-    return found._replace(finding="revoked" if steps.cumsum().max() >= -np.log(promise.delta) else finding)
+    return found._replace(finding="revoked" if steps.cumsum().max() >= bound else finding)
 
 
 def confidence_sequence(wrong: int, rows: int, level: float) -> Interval:
@@ -296,20 +298,23 @@ class Level(NamedTuple):
     labels: Sequence[str]
 
 
-def certify(  # what is known about the rows, one argument each
+def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
     judged: Judged,
     labels: Sequence[str],
     promise: Promise,
     spent: float = 0.0,
     seed: int = 0,
     upper: Sequence[Level] = (),
+    *,
+    table: Judged | None = None,
 ) -> Certificate:
     """Return the certificate that gold rows judged by models that did not see them support, or why they support none.
 
     `spent` is how much of δ earlier looks at the gold labels have used; `seed`, of the simulation of rows needed.
     `upper` are the levels above the labels of a tree, the lowest first. Each has an equal part of the look's δ, and is
     tested on the rows that no level below accepts: those that its promise is about. For a promise about groups of
-    texts, `labels` are their names, and `judged` has them in the place of labels.
+    texts, `labels` are their names, and `judged` has them in the place of labels. `table` are the rows that false
+    discoveries are counted among.
     """
     rows = len(judged.right)
     given = promise.level(rows, spent)
@@ -318,7 +323,7 @@ def certify(  # what is known about the rows, one argument each
     level = given if tested else 0.0
     found, left = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_)
     for one, names in (Level(judged, labels), *upper):
-        found.append(thresholds_at(one.take(left), names, promise, given / (1 + len(upper))))
+        found.append(thresholds_at(one.take(left), names, promise, given / (1 + len(upper)), table))
         left = left & ~accepted(one.confidence, one.best, names, found[-1])
     if any(found):
         bare = Certificate(promise=promise, gold_rows=rows, thresholds=found[0], level=level, spent=spent)

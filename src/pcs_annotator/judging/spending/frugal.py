@@ -28,8 +28,7 @@ from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.judging.weighing.scoring import score
 
 CHANCE = 0.01
-MOST_REPLAYED = 1_000
-"""So many rows say well enough what share of the questions is asked."""
+MOST_REPLAYED = 1_000  # so many rows say well enough what share of the questions is asked
 
 
 class Spending(NamedTuple):

@@ -19,10 +19,8 @@ from pcs_annotator.core.ngrams import COLUMNS, count_ngrams, normalised, rarity_
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.weighing.scoring import log_softmax
 
-LEAST_GOLD = 50
-"""With fewer gold rows, what it says is noise more often than not."""
-MOST_GOLD = 3_000
-"""More gold rows are sampled: the fit takes their number to the power of three."""
+LEAST_GOLD = 50  # with fewer gold rows, what it says is noise more often than not
+MOST_GOLD = 3_000  # more gold rows are sampled: the fit takes their number to the power of three
 ROWS_TO_CHOOSE = 500
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
 PRIOR_ROWS = 0.5

@@ -131,8 +131,7 @@ class Calibrator:
         return {"method": self.method, **known, **texts, "shrunk": self.shrunk}
 
 
-UNCALIBRATED = Calibrator(method="none")
-"""Leaves scores as they are."""
+UNCALIBRATED = Calibrator(method="none")  # leaves scores as they are
 
 
 def fit_calibrator(  # what is known about the rows, one argument each

@@ -156,8 +156,7 @@ class LabelShape(NamedTuple):
         return np.array(positions_of(self.labels, labels, "label"), dtype=np.intp)
 
 
-ONE = LabelShape()
-"""Plain labels."""
+ONE = LabelShape()  # plain labels
 
 
 def check_kind(kind: Kind, labels: Sequence[str]) -> None:

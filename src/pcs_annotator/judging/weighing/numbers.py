@@ -8,8 +8,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.numbers import values_of
 
-QUANTILES = 199
-"""How many errors of gold rows stand for all of them."""
+QUANTILES = 199  # how many errors of gold rows stand for all of them
 # How much errors of rows without any spread weigh against the spread of others, in mean errors; 1e9: the spread says
 # nothing about the error.
 LEAST_SCALES = (0.25, 0.5, 1.0, 2.0, 4.0, 1e9)

@@ -32,8 +32,7 @@ optimisers: Registry[Optimiser] = Registry(
     "pcs_annotator.optimisers",
     [f"{_HERE}.{name}" for name in ("auto", "confusion", "ga", "logit", "regression", "simple")],
 )
-optimiser = optimisers.register
-"""Decorator that registers an optimiser class under a name."""
+optimiser = optimisers.register  # decorator that registers an optimiser class under a name
 
 
 def fit_optimiser(chosen: Optimiser, votes: Votes, gold: Codes, seed: int) -> Weights:

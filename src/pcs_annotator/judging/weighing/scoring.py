@@ -12,8 +12,7 @@ from pcs_annotator.core.votes import Votes, check_votes, positions_of
 from pcs_annotator.core.weights import Evidence, VoteScale, Weights
 
 CHUNK = 1 << 14
-CELLS = 1 << 23
-"""With very many labels, fewer rows are scored at a time, so that memory stays bounded."""
+CELLS = 1 << 23  # with very many labels, fewer rows are scored at a time, so that memory stays bounded
 # Rounding keeps ties exact: sums in different orders differ in their last bits.
 DECIMALS = 12
 # The least share of a graded vote that a label can have. Without a floor, a single vote of a model that is far too sure

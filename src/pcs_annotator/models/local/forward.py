@@ -60,8 +60,7 @@ class Piece:
 
     tokens: Ints  # the tokens' numbers
     positions: Ints  # the position of each, counted from the start of the prompt
-    # whether a token (row) sees another of this piece (column); all see the cached tokens
-    visible: npt.NDArray[np.bool_]
+    visible: npt.NDArray[np.bool_]  # whether a token (row) sees another of this piece (column); all see cached ones
     read: Ints  # rows whose hidden state is returned
     cache: KVCache  # the tokens before
 

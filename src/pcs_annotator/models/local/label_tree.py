@@ -132,8 +132,7 @@ class LabelQuestion(NamedTuple):
 
     prompt: Prompt  # the prompt
     tree: LabelTree  # the labels
-    # the same prompt with texts without content; if given, the model's bias on them is subtracted
-    empty: tuple[Prompt, ...] = ()
+    empty: tuple[Prompt, ...] = ()  # the same without content; if given, the model's bias on it is subtracted
 
     @property
     def length(self) -> int:
@@ -185,8 +184,7 @@ class TokenLayout(NamedTuple):
 
     tokens: Ints  # the tokens: (question, column)
     places: Ints  # their positions in the prompts
-    # whether a token sees those of the shared start and of its own row: (question, column, both)
-    visible: npt.NDArray[np.bool_]
+    visible: npt.NDArray[np.bool_]  # whether a token sees the shared start and its own row: (question, column, both)
     extra: int  # number of columns for appended tokens
     before: int  # number of columns for the starts of prompts, which end in the same column too
     heads: list[tuple[int, ...]]  # the different starts

@@ -23,15 +23,7 @@ from typing import Any
 from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.models.local.runner import Manner, Runner, Style, TokenRunner
-from pcs_annotator.models.local.weights import (
-    ModelFiles,
-    Progress,
-    download,
-    find_files,
-    pull,
-    weights_of,
-    weights_path,
-)
+from pcs_annotator.models.local.weights import ModelFiles, download, find_files, pull, weights_of, weights_path
 from pcs_annotator.models.provider import opens
 from pcs_annotator.models.sharing import lease, release
 from pcs_annotator.models.thinking import ask_with_room, with_room
@@ -103,12 +95,10 @@ class EmbeddedModel(LocalModel):
         style: Style = "chat",
         prior: bool = True,
         environment: Mapping[str, str] | None = None,
-        progress: Progress | None = None,
         threads: int | None = None,
     ) -> None:
         self.weights = weights
         self.manner = Manner(style, prior)
-        self.progress = progress
         self.threads = threads
         self.name = f"embedded:{weights}" + ("/plain" if style == "plain" else "") + ("" if prior else "/no-prior")
         self._environment = environment
@@ -122,7 +112,7 @@ class EmbeddedModel(LocalModel):
         from pcs_annotator.models.local.numpy_engine import NumpyEngine, processors
 
         def load() -> NumpyEngine:
-            return NumpyEngine(pull(self.weights, self.progress, environment=self._environment))
+            return NumpyEngine(pull(self.weights, environment=self._environment))
 
         return TokenRunner(
             f"embedded:{self.weights}",

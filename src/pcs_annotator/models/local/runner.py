@@ -134,10 +134,8 @@ class Encoded(NamedTuple):
     """A request as tokens."""
 
     prompt: Prompt  # the question
-    # the tokens of each choice, with the one that ends an answer; none for free text
-    labels: tuple[tuple[int, ...], ...] = ()
-    # the same question about texts without content; if given, the model's bias on them is subtracted
-    empty: tuple[Prompt, ...] = ()
+    labels: tuple[tuple[int, ...], ...] = ()  # tokens of each choice, and the one that ends it; none for text
+    empty: tuple[Prompt, ...] = ()  # the same without content; if given, the model's bias on it is subtracted
 
 
 class TextQuestion(NamedTuple):

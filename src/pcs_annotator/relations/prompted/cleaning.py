@@ -84,8 +84,7 @@ DOES_NOT_APPLY = "the model says it does not apply"
 REFUSES = "the model refuses"
 NO_REWRITE = "the reply has no rewrite of the text"
 
-LEAST = 0.1
-"""What a free paraphrase still has in common with its text; unrelated sentences have as little."""
+LEAST = 0.1  # what a free paraphrase still has in common with its text; unrelated sentences have as little
 
 REMINDER = "Now write the new version of this text, and nothing else."
 """The line after the text in our prompts; models that repeat the prompt repeat it too."""

@@ -24,8 +24,7 @@ _TOKENS_PER_BYTE = 0.3
 _TOKENS_PER_RARE_BYTE, _BYTES_PER_RARE = 0.6, 1.5
 _TOKENS_AT_LEAST = 64
 _SHORTEST_EXAMPLE = 20
-MOST_WORDS = 0.4
-"""What a rewrite that keeps most words has in common with its text at least."""
+MOST_WORDS = 0.4  # what a rewrite that keeps most words has in common with its text at least
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from pcs_annotator.relations.prompted.cleaning import CUT_OFF, NO_REWRITE, SENTE
 
 LONGEST_WINDOW = 1500
 
-RewriteWindow = Callable[[str], Awaitable["str | Refused"]]
-"""Returns the rewrite of a window, or why there is none."""
+RewriteWindow = Callable[[str], Awaitable["str | Refused"]]  # returns the rewrite of a window, or why there is none
 
 # The end of a sentence or of a line, with the whitespace that follows.
 _STOP = re.compile(rf"{SENTENCE.pattern}|(?<!\s)[^\S\n]*+\n\s*+")
@@ -26,8 +25,7 @@ class Windows:
     """A text in pieces."""
 
     texts: tuple[str, ...]  # the pieces, without whitespace around them
-    # the whitespace before the first piece, between pieces, and after the last: one more than pieces
-    gaps: tuple[str, ...]
+    gaps: tuple[str, ...]  # whitespace before the first piece, between pieces, and after the last: one more than pieces
 
     def joined(self, texts: Sequence[str]) -> str:
         """Return other pieces joined with the same whitespace.

@@ -11,8 +11,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.task import Part, Phrasing, enumerated
 from pcs_annotator.relations.base import Unchanged, relations
 
-Which = Literal["reversed", "rotated"] | int
-"""Which order: reversed, rotated by one, or the permutation of a number from 2 on."""
+Which = Literal["reversed", "rotated"] | int  # reversed, rotated by one, or the permutation of a number from 2 on
 LABELS_WITH_MANY_ORDERS = 5
 
 

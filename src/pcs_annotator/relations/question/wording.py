@@ -1,23 +1,12 @@
-"""The question put otherwise: in the user's words, a template's or a model's, in one message, or with examples."""
+"""The question put otherwise: in the user's words or a template's, in one message, or with examples."""
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.task import MANY_LABELS, Part, Phrasing, Task
-from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.base import AskRewriter, Need, Unchanged, relations
-from pcs_annotator.relations.checks.negation import negation
-from pcs_annotator.relations.checks.reading import Rewrite, length, numbers, quoted, words
-from pcs_annotator.relations.language import language_of, other_language
+from pcs_annotator.core.task import Part, Phrasing, Task
+from pcs_annotator.relations.base import Need, Unchanged, relations
 from pcs_annotator.relations.phrases import PLACE, phrases_around
-from pcs_annotator.relations.prompted.cleaning import Refused
-from pcs_annotator.relations.prompted.prompted import PromptedRelation, prompt_file
-
-_LABEL_TAG = re.compile(r"<\s*/?\s*label\s*>", re.IGNORECASE)
-_WRITTEN = Expectation(reorders=True, shortest=0.4, longest=2.5, renumbers=True)
 
 
 def wordings_of(task: Task) -> tuple[str, ...]:
@@ -56,21 +45,6 @@ class Wording(Unchanged):
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenWording(Unchanged):
-    """Another instruction, which a model wrote; it is written once per task, before the first question."""
-
-    name: str = "llm:wording"
-    needs: ClassVar[frozenset[Need]] = frozenset({"wording"})
-
-    def rephrase(self, question: Phrasing) -> Phrasing:
-        """Return the question with the instruction that a model wrote; that none is written yet is an error."""
-        written = question.task.written_wording
-        if not written:
-            raise ConfigError(f"relation {self.name!r}: the task has no `written_wording` yet: name a rewriter")
-        return replace(question, task=replace(question.task, instruction=written))
-
-
-@dataclass(frozen=True, slots=True)
 class Layout(Unchanged):
     """Instructions and text in one user message, without a system message."""
 
@@ -105,53 +79,6 @@ class WithExamples(Unchanged):
         return replace(question, examples=self.number)
 
 
-async def write_wording(task: Task, ask: AskRewriter) -> str:
-    """Return the task's instruction in a model's words; a rejected one is tried once more, with the reason."""
-    version, prompt = prompt_file("_wording")
-    listed = "\n".join(f"- {label}" for label in task.labels[:MANY_LABELS])
-    asked = f"{prompt}\n\nThe labels:\n{listed}"
-    relation = PromptedRelation("llm:wording", asked, version, _WRITTEN, keeps_language=True)
-    complaint = ""
-    for _ in range(2):
-        written = await relation.rewrite_window(task.instruction, ask, complaint)
-        complaint = written.reason if isinstance(written, Refused) else wording_complaint(task, written)
-        if not complaint and isinstance(written, str):
-            return written
-    raise ConfigError(
-        f"relation 'llm:wording': the rewriter's wording of the instruction cannot be used: {complaint}. Use 'wording' "
-        "instead, with an instruction of your own in `wordings` of the task"
-    )
-
-
-def wording_complaint(task: Task, written: str) -> str:
-    """Return what is wrong with another wording of a task's instruction; empty if nothing was found.
-
-    >>> feeling = Task("How does the writer feel?", ["positive", "neutral", "negative"])
-    >>> wording_complaint(feeling, "Which feeling does the author express?")
-    ''
-    >>> wording_complaint(feeling, "Does the writer feel positive or negative?")
-    'it names "positive", "negative" but not all labels; name no label, or all of them'
-    """
-    rewrite = Rewrite(task.instruction, written, _WRITTEN)
-    if words(task.instruction) == words(written):
-        return "it is the same as the instruction; put it in other words"
-    if _LABEL_TAG.search(written) and not _LABEL_TAG.search(task.instruction):
-        return "it has label tags; write none"
-    named = _named(task.labels, written)
-    if named and named not in (list(task.labels), _named(task.labels, task.instruction)):
-        return f"it names {quoted(named)} but not all labels; name no label, or all of them"
-    other = other_language(task.instruction, written)
-    if other:
-        before = language_of(task.instruction)
-        return f"the instruction is in one language ({before}), this in another ({other}); keep the language"
-    return length(rewrite) or numbers(rewrite) or negation(rewrite)
-
-
-def _named(labels: Sequence[str], text: str) -> list[str]:
-    return [label for label in labels if re.search(rf"(?<!\w){re.escape(label)}(?!\w)", text, re.IGNORECASE)]
-
-
 relations.register("wording")(Wording)
-relations.register("llm:wording")(WrittenWording)
 relations.register("layout")(Layout)
 relations.register("examples")(WithExamples)

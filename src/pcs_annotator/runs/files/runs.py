@@ -10,8 +10,7 @@ from pcs_annotator.tables.files import expecting, read_json, set_aside
 from pcs_annotator.version import __version__
 
 REMEDY = "pcs run writes it again, from the answers in the ledger"
-SAMPLED = "rows"
-"""The key in `run.json` that says how many rows a large table has, of which the folder keeps a sample."""
+SAMPLED = "rows"  # the key in `run.json` that says how many rows a large table has, of which the folder keeps a sample
 
 
 class _File:

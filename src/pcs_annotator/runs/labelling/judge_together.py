@@ -10,10 +10,8 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs.labelling.recent_texts import RecentTexts
 
-GATHER_SECONDS = 0.05
-"""Texts whose votes are complete within this time are judged together: alone, each takes 1 ms, 50 times more."""
-Keep = Callable[[Sequence[Item], Votes, Model, Verdicts], None]
-"""Puts the texts that people should see where these look for them."""
+GATHER_SECONDS = 0.05  # texts that are complete within this time are judged together: alone, each takes 1 ms
+Keep = Callable[[Sequence[Item], Votes, Model, Verdicts], None]  # puts the texts that people should see aside
 
 
 class JudgeTogether:

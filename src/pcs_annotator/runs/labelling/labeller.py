@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
-from pcs_annotator.asking.engine.collect import prepare_job, run_job
+from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.item_asker import Missing, PreparedJob
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.ledger.lock import SharedCalls
@@ -45,27 +45,21 @@ from pcs_annotator.tables.table_files import STDIO
 
 T = TypeVar("T")
 NO_ANSWER = "no model gave a usable answer"
-TYPICAL_TOKENS = (500, 20)
-"""The prices of models are compared on a question and an answer of typical length."""
-LEAST_GOLD = 200
-"""Gold rows for texts of a new kind, if the run has fewer."""
+TYPICAL_TOKENS = (500, 20)  # the prices of models are compared on a question and an answer of typical length
+LEAST_GOLD = 200  # gold rows for texts of a new kind, if the run has fewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
     """How a loaded run labels."""
 
-    # the column of texts; None to look for one with a usual name, or take the only column
-    text_column: str | None = None
-    # maximum number of concurrent calls per model, in each process; None for that of the run
-    in_flight: int | None = None
+    text_column: str | None = None  # the column of texts; None for one with a usual name, or the only column
+    in_flight: int | None = None  # maximum number of concurrent calls per model and process; None for the run's
     # where paid calls are kept, a file or `postgresql://…`; None for the run's own ledger
     ledger: LedgerAddress | None = field(default=None, repr=False)  # it may have a password
-    # keys and base URLs; None for those of the process and of `.env`, wherever tables are labelled
-    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    environment: Mapping[str, str] | None = field(default=None, repr=False)  # keys and URLs; None for the process's own
     saving: Saving = field(default_factory=Saving)  # when to stop asking, and what may be spent by each process
-    # models and relations that the run was given as objects
-    own: OwnObjects = field(default_factory=OwnObjects, repr=False)
+    own: OwnObjects = field(default_factory=OwnObjects, repr=False)  # what the run was given as objects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,8 +215,7 @@ class LabelledTexts(NamedTuple):
 
     model: Model  # what judged them; while recent texts differ from the gold rows, it accepts nothing
     votes: Votes | None  # the votes on them; None if there are none at all
-    # scores, labels, probabilities and which are accepted, as arrays; `model.judge` makes outcomes
-    judged: Verdicts | None
+    judged: Verdicts | None  # scores, labels, probabilities, what is accepted, as arrays; `model.judge` makes outcomes
     why: Sequence[str | None]  # why a text has no label; None if it has one
 
 
@@ -233,15 +226,11 @@ class Labeller:
     the lock of the ledger, if it has one, and closes the models. The asker's tracker has what was spent on all texts.
     """
 
-    def __init__(self, fitted: FittedRun, asker: Asker, prepared: PreparedJob, stream: Stream | None = None) -> None:
-        self.fitted, self.asker, self._prepared = fitted, asker, prepared
+    def __init__(self, fitted: FittedRun, asker: Asker, stream: Stream | None = None) -> None:
+        self.fitted, self.asker = fitted, asker
+        self._prepared = PreparedJob.of(fitted.job, asker.ledger)  # once for all texts
         memory = None if stream is None else StreamMemory(stream, fitted.version, fitted.since)
         self.recent = RecentTexts(fitted.model.profile, fitted.on_drift, memory)
-
-    @classmethod
-    async def open(cls, fitted: FittedRun, asker: Asker, stream: Stream | None = None) -> "Labeller":
-        """Prepare the questions of a run, once for all texts."""
-        return cls(fitted, asker, await prepare_job(fitted.job, asker), stream)
 
     async def ask(self, items: Sequence[Item], part: Asker, missing: Missing | None = None) -> Votes:
         """Return the votes on texts, as many as their labels need; `part` of the asker counts what they take."""
@@ -320,7 +309,7 @@ class RunEngine:
             ledger = open_ledger(fitted.ledger, shared=True)
             stack.enter_context(ledger)
             stack.push_async_callback(partial(ask.close_models, fitted.job))
-            labeller = await Labeller.open(fitted, ask.open_asker(ledger, fitted.settings))
+            labeller = Labeller(fitted, ask.open_asker(ledger, fitted.settings))
             return cls(os.getpid(), asyncio.get_running_loop(), stack.pop_all(), labeller)
 
     def label(self, items: Sequence[Item], groups: Sequence[str] = ()) -> LabelledTexts:

@@ -1,9 +1,8 @@
 """New texts for a fitted run, in memory or labelled in chunks; the files of labels."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,11 +12,9 @@ from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import ConfigError, PcsWarning, TableError
-from pcs_annotator.core import result_names as names
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Verdicts
-from pcs_annotator.runs.certificate_text import about_confidence, promised
 from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.groups import check_column, groups_of
@@ -33,7 +30,6 @@ from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle
 from pcs_annotator.tables.tables import TableStream
 from pcs_annotator.tables.workbook import WORKBOOK, refuse_too_many_rows
-from pcs_annotator.version import __version__
 
 
 def without_gold(request: RunRequest, pair: tuple[str, ...]) -> RunRequest:
@@ -124,8 +120,9 @@ class NewTexts:
         return writer
 
     def _writer(self, fitted: FittedRun, to: Path | str | None) -> RowWriter:
-        style = PLAIN if self._out is None else style_of(self._request, self._stream, self._out, fitted.model)
-        return RowWriter(model=fitted.model, labels=to, style=style, keep=partial(self._keep, fitted))
+        style = PLAIN if self._out is None else style_of(self._request, self._stream, self._out)
+        keep = partial(self._keep, fitted)
+        return RowWriter(model=fitted.model, labels=to, style=style, keep=keep, version=fitted.version)
 
     def _keep(self, fitted: FittedRun, rows: tables.Dataset, votes: Votes, model: Model, judged: Verdicts) -> None:
         """Put the texts that people should see into the stream of the run, under the name of their table."""
@@ -134,53 +131,12 @@ class NewTexts:
             fitted.keep(stream, items, votes, model, judged)
 
 
-def style_of(request: RunRequest, stream: TableStream, out: Path | str, model: Model) -> TableStyle:
+def style_of(request: RunRequest, stream: TableStream, out: Path | str) -> TableStyle:
     """Return how a file of labels is written: a CSV file like the data."""
     dialect = stream.dialect or Dialect()
     if dialect.delimiter == "\t" and ending_of(stream.name).kind != ending_of(str(out)).kind:
         dialect = replace(dialect, delimiter=",")  # the tabs of .tsv are not expected in .csv
-    return TableStyle(
-        dialect=dialect,
-        spreadsheet_safe=request.spreadsheet_safe,
-        about=list(about_labels(model, request.folder, stream.name)),
-        kind=request.format,
-    )
-
-
-def about_labels(model: Model, folder: Path, data: str) -> Iterator[tuple[str, str]]:
-    """Yield what the sheet of explanations has: where the labels come from, and what columns and decisions mean."""
-    yield "data", data
-    yield "run", str(folder)
-    yield "written", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    yield "software", f"perceived-confidence {__version__}"
-    if model.certificate is None:
-        yield "promise", "nothing is promised"
-    else:
-        headline, details = promised(model.certificate)
-        yield "promise", "\n".join([headline.removeprefix("promise: "), *details])
-    yield (
-        names.LABEL,
-        "the label in the middle of the probabilities" if model.shape.ordered else "the most probable label",
-    )
-    rough = about_confidence(model)
-    yield names.CONFIDENCE, "probability that the label is right, learned from gold labels" + (rough and f"; {rough}")
-    yield names.DECISION, "whether the label can be used as it is"
-    yield "accept", "the label can be used: the promise is about these rows"
-    yield "agree", "all answers give this label, which promises nothing, because there were too few gold labels"
-    yield "review", "a person should decide"
-    yield names.REASON, "why, in plain words"
-    yield names.LABEL_SET, "the labels that cannot be ruled out, if such sets were requested"
-    if model.shape.ordered:
-        yield names.WITHIN_ONE, "probability that the label is at most one step off"
-        yield f"{names.LOW}, {names.HIGH}", "the right label is between these, in nine of ten rows"
-    if model.shape.kind == "tree":
-        yield names.LEVEL, "how many levels of the path are given: 1 for a parent alone"
-    yield names.score_name("…"), "Perceived Confidence Score of every label: its share of the weighted answers"
-    yield names.probability_name("…"), "calibrated probability of every label"
-    yield (
-        f"{names.VERDICT}, {names.REVIEWER}, {names.FINAL_LABEL}",
-        "what people decided, who, and the label to use; only after a review",
-    )
+    return TableStyle(dialect=dialect, spreadsheet_safe=request.spreadsheet_safe, kind=request.format)
 
 
 def refuse_in_the_way(out: Path | str, request: RunRequest, rows: int, data: tables.Dataset | str) -> bool:

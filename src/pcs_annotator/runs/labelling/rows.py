@@ -19,7 +19,7 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.core.result_names import DECISION, LABEL, input_names, result_names
+from pcs_annotator.core.result_names import DECISION, LABEL, VERSION, input_names, result_names
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
@@ -41,8 +41,7 @@ from pcs_annotator.tables.tables import CHUNK_ROWS, Dataset, TableStream, gold_i
 from pcs_annotator.tables.vote_files import VoteAxes
 from pcs_annotator.tables.workbook import original_cell
 
-CHUNKS_AT_ONCE = 2
-"""While the last calls of one chunk are awaited, the next chunk is asked about."""
+CHUNKS_AT_ONCE = 2  # while the last calls of one chunk are awaited, the next chunk is asked about
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -63,12 +62,12 @@ class RowWriter:
     people: Mapping[str, Reviewed] = field(default_factory=dict)  # item → what people said about it
     # item → its gold label, also from a person's file; of rows outside the sample, gold is in their table
     gold: Mapping[str, str | None] = field(default_factory=dict)
+    version: int = 0  # the number of the fit, for a column of its own; 0 for none
     sample_of: int | None = None  # how many rows the table has, if a sample of them is to be kept
     # what puts texts that people should see elsewhere too, with the votes on them, and how they were judged
     keep: Callable[[Dataset, Votes, Model, Verdicts], None] = lambda *_: None
     counts: Counts = field(default_factory=Counts, init=False)  # how many rows have which label, so far
-    # the rows of the sample, and the votes on them
-    sample: list[tuple[Dataset, Votes]] = field(default_factory=list, init=False)
+    sample: list[tuple[Dataset, Votes]] = field(default_factory=list, init=False)  # the sampled rows and their votes
     _open: ExitStack = field(default_factory=ExitStack, init=False)
     _labels: TableWriter | None = field(default=None, init=False)
     _votes: Any = field(default=None, init=False)
@@ -95,6 +94,8 @@ class RowWriter:
             given = gold_in(chunk.table, chunk.columns) or [None] * len(votes)
             gold = [self.gold.get(item.id) or label for item, label in zip(chunk.items, given, strict=True)]
         labelled = labelled_table(chunk.table, self.model, votes, judged, reviewed, gold)
+        if self.version:
+            labelled = labelled.append_column(VERSION, pa.array([self.version] * len(votes), pa.int64()))
         found, decided = labelled[LABEL].to_pylist(), labelled[DECISION].to_pylist()
         if self._labels is not None:
             self._labels.write(labelled)
@@ -139,7 +140,7 @@ def label_all(stream: TableStream, data: str, fitted: FittedRun, writer: RowWrit
         settings = fitted.settings
         with writer:
             async with asking(fitted.job, _Items(stream), fitted.ledger, settings, fitted.strategy) as asker:
-                labeller = await Labeller.open(fitted, asker)
+                labeller = Labeller(fitted, asker)
 
                 async def asked(chunk: Dataset) -> tuple[Dataset, Votes]:
                     return chunk, await labeller.ask(chunk.items, asker.part(asker.shared, settings.tally))

@@ -23,12 +23,10 @@ from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.tables import Dataset, IdCheck, TableStream
 
-IN_MEMORY_ROWS = 50_000
-"""A table with at most this many rows is kept in memory, and completely in the run folder."""
+IN_MEMORY_ROWS = 50_000  # a table with at most this many rows is kept in memory, and completely in the run folder
 SAMPLE_ROWS = 20_000
 ID = "id"
-_HIGHEST = 62
-"""The number of random bits of a lot; the bits above them say which rows come first."""
+_HIGHEST = 62  # the number of random bits of a lot; the bits above them say which rows come first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

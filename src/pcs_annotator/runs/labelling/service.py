@@ -35,12 +35,9 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.files import read_json
 
-LOOK_EVERY = 1.0
-"""Seconds between looks at the run folder, which `pcs fit` may have changed."""
-RETRY_SECONDS = 30.0
-"""Seconds until what failed is tried again, though nothing changes: the disk may have been full for a moment."""
-TROUBLE_SECONDS = 30.0
-"""How long a failure counts if no text comes: a service that is not ready gets none, and only texts show otherwise."""
+LOOK_EVERY = 1.0  # seconds between looks at the run folder, which `pcs fit` may have changed
+RETRY_SECONDS = 30.0  # until what failed is tried again: the disk may have been full for a moment
+TROUBLE_SECONDS = 30.0  # how long a failure counts without texts: a service that is not ready gets none
 TROUBLE = {
     "budget_reached": "the budget is spent: only texts that are known get a label",
     "model_unavailable": "the models do not answer",
@@ -57,8 +54,7 @@ OUTDATED = "the run has changed and cannot be loaded: the log of the service say
 class TextError(NamedTuple):
     """Why a text has no label."""
 
-    # `budget_reached`, `model_unavailable`, `ledger_unavailable`, or `unanswerable`, which is about this text
-    kind: str
+    kind: str  # `budget_reached`, `model_unavailable`, `ledger_unavailable`, or `unanswerable`, about this text
     message: str  # a sentence
 
     @property
@@ -131,7 +127,7 @@ class Service:
             ledger = open_ledger(self._ledger, shared=True)
             self._closing.enter_context(ledger)
             self._ledger_file = self._file_number()
-            labeller = await Labeller.open(fitted, ask.open_asker(ledger, fitted.settings), self._stream)
+            labeller = Labeller(fitted, ask.open_asker(ledger, fitted.settings), self._stream)
         except BaseException:
             self._closing.close()
             await ask.close_models(fitted.job)
@@ -315,7 +311,7 @@ class Service:
         before = self._opened
         try:
             fitted, version = await asyncio.to_thread(self._open)
-            labeller = await Labeller.open(fitted, before.labeller.asker, self._stream)
+            labeller = Labeller(fitted, before.labeller.asker, self._stream)
             self._opened = _Opened(labeller, version, self._stream)
         except Exception as error:
             if not self.outdated:

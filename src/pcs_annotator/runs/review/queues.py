@@ -25,8 +25,7 @@ from pcs_annotator.runs.review_state import ReviewState, now
 
 QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "stream", "conflicts")
 
-UNDRAWN: tuple[Queue, ...] = ("conflicts", "stream")
-"""Queues whose rows nobody has to draw."""
+UNDRAWN: tuple[Queue, ...] = ("conflicts", "stream")  # queues whose rows nobody has to draw
 
 
 def lock_review(path: Path) -> AbstractContextManager[None]:

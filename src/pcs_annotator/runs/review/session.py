@@ -39,20 +39,16 @@ from pcs_annotator.runs.review_state import ReviewState, now
 from pcs_annotator.runs.settings import TaskSettings
 
 NOT_FITTED = "this run was not fitted yet: all models count the same, and labels have no confidence, until a fit"
-LONGEST_PAUSE = 600.0
-"""Seconds; a person who took longer for a row was away."""
-LATEST = 50
-"""How many verdicts pace is computed from."""
+LONGEST_PAUSE = 600.0  # seconds; a person who took longer for a row was away
+LATEST = 50  # how many verdicts pace is computed from
 
 
 class Review:
     """A review of one run: rows to see, verdicts to store, and how far it is."""
 
     def __init__(self, rows: Rows, state: ReviewState, options: ReviewOptions) -> None:
-        self.rows, self.state, self._lock = rows, state, ExitStack()
-        self.queues = Queues(rows, state, options)
-        self._draws = Draws([self.queues], seed=options.seed)
-        self.refits = Refits(rows, options.refit_every, state.since)
+        self._options, self._lock = options, ExitStack()
+        self._use(rows, state)
         self.reviews: Mapping[str, Review] = {"": self}  # as a codebook has one for each of its parts
         self._trails: dict[str, dict[str, Queue]] = {}
         self.labels: Sequence[str] = rows.labels
@@ -65,6 +61,12 @@ class Review:
         self.notes: Sequence[str] = state.notes if rows.judgement.fitted else [NOT_FITTED, *state.notes]
         for reviewer, given in state.given_by.items():
             self._trails[reviewer] = {one.id: one.queue for one in given.values()}
+
+    def _use(self, rows: Rows, state: ReviewState) -> None:
+        self.rows, self.state, self._stream_size = rows, state, _size_of(rows.run.folder.stream)
+        self.queues = Queues(rows, state, self._options)
+        self._draws = Draws([self.queues], seed=self._options.seed)
+        self.refits = Refits(rows, self._options.refit_every, state.since)
 
     @classmethod
     def open(cls, path: Path, options: ReviewOptions | None = None, *, stream: bool = True) -> Self:
@@ -86,6 +88,12 @@ class Review:
             review._lock = stack.pop_all()
             return review
 
+    @classmethod
+    def look(cls, path: Path, query: Query) -> FoundRows:
+        """Return the rows of a query, whoever reviews the folder; nothing is stored."""
+        rows = Rows.read(path)
+        return cls(rows, rows.run.review(), ReviewOptions(refit_every=0)).find(query)
+
     def close(self) -> None:
         """Stop a fit in the background, and let others open the folder."""
         self.refits.close()
@@ -104,6 +112,20 @@ class Review:
             self.rows = fitted
             self.queues.take_rows(fitted)
 
+    def _take_new_texts(self) -> bool:
+        """Read the folder again if its stream has changed; return whether rows have come after those of before.
+
+        Rows keep their places, so what people have in hand stays theirs.
+        """
+        if self._stream_size == _size_of(self.rows.run.folder.stream) or self.refits.running:
+            return False
+        rows, leases = Rows.read(self.folder), self.queues.leases
+        come = len(rows) > len(self.rows) and list(rows.ids[: len(self.rows)]) == list(self.rows.ids)
+        if come:
+            self._use(rows, rows.run.review())
+            self.queues.leases = leases
+        return come
+
     # ── rows ──
 
     def next_row(self, reviewer: str, queue: Queue) -> Shown | None:
@@ -113,6 +135,8 @@ class Review:
             raise ConfigError(f"no queue is called {queue!r}: there are {', '.join(QUEUES)}")
         self.take_new_model()
         place = self._draws.next(reviewer, queue)
+        if place is None and queue == "stream" and self._take_new_texts():
+            place = self._draws.next(reviewer, queue)
         return None if place is None else self._shown(place, reviewer, queue)
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:
@@ -351,6 +375,12 @@ class Review:
         scale: Scale = "ordinal" if self.rows.run.shape.ordered else "nominal"
         alpha = krippendorffs_alpha(np.array(list(labels.values())), scale) if pairs else None
         return ReviewerAgreement(pairs=pairs, alpha=alpha and alpha.value, rows=alpha.rows if alpha else 0)
+
+
+def _size_of(stream: Path) -> list[tuple[int, int]]:
+    """Return what changes when texts come: sizes and times of the database's file and its log."""
+    files = [one.stat() for one in (stream, stream.with_name(f"{stream.name}-wal")) if one.exists()]
+    return [(one.st_size, one.st_mtime_ns) for one in files]
 
 
 def named(reviewer: str) -> str:

@@ -45,7 +45,7 @@ def render(result: RunResult) -> str:
 def sections(view: View) -> list[b.Section]:
     """Return the sections below the verdict: the rows, the evidence, the method; those with nothing to say are out."""
     result, learned = view.result, view.result.learned
-    promised = promise(learned.model, learned.drift, result.counts)
+    promised = promise(learned.model, learned.drift, result.counts, learned.alternatives)
     method = [b.Folded("The promise in full", promised.blocks), cost(result), settings(view)]
     shown = [rows(view), how_good(view), questions(view), b.section("method", "Method and settings", *method)]
     return [one for one in shown if one is not None]

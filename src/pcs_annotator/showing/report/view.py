@@ -20,8 +20,7 @@ MOST_ROWS = 500
 # Keeps the page of 300 rows below 400 kB, however long the texts are and however many models voted.
 MOST_CELLS = 14_000
 MOST_BYTES = 220_000
-GRADED_CELL = 4
-"""A graded vote takes the room of so many hard ones."""
+GRADED_CELL = 4  # a graded vote takes the room of so many hard ones
 LEAST_ROOM, MOST_ROOM = 120, 1_500
 CERTAIN_SHARE = 0.3
 LOW = 0.7

@@ -29,7 +29,7 @@ from pcs_annotator.studies.compare.sides import Matched, Side
 
 SURE = 0.8
 PER_ROWS = 1_000
-NOT_COMPARED = ("ask · ledger", "task · written wording")
+NOT_COMPARED = ("ask · ledger",)
 
 
 class DifferingRow(NamedTuple):
@@ -100,8 +100,7 @@ class Comparison(Frame):
     kappa: Agreement  # Cohen's κ between the two, on rows that both have labelled
     examples: Sequence[DifferingRow]  # the rows on which they differ, those first on which both are sure
     gold_rows: int  # how many rows have gold, in either folder
-    # IDs of rows that have different gold labels in the two folders; these are not counted
-    contradictory: Sequence[str]
+    contradictory: Sequence[str]  # IDs of rows with other gold labels in the other folder; they do not count
     figures: PairFigures | None  # held-out figures of both, and paired tests; None with too little gold
     no_figures: str  # why there are none
     costs: tuple[SideCost, SideCost]  # what each side costs per 1,000 rows

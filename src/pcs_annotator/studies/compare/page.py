@@ -21,8 +21,7 @@ from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side
 from pcs_annotator.tables.files import check_ending, write_page
 from pcs_annotator.version import __version__
 
-LEAST_DIFFERENCE = 0.02
-"""The smallest difference in accuracy for which the number of rows that it takes is named."""
+LEAST_DIFFERENCE = 0.02  # the smallest difference in accuracy for which the number of rows that it takes is named
 SAME_COST = 0.02
 NOT_REQUESTED = "no promise was requested"
 MOST_EXAMPLES = 200

@@ -69,8 +69,7 @@ class Side:
     name: str  # as the user wrote it
     part: RunPart  # the folder, and which part of it
     run: RunResult  # the whole run
-    # the same or, for a part, as if only that had been run: with its own votes, model, labels and settings
-    result: RunResult
+    result: RunResult  # the same or, for a part, as if only that had been run: its votes, model, labels, settings
 
     @property
     def ids(self) -> list[str]:

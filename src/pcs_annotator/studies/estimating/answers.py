@@ -14,12 +14,14 @@ from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, LabelRegression, Study
 from pcs_annotator.judging.estimating.formula import parse_formula
-from pcs_annotator.judging.metrics.significance import holm
+from pcs_annotator.judging.metrics.significance import false_discovery_rate, holm
 from pcs_annotator.showing.formats import label_name
 
 TAIL = 0.025
 MOST_BY, MOST_NAMED = 2, 4
 METHODS = ("corrected", "gold_only", "naive")
+MORE = ("ratio", "band")
+ADJUSTED = {"holm": "p (Holm)", "bh": "p (BH)", "none": "p"}  # how p-values are adjusted → what tables call them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +37,14 @@ class EstimateQuestion:
     link: str = ""  # `linear`, `logistic` or `multinomial`; empty for what suits the outcome
     cluster: str = ""  # a column; rows with the same text there may have errors in common
     probability: str = ""  # a column with the probability that a row was drawn for a gold label
+    weight: str = ""  # a column of survey weights: how much each row counts
+    label: str = ""  # of a table: the column of machine labels
+    gold: str = ""  # of a table: the column of gold labels, empty in most rows
+    confidence: str = ""  # of a table: a column of numbers that are higher where the machine is surer
     # whether the rows are a random sample of something larger; otherwise, shares are those of these rows
     larger: bool = False
+    pool: bool = False  # whether groups are drawn towards each other (partial pooling)
+    p_adjust: str = "holm"  # how p-values are adjusted for the number of tests: `holm`, `bh` or `none`
 
     @property
     def columns_of_groups(self) -> Sequence[str]:
@@ -62,7 +70,8 @@ class EstimateQuestion:
     def columns(self) -> set[str]:
         """The names in it that may be columns of the user's table."""
         formula = parse_formula(self.formula) if self.formula else None
-        return {*self.columns_of_groups, self.cluster, *(formula.names if formula else ())} - {""}
+        named = (self.cluster, self.weight, self.label, self.gold, self.confidence)
+        return {*self.columns_of_groups, *named, *(formula.names if formula else ())} - {""}
 
 
 class Line(NamedTuple):
@@ -76,18 +85,20 @@ class Line(NamedTuple):
     gold_rows: int  # how many gold rows it is based on
     tuning: float  # how much machine labels count in the corrected estimate, 0 to 1
     p_value: float | None = None  # of the hypothesis that the quantity is 0; None for shares and means
-    adjusted: float | None = None  # the same, adjusted for all such hypotheses of the table (Holm, 1979)
+    adjusted: float | None = None  # the same, adjusted for all such hypotheses of the table
+    ratio: Figure | None = None  # of a difference between shares: the corrected ratio of the two; None if undefined
+    band: Figure | None = None  # of a period: the corrected estimate with an interval for all periods at once
 
     @property
     def title(self) -> str:
         """What is estimated of which rows."""
         return f"{self.name} · {self.group}" if self.group else self.name
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, adjust: str = "holm") -> dict[str, Any]:
         """Return plain values for JSON."""
-        figures = {name: plain(getattr(self, name)) for name in METHODS}
-        rest = {"gold_rows": self.gold_rows, "tuning": self.tuning, "p_value": self.p_value, "p_holm": self.adjusted}
-        return {"name": self.name, "group": self.group, **figures, **rest}
+        figures = {name: plain(one) for name in (*METHODS, *MORE) if (one := getattr(self, name)) is not None}
+        rest = {"gold_rows": self.gold_rows, "tuning": self.tuning, "p_value": self.p_value}
+        return {"name": self.name, "group": self.group, **figures, **rest, f"p_{adjust}": self.adjusted}
 
 
 class Missing(NamedTuple):
@@ -111,14 +122,15 @@ class Estimated(Frame):
     notes: Sequence[str] = ()  # what was left out or assumed
     title: str = ""  # what was asked, in words
     data: str = ""  # the name of the data
+    p_adjust: str = "holm"  # how p-values are adjusted
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
             "kind": self.kind,
             "rows": self.rows,
-            "estimates": [line.to_dict() for line in self.lines],
-            "differences": [line.to_dict() for line in self.differences],
+            "estimates": [line.to_dict(self.p_adjust) for line in self.lines],
+            "differences": [line.to_dict(self.p_adjust) for line in self.differences],
             "not_estimated": [one._asdict() for one in self.missing],
             "notes": list(self.notes),
         }
@@ -133,18 +145,19 @@ class Estimated(Frame):
             "name": [line.name for line in lines],
             "group": [line.group for line in lines],
         }
-        for method in METHODS:
+        more = [name for name in MORE if any(getattr(line, name) for line in lines)]
+        for method in (*METHODS, *more):
             figures = [plain(getattr(line, method)) for line in lines]
             ends = (("", "value"), ("_low", "low"), ("_high", "high"))
             found |= {f"{method}{ending}": [one[key] for one in figures] for ending, key in ends}
         last = {name: [getattr(line, name) for line in lines] for name in ("gold_rows", "p_value")}
-        return {**found, **last, "p_holm": [line.adjusted for line in lines]}
+        return {**found, **last, f"p_{self.p_adjust}": [line.adjusted for line in lines]}
 
 
-def plain(figure: Figure) -> dict[str, float | None]:
+def plain(figure: Figure | None) -> dict[str, float | None]:
     """Return a figure and its interval for JSON."""
-    low, high = figure.interval or (None, None)
-    return {"value": figure.value, "low": low, "high": high}
+    low, high = (figure and figure.interval) or (None, None)
+    return {"value": figure and figure.value, "low": low, "high": high}
 
 
 def in_three_ways(study: Study, target: LabelRegression) -> dict[str, CoefficientEstimate]:
@@ -162,23 +175,27 @@ def line_of(  # one argument for each part
     test: bool = False,
 ) -> Line:
     """Return estimates of one quantity with intervals; `bounded` if it is a share, `test` for a p-value against 0."""
-    corrected, gold_only, naive = (_figure(found[method], bounded=bounded) for method in METHODS)
+    corrected, gold_only, naive = (figure_of(found[method], bounded=bounded) for method in METHODS)
     p_value = _p_value(found["corrected"]) if test else None
     return Line(name, group, corrected, gold_only, naive, rows, found["corrected"].tuning, p_value)
 
 
-def adjusted(lines: Sequence[Line]) -> list[Line]:
+def adjusted(lines: Sequence[Line], how: str) -> list[Line]:
     """Return lines that are all tested, with p-values adjusted for their number."""
-    found = holm([line.p_value for line in lines if line.p_value is not None])
+    if how not in ADJUSTED:
+        raise ConfigError(f"--p-adjust is {how!r}, must be one of {', '.join(ADJUSTED)}")
+    if how == "none":
+        return list(lines)
+    found = (holm if how == "holm" else false_discovery_rate)([line.p_value or 0.0 for line in lines])
     return [line._replace(adjusted=one) for line, one in zip(lines, found, strict=True)]
 
 
-def _figure(one: CoefficientEstimate, *, bounded: bool) -> Figure:
-    """Return a figure with its 95 % interval; a share and its interval stay within 0 and 1."""
+def figure_of(one: CoefficientEstimate, *, bounded: bool = False, together: int = 1) -> Figure:
+    """Return a figure with its 95 % interval, or one for several at once (Bonferroni); a share stays within 0 and 1."""
     from scipy.special import stdtrit
 
     value, error = one.value.item(), float(np.sqrt(one.covariance.item()))
-    reach = float(stdtrit(one.freedom, 1 - TAIL)) * error
+    reach = float(stdtrit(one.freedom, 1 - TAIL / together)) * error
     ends = value, value + one.shift - reach, value + one.shift + reach
     value, low, high = (min(max(end, 0.0), 1.0) for end in ends) if bounded else ends
     return Figure(value, Interval(low, high))

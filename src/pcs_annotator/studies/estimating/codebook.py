@@ -30,7 +30,7 @@ def estimate_codebook(book: CodebookFolder, question: EstimateQuestion) -> list[
                 missing.append(f"{part} is not estimated: {error}")
     if not any(found.values()):
         raise GoldError(f"no variable of {book.path} has enough gold for estimates: pcs review {book.path}")
-    return [_joined(some, [] if kind == "mean" else missing) for kind, some in found.items() if some]
+    return [_joined(some, [] if kind == "mean" else missing, question.p_adjust) for kind, some in found.items() if some]
 
 
 def numbers_of(labels: Sequence[str]) -> dict[str, float]:
@@ -55,12 +55,12 @@ def _named(found: Estimated, whole: str, variable: str) -> Estimated:
     return replace(found, lines=lines, differences=differences)
 
 
-def _joined(each: Sequence[Estimated], notes: Sequence[str]) -> Estimated:
+def _joined(each: Sequence[Estimated], notes: Sequence[str], adjust: str) -> Estimated:
     first = each[0]
     return replace(
         first,
         lines=[line for one in each for line in one.lines],
-        differences=adjusted([line for one in each for line in one.differences]),
+        differences=adjusted([line for one in each for line in one.differences], adjust),
         missing=list(dict.fromkeys(group for one in each for group in one.missing)),
         notes=[*dict.fromkeys(note for one in each for note in one.notes), *notes],
         title="Share of the texts that have a label" if first.kind == "share" else "Means of scales and numbers",

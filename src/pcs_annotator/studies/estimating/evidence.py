@@ -22,12 +22,9 @@ from pcs_annotator.tables.arrow import pa, pc
 from pcs_annotator.tables.human_files import DrawnRow, read_drawn
 from pcs_annotator.tables.tabular import columns_of, read_file, text_column
 
-LEAST_GOLD = 30
-"""Fewer gold rows give intervals that cannot be trusted."""
-LEAST_CLUSTERS = 20
-"""The same for clusters of rows."""
-_Draw = tuple[int, float, str]
-"""A row that was drawn, its probability, and its stratum."""
+LEAST_GOLD = 30  # fewer gold rows give intervals that cannot be trusted
+LEAST_CLUSTERS = 20  # the same for clusters of rows
+_Draw = tuple[int, float, str]  # a row that was drawn, its probability, and its stratum
 
 
 class CodedColumn(NamedTuple):
@@ -56,6 +53,23 @@ def cells_of(table: pa.Table, name: str, of: str = "") -> Array:
     return encoded_column(table, name, of).cells
 
 
+def weights_of(table: pa.Table, name: str) -> Floats:
+    """Return a column of survey weights; one that is missing, negative or not a number is an error."""
+    codes, texts = encoded_column(table, name, " of weights")
+    values = np.array([_number(text) for text in texts.tolist()])
+    if (odd := ~((values >= 0) & np.isfinite(values))).any():
+        row = int(odd[codes].argmax())
+        raise TableError(f"row {row + 1}, column {name!r}: {texts[codes[row]]!r} is not a weight of 0 or more")
+    return values[codes]
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return np.nan
+
+
 def numbers_of(table: pa.Table, name: str) -> Floats | None:
     """Return a column as numbers, nan where empty; None if some cell is none."""
     texts = pc.utf8_trim_whitespace(text_column(name, columns_of(table)[name]))
@@ -77,6 +91,7 @@ class LabelEvidence:
     held_out: Floats  # the same for the rows of the sample, from fits that did not see them
     sample: Sample  # gold rows whose design is known
     notes: Sequence[str] = ()  # what was left out or assumed, as sentences
+    said: Integers | None = None  # for every row the machine's label; None for the most probable one
 
     def column(self, name: str) -> CodedColumn:
         """Return a column as texts, empty where nothing is known."""
@@ -98,7 +113,7 @@ def evidence_of(
     """
     votes, folder = recorded.votes, recorded.folder
     gold = gold_with_copies(recorded)
-    _refuse_one_label(gold, votes.labels)
+    refuse_one_label(gold, votes.labels)
     known = expected_labels(votes, gold, recorded.settings, recorded.texts, recorded.shape)
     if known is None:
         raise GoldError(
@@ -113,7 +128,7 @@ def evidence_of(
     if probability_column is None:
         sample, notes = _drawn(recorded, gold, len(whole.expected))
     else:
-        sample, notes = _designed(recorded, gold, probability_column)
+        sample, notes = designed(recorded.dataset.table, gold, probability_column)
     return LabelEvidence(
         labels=tuple(votes.labels),
         table=whole.table,
@@ -196,7 +211,7 @@ def _drawn(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[st
         notes.append(f"{learned:,} verdicts of a review count with the probabilities of their draws")
     if left_out := int(known.sum()) - len(seen):
         notes.append(f"{left_out:,} gold rows are left out, because the probability of drawing them is unknown")
-    _refuse_few(len(seen), left_out)
+    refuse_few(len(seen), left_out)
     return Sample.in_rounds(rounds), notes
 
 
@@ -249,22 +264,19 @@ def with_probability(recorded: Run) -> dict[int, DrawnRow]:
     return found
 
 
-def _designed(recorded: Run, gold: Codes, column: str) -> tuple[Sample, list[str]]:
+def designed(table: pa.Table, gold: Codes, column: str) -> tuple[Sample, list[str]]:
     """Return all gold rows, with the probabilities in a column of the user's."""
     rows = np.flatnonzero(gold != UNLABELLED)
-    cells = cells_of(recorded.dataset.table, column, " of probabilities")
+    cells = cells_of(table, column, " of probabilities")
     probability = np.array([_probability(cells[row], row, column) for row in rows.tolist()])
-    _refuse_few(len(rows), 0)
+    refuse_few(len(rows), 0)
     nothing = np.zeros(len(rows), dtype=np.intp)
     sample = Sample(rows=rows, truth=gold[rows], probability=probability, stratum=nothing, round=nothing)
     return sample, [f"the probability of gold rows is that in column {column!r}"]
 
 
 def _probability(cell: str, row: int, column: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = 0.0
+    value = _number(cell)
     if not 0 < value <= 1:
         raise TableError(
             f"row {row + 1}, column {column!r}: {cell!r} is not a probability above 0 and up to 1: every gold "
@@ -273,7 +285,8 @@ def _probability(cell: str, row: int, column: str) -> float:
     return value
 
 
-def _refuse_one_label(gold: Codes, labels: Sequence[str]) -> None:
+def refuse_one_label(gold: Codes, labels: Sequence[str]) -> None:
+    """Raise if all gold rows have the same label."""
     known = gold[gold != UNLABELLED]
     if len(known) and (known == known[0]).all():
         rows = "the only gold row is" if len(known) == 1 else f"all {len(known):,} gold rows are"
@@ -281,7 +294,8 @@ def _refuse_one_label(gold: Codes, labels: Sequence[str]) -> None:
         raise GoldError(f"{rows} {labels[known[0]]!r}, so that nothing is known about other labels: {more}")
 
 
-def _refuse_few(rows: int, left_out: int) -> None:
+def refuse_few(rows: int, left_out: int) -> None:
+    """Raise if there are too few gold rows; `left_out` more cannot be used."""
     if rows < LEAST_GOLD:
         others = f" ({left_out:,} more were not drawn at random and cannot be used)" if left_out else ""
         raise GoldError(
@@ -290,7 +304,7 @@ def _refuse_few(rows: int, left_out: int) -> None:
         )
 
 
-def study_of(evidence: LabelEvidence, *, larger: bool, cluster: str) -> Study:
+def study_of(evidence: LabelEvidence, *, larger: bool, cluster: str, weight: str) -> Study:
     """Return what to estimate from; see `EstimateQuestion`."""
     clusters = None
     if cluster:
@@ -302,6 +316,8 @@ def study_of(evidence: LabelEvidence, *, larger: bool, cluster: str) -> Study:
         sample=evidence.sample,
         whole=not larger,
         clusters=clusters,
+        said=evidence.said,
+        size=weights_of(evidence.table, weight) if weight else None,
     )
 
 
@@ -322,4 +338,6 @@ def restricted(study: Study, rows: Mask) -> Study:
         held_out=study.held_out[inside],
         sample=study.sample.take(inside, rows.cumsum() - 1),
         clusters=None if study.clusters is None else study.clusters[rows],
+        said=None if study.said is None else study.said[rows],
+        size=None if study.size is None else study.size[rows],
     )

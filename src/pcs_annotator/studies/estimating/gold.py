@@ -1,41 +1,53 @@
 """`pcs gold`: how many gold rows a conclusion needs, and drawing them with known probabilities."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
+from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.judging.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
+from pcs_annotator.judging.promising.acceptance import Judged, Promise
+from pcs_annotator.judging.promising.rows_needed import rows_needed, rows_to_finish
 from pcs_annotator.runs.drawing import write_to_label
 from pcs_annotator.runs.files.runs import RunFolder, read_whole
+from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.estimate import label_values
 from pcs_annotator.studies.estimating.evidence import cells_of, gold_with_copies, with_probability
+from pcs_annotator.studies.finish import judged_rows
 from pcs_annotator.tables.human_files import DrawnRow, read_drawn
 
 Drawing = Literal["simple", "stratified", "confidence"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
-STEP = 50
-MOST_STEPS = 10
+Goal = Literal["promise", "share", "difference", "regression", "finish"]
+GOALS: tuple[Goal, ...] = get_args(Goal)
 NORMAL = 1.959964
+LEAST_PILOT = 20
+LEAST_ROWS = 30
+MOST_ASSUMED, SPREAD = 200, 4.0
+MARGIN = 1.15  # more rows than are needed on average, so that the goal is reached in four cases out of five
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldGoal:
     """What gold rows are for."""
 
+    goal: Goal | None = None  # None for all of them
     of: str = ""  # the label, or labels joined by `+`, whose share is wanted; the first label if empty
-    # half the width of its 95 % interval, such as .03 for ±3 percentage points; None for none
-    width: float | None = None
+    width: float = 0.05  # half the width of its 95 % interval, such as .03 for ±3 percentage points
     by: str = ""  # a column of groups
-    # the smallest difference between the two largest groups of `by` that must be found; None for none
-    difference: float | None = None
+    # the smallest difference that must be found: between the two largest groups of `by`, or in a regression for one
+    # standard deviation of what explains it
+    difference: float = 0.1
     power: float = 0.8  # how probable it should be that such a difference is found
+    max_error: float = 0.05  # the share of labels that may be wrong: of accepted ones, or in the finished table
+    certainty: float = 0.9  # how sure that must be
+    accuracy: float = 0.8  # the share of right labels that is assumed without a pilot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,51 +57,88 @@ class GoldPlan:
     of: str  # the share that it is about
     share: float  # what it probably is
     gold_rows: int  # how many gold rows there are
-    # number of gold rows in all → way of drawing → half the width of the 95 % interval of the share
-    outlook: Mapping[int, Mapping[Design, float]]
-    # way of drawing → rows for the width that was asked for; None if all rows would not be enough
-    for_width: dict[str, int | None]
-    for_difference: dict[str, int | None]  # the same for a difference
-    # rows with which the promise is made in four cases out of five; None if unknown or made already
-    for_promise: int | None = None
-    guessed: bool = False  # whether there is no calibrated confidence yet, so that machine labels are not counted on
+    # goal → way of drawing → gold rows for it, in all; None if all rows, or thousands, would not be enough
+    needed: Mapping[Goal, Mapping[str, int | None]]
+    in_all: int | None  # rows that people label for a finished table, gold rows among them; None if that is no goal
+    assumed: float | None = None  # the share of right labels that was assumed; None if gold rows have shown it
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {**asdict(self), "outlook": [{"rows": rows, **widths} for rows, widths in self.outlook.items()]}
+
+class Pilot(NamedTuple):
+    """What is known before the gold rows are labelled."""
+
+    expected: Floats  # probability of every label, `[row, label]`
+    confidence: Floats  # how probable the machine's label of each row is right
+    judged: Judged  # a sample of rows whose labels are known to be right or wrong
+    ways: Sequence[Design] = ("gold only", *DRAWINGS)  # the ways of drawing that differ
 
 
 def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
-    """Return how many gold rows are needed, foretold from the probabilities of labels."""
+    """Return how many gold rows are needed, foretold from those that there are, or from an assumed accuracy."""
     recorded = Run.open(path)
-    labels, known = recorded.votes.labels, gold_codes(recorded.votes, recorded.gold.labels) != UNLABELLED
-    expected = _probabilities(recorded)
-    guessed = expected is None
-    if expected is None:  # nothing is known, so the worst is assumed: a share of one half
-        expected = np.tile([0.5, 0.5, *[0.0] * (len(labels) - 2)], (len(known), 1))
-    of = goal.of or labels[0]
+    labels, gold = recorded.votes.labels, gold_codes(recorded.votes, recorded.gold.labels)
+    known = _pilot(recorded, gold)
+    pilot = known or assumed_pilot(len(gold), len(labels), goal.accuracy)
+    groups = _two_groups(recorded, goal.by) if goal.by or goal.goal == "difference" else None
+    of, share = goal.of or labels[0], len(gold) / _all_rows(recorded)
     values = label_values(of, labels)
-    foretold = Foretold(expected, values, len(known) / _all_rows(recorded))
-    ways: Sequence[Design] = ("gold only",) if guessed else ("gold only", *DRAWINGS)
-    for_width: dict[str, int | None] = {}
-    for_difference: dict[str, int | None] = {}
-    if goal.width is not None:
-        for_width = {way: foretold.rows_for(goal.width / NORMAL, way) for way in ways}
-    if goal.difference is not None:
-        error, groups = goal.difference / (NORMAL + _quantile(goal.power)), _two_groups(recorded, goal.by)
-        for_difference = {way: foretold.rows_for_difference(error, way, groups) for way in ways}
-    steps = range(STEP, min(len(known), STEP * MOST_STEPS) + 1, STEP)
-    outlook = {rows: {way: NORMAL * foretold.error(rows, way) for way in ways} for rows in steps}
+    needed, in_all = rows_for_goals(pilot, Foretold(pilot.expected, values, share), goal, labels, groups)
     return GoldPlan(
         of=of,
-        share=float((expected @ values).mean()),
-        gold_rows=int(known.sum()),
-        outlook=outlook,
-        for_width=for_width,
-        for_difference=for_difference,
-        for_promise=_for_promise(recorded),
-        guessed=guessed,
+        share=float((pilot.expected @ values).mean()),
+        gold_rows=int((gold != UNLABELLED).sum()),
+        needed=needed,
+        in_all=in_all,
+        assumed=None if known else goal.accuracy,
     )
+
+
+def rows_for_goals(
+    pilot: Pilot, foretold: Foretold, goal: GoldGoal, labels: Sequence[str], groups: tuple[Mask, Mask] | None
+) -> tuple[dict[Goal, dict[str, int | None]], int | None]:
+    """Return goal → way of drawing → gold rows, and how many rows people label in all for a finished table."""
+    promise, rows = Promise(max_error=goal.max_error, certainty=goal.certainty), len(pilot.confidence)
+    error, in_all = goal.difference / (NORMAL + _quantile(goal.power)), None
+    # a regression is about more than these rows, which are a sample themselves
+    slope = np.sqrt(max(error**2 - foretold.error(1, "gold only") ** 2 / rows, 0.0))
+    means: dict[Goal, Callable[[Design], int | None]] = {
+        "share": lambda way: foretold.rows_for(goal.width / NORMAL, way),
+        "regression": lambda way: foretold.rows_for(slope, way),
+    }
+    if groups is not None:
+        means["difference"] = lambda way: foretold.rows_for_difference(error, way, groups)
+    found: dict[Goal, dict[str, int | None]] = {}
+    for name in [goal.goal] if goal.goal else GOALS:
+        if name == "promise":
+            needed = rows_needed(pilot.judged, labels, promise)
+            found[name] = {"simple": needed.likely if needed and needed.likely < rows else None}
+        elif name == "finish":
+            # a quarter of δ is kept for sharing rows anew
+            first, in_all = rows_to_finish(pilot.confidence, pilot.judged, goal.max_error, 0.75 * promise.delta)
+            found[name] = {"simple": first}
+        elif name in means:
+            exact = {way: means[name](way) for way in pilot.ways}
+            found[name] = {way: n and max(LEAST_ROWS, min(int(MARGIN * n), rows)) for way, n in exact.items()}
+    return found, in_all
+
+
+def _pilot(recorded: Run, gold: Codes) -> Pilot | None:
+    """Return what gold rows have shown; None if they are too few."""
+    sample = np.flatnonzero(recorded.gold.random_sample & (gold != UNLABELLED))
+    known = expected_labels(recorded.votes, gold, recorded.settings, recorded.texts)
+    if known is None or len(sample) < LEAST_PILOT:
+        return None
+    judged = judged_rows(recorded, recorded.votes, known.held_out, gold)
+    return Pilot(known.held_out, judged.confidence, judged.take(sample))
+
+
+def assumed_pilot(rows: int, labels: int, accuracy: float) -> Pilot:
+    """Return what to expect of machine labels that are right so often; about shares, nothing: they are one half."""
+    from scipy.special import betaincinv
+
+    sure = betaincinv(SPREAD * accuracy, SPREAD * (1 - accuracy), (np.arange(rows) + 0.5) / rows)
+    some, rng = sure[:: max(1, rows // MOST_ASSUMED)], np.random.default_rng(0)
+    judged = Judged(some, np.zeros(len(some), dtype=np.intp), rng.random(len(some)) < some)
+    return Pilot(np.tile([0.5, 0.5, *[0.0] * (labels - 2)], (rows, 1)), sure, judged, ("gold only",))
 
 
 def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[int, Path]:
@@ -178,14 +227,6 @@ def _two_groups(recorded: Run, by: str) -> tuple[Mask, Mask]:
         raise ConfigError(f"column {by!r} has {len(names)} groups, and a difference needs two")
     first, second = names[np.argsort(-counts, kind="stable")[:2]].tolist()
     return cells == first, cells == second
-
-
-def _for_promise(recorded: Run) -> int | None:
-    if not recorded.folder.model.exists():
-        return None
-    certificate = recorded.model_in_force().certificate
-    needed = None if certificate is None or certificate.holds else certificate.rows_needed
-    return None if needed is None else needed.likely
 
 
 def _quantile(power: float) -> float:

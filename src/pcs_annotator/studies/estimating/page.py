@@ -14,12 +14,12 @@ from pcs_annotator.showing.answer import LONGEST_LABEL, look_at
 from pcs_annotator.showing.formats import label_name, number, signed
 from pcs_annotator.showing.result_tables import markdown_text, to_csv, to_latex, to_markdown
 from pcs_annotator.showing.to_html import STYLES, document, header
-from pcs_annotator.studies.estimating.answers import METHODS, Estimated, Line
+from pcs_annotator.studies.estimating.answers import ADJUSTED, METHODS, Estimated, Line
 from pcs_annotator.tables.files import check_ending, write_page
 
-HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)"}
+HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)", "ratio": "ratio"}
+HEADINGS["band"] = "band (all periods)"
 TITLES = {"share": "Share of labels, %", "mean": "Mean", "regression": "Coefficients"}
-_TESTS = ("p", "p (Holm)")
 LINES_SHOWN = 5
 _HOW_TO_READ = (
     "Marks are estimates from machine labels, corrected by the gold rows, with 95 % intervals. Naive is what machine "
@@ -37,14 +37,15 @@ def tables(found: Estimated) -> list[ResultTable]:
     unit = 100.0 if found.kind == "share" else 1.0
     notes = [f"{_EXPLAINED}.", *(f"{note}." for note in found.notes)]
     notes += _about_missing(found)
-    first = _table("estimates", TITLES[found.kind], found.lines, unit, notes)
+    tested = [*dict.fromkeys(("p", ADJUSTED[found.p_adjust]))]
+    first = _table("estimates", TITLES[found.kind], found.lines, unit, notes, tested)
     if found.missing:
-        empty: Sequence[Content] = [None] * len(METHODS)
+        empty: Sequence[Content] = [None] * (len(first.columns) - 3)
         first = replace(first, rows=[*first.rows, *(["", one.group, *empty, one.gold_rows] for one in found.missing)])
     if not found.differences:
         return [first]
     title = "Differences, percentage points" if found.kind == "share" else "Differences"
-    return [first, _table("differences", title, found.differences, unit, ())]
+    return [first, _table("differences", title, found.differences, unit, (), tested)]
 
 
 def answer_shown(found: Estimated) -> Iterator[b.Block]:
@@ -84,29 +85,36 @@ def _excludes_zero(line: Line) -> bool:
     return ends is not None and not ends.low <= 0 <= ends.high
 
 
-def _table(name: str, title: str, lines: Sequence[Line], unit: float, notes: Sequence[str]) -> ResultTable:
-    grouped, tested = any(line.group for line in lines), any(line.p_value is not None for line in lines)
-    columns = ["", *(["group"] if grouped else []), *HEADINGS.values(), "gold rows", *(_TESTS if tested else ())]
-    digits = 1 if unit == 100 else 3
+def _table(
+    name: str, title: str, lines: Sequence[Line], unit: float, notes: Sequence[str], tests: Sequence[str]
+) -> ResultTable:
+    """Return lines as a table, with those columns that some line has; `tests` are what p-values are called."""
+    units = {**dict.fromkeys((*METHODS, "band"), unit), "ratio": 1.0}
+    shown = {key: title for key, title in HEADINGS.items() if any(getattr(line, key) is not None for line in lines)}
+    grouped = any(line.group for line in lines)
+    tests = tests if any(line.p_value is not None for line in lines) else ()
+    rows: list[list[Content]] = [
+        [
+            *([line.name, line.group] if grouped else [line.name]),
+            *(_scaled(getattr(line, key), units[key]) for key in shown),
+            line.gold_rows,
+            *(line.p_value, line.adjusted)[: len(tests)],
+        ]
+        for line in lines
+    ]
     return ResultTable(
         name=name,
         title=title,
-        columns=columns,
-        rows=[_row(line, unit, grouped=grouped, tested=tested) for line in lines],
+        columns=["", *(["group"] if grouped else []), *shown.values(), "gold rows", *tests],
+        rows=rows,
         notes=notes,
-        digits={**dict.fromkeys(HEADINGS.values(), digits), **dict.fromkeys(_TESTS, 3)},
+        digits={**dict.fromkeys(shown.values(), 1 if unit == 100 else 3), "ratio": 2, **dict.fromkeys(tests, 3)},
     )
 
 
-def _row(line: Line, unit: float, *, grouped: bool, tested: bool) -> list[Content]:
-    figures = [_scaled(getattr(line, method), unit) for method in METHODS]
-    names: list[Content] = [line.name, line.group] if grouped else [line.name]
-    return [*names, *figures, line.gold_rows, *([line.p_value, line.adjusted] if tested else [])]
-
-
-def _scaled(figure: Figure, unit: float) -> Figure:
-    ends = figure.interval
-    return Figure(figure.value * unit, ends and Interval(ends.low * unit, ends.high * unit))
+def _scaled(figure: Figure | None, unit: float) -> Figure | None:
+    ends = figure and figure.interval
+    return figure and Figure(figure.value * unit, ends and Interval(ends.low * unit, ends.high * unit))
 
 
 def sentences(found: Estimated) -> list[str]:
@@ -137,8 +145,9 @@ def _about_share(line: Line, rows: int) -> str:
 
 def _about_difference(line: Line) -> str:
     points = 100 * line.corrected.value
-    p_value, adjusted = (p_text(one or 0.0) for one in (line.p_value, line.adjusted))
-    said = f"{p_value}, adjusted for all differences {adjusted}"
+    said = p_text(line.p_value or 0.0)
+    if line.adjusted is not None:
+        said += f", adjusted for all differences {p_text(line.adjusted)}"
     return (
         f"{line.name}, {line.group}: {points:+.1f} percentage points (95 % interval "
         f"{_ends(line.corrected, 100, '+.1f')}; {said}). Machine labels as if they were true would give "
@@ -148,7 +157,7 @@ def _about_difference(line: Line) -> str:
 
 def _ends(figure: Figure, unit: float, how: str) -> str:
     """Return an interval; that of a share is rounded outwards, as in the table."""
-    low, high = _scaled(figure, unit).interval or (figure.value, figure.value)
+    low, high = (unit * end for end in figure.interval or (figure.value, figure.value))
     if unit == 100:
         low, high = Interval(low, high).rounded(1)
     return f"{low:{how}} to {high:{how}}"
@@ -208,7 +217,7 @@ def _shown(lines: Sequence[Line], found: Estimated, scale: Interval, *, differen
     unit, digits = (100.0, 1) if found.kind == "share" else (1.0, 3)
     write = signed if differences or found.kind == "regression" else number
     value = {"share": "points" if differences else "share, %", "mean": "mean", "regression": "coefficient"}[found.kind]
-    tested = ["p (Holm)"] if found.kind == "regression" else []
+    tested = [ADJUSTED[found.p_adjust]] if found.kind == "regression" else []
     rows: list[b.Row] = []
     for line in lines:
         ends = line.corrected.interval or Interval(line.corrected.value, line.corrected.value)
@@ -217,7 +226,8 @@ def _shown(lines: Sequence[Line], found: Estimated, scale: Interval, *, differen
         mark = 0.0 if differences else line.naive.value
         spot = b.Spot(line.corrected.value, ends, scale.low, scale.high, mark)
         row: b.Row = [b.name(line.title), spot, shown[0], f"{shown[2]} to {shown[3]}", shown[1], line.gold_rows]
-        p_value = p_text(line.adjusted or 0.0).removeprefix("p ").removeprefix("= ")
+        least = line.p_value if line.adjusted is None else line.adjusted
+        p_value = p_text(least or 0.0).removeprefix("p ").removeprefix("= ")
         rows.append([*row, p_value] if tested else row)
     axis = " to ".join(number(unit * end, 0 if unit == 100 else 2) for end in scale)
     columns = [b.Column(""), b.Column(axis, "chart axis"), *b.numbers(value)]

@@ -17,13 +17,11 @@ from pcs_annotator.studies.paper import study as panels
 from pcs_annotator.studies.published import BY_RELATION, COMPARISONS, PCS, RELATIONS, published_key
 
 SINGLE = ("Zero-shot", "PCS hard", "PCS", "PCS equal weights", "Self-consistency")
-MAX_MODELS = 7
-"""With more models, only pairs and all together are shown: 8 would make 247 combinations."""
+MAX_MODELS = 7  # with more models, only pairs and all together are shown: 8 would make 247 combinations
 
 _TEMPERATURE = re.compile(r"@(\d+(?:\.\d+)?)\Z")
 NONE = "No MR"
-ORDER = (PCS, NONE, "voice", "synonym", "double-negation")
-"""The paper's order of comparison; other relations follow."""
+ORDER = (PCS, NONE, "voice", "synonym", "double-negation")  # the paper's order of comparison; other relations follow
 
 
 def single_models(study: panels.Replication) -> Experiment:

@@ -37,8 +37,7 @@ COLUMNS = (
     "Significance",
 )
 PAPER_COLUMNS = ("paper: AUROC", "paper: Significance")
-EXPECTED = ("1s-top-2", "2s-top-2", "ling-1s", "spuq")
-"""The paper's baselines; those not recorded get a row marked as such."""
+EXPECTED = ("1s-top-2", "2s-top-2", "ling-1s", "spuq")  # the paper's; those not recorded get a row that says so
 NOT_RECORDED = "not recorded"
 FOR_SEVERAL_MODELS = "majority-vote"
 P_VALUE = COLUMNS.index("p (Holm)")
@@ -144,13 +143,11 @@ OPTIMISER_COLUMNS = (
     "ECE calibrated", "p (Holm)",
 )  # fmt: skip
 SHOWN = ("auroc", "auroc_hard", "auroc_confidence", "accuracy", "ece_score", "ece_confidence")
-MOST_ROWS = MOST_RESAMPLES = 1000
-"""Nine optimisers with all their figures: with more resamples, they would take half of the time of all experiments."""
+MOST_ROWS = MOST_RESAMPLES = 1000  # nine optimisers: more would take half of the time of all experiments
 SMALL_GA = {"population": 40, "generations": 40}
 
 SIZE_COLUMNS = ("Dataset", "Method", "Gold rows", "Class AUROC")
-HELD_OUT = 0.25
-"""Share of the rows held out for testing, the same for every size, so that sizes can be compared."""
+HELD_OUT = 0.25  # share of the rows held out for testing, the same for every size, so that sizes can be compared
 STABLE_WITHIN = 0.005
 BAND = (0.1, 0.9)
 PAPER_STABLE = {"sentiment": 50, "gossipcop": 245, "politifact": 30}

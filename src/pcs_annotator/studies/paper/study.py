@@ -35,8 +35,7 @@ ABOUT_TESTS = (
 class Settings:
     """How to run experiments."""
 
-    # splits, seeds, resamples, and which relations a model wrote
-    how: EvaluationOptions = field(default_factory=EvaluationOptions)
+    how: EvaluationOptions = field(default_factory=EvaluationOptions)  # splits, seeds, resamples, who rewrote
     optimiser: str = "lr"  # learns the weights of PCS; the paper's is `lr`
     relations: Sequence[str] | None = None  # relations that PCS uses, of those recorded; None for all
     baselines: Sequence[methods.Method] = ()  # methods to compare with in RQ2

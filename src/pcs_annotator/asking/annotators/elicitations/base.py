@@ -65,8 +65,7 @@ class Elicitation(ABC):
         return self.read(task, text, question, replies) if replies else question
 
 
-elicitation = elicitations.register
-"""Decorator: register an elicitation class under a name."""
+elicitation = elicitations.register  # decorator: register an elicitation class under a name
 
 
 def elicitation_of(kind: str) -> Elicitation:

@@ -15,8 +15,7 @@ from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Cross
 from pcs_annotator.judging.weighing.optimiser import any_graded, fit_optimiser, optimiser, optimisers
 
 FOR_HARD_VOTES = ("lr", "logit", "naive-bayes")
-FOR_MANY_LABELS = ("lr",)
-"""The others learn something about every label, and most of very many labels have no gold row."""
+FOR_MANY_LABELS = ("lr",)  # the others learn something about every label, and most of very many labels have no gold row
 # Shares cannot express how sure a model is, so on graded votes `lr` and `naive-bayes` predict worse; where chance makes
 # them look better on 100 gold rows, taking them costs .5 points of AUROC and 3 of accuracy.
 FOR_GRADED_VOTES = ("scaling", "logit")

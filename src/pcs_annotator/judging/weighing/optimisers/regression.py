@@ -117,8 +117,7 @@ class Solution(NamedTuple):
     iterations: int
 
 
-Step = Callable[[Floats], tuple[Floats, float]]
-"""Given one vector, returns the best other vector and the objective."""
+Step = Callable[[Floats], tuple[Floats, float]]  # given one vector, returns the best other vector and the objective
 
 
 def alternate(

@@ -13,8 +13,7 @@ from pcs_annotator.showing.report.view import View
 from pcs_annotator.showing.svg_plot import Axes, Axis, LegendEntry, Plot, Point, dot, nice_ticks, path, segment, short
 
 MOST_LISTED = 10
-MIN_ROWS = 10
-"""The risk axis fits the errors among at least this many rows; among fewer, one wrong label makes a spike."""
+MIN_ROWS = 10  # the risk axis fits the errors among at least this many rows; among fewer, one wrong label makes a spike
 WIDE = 560.0
 TENTHS = tuple(place / 10 for place in range(1, 11))
 MOST_HOVERED = 60

@@ -25,8 +25,7 @@ MEANS = ("precision", "recall", "f1")
 ELSEWHERE = ("accuracy", *MEANS)
 MOST_CONFUSED = 20
 FOR_A_PAPER = "For a paper: pcs paper FOLDER writes this with a methods paragraph."
-HEAT = (0.02, 0.1, 0.2, 0.35)
-"""Shares of a gold label from which on a wrong label is shown in a stronger colour."""
+HEAT = (0.02, 0.1, 0.2, 0.35)  # shares of a gold label from which on a wrong label is shown in a stronger colour
 METRICS = (
     ("auroc", "class AUROC"),
     ("auroc_confidence", "confidence AUROC"),

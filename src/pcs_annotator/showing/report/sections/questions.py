@@ -26,8 +26,7 @@ from pcs_annotator.showing.formats import DASH, count, percent
 from pcs_annotator.showing.report.view import View
 
 MOST_FLIPS = 12
-HEAT = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
-"""Shares above which a cell is one shade darker."""
+HEAT = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)  # shares above which a cell is one shade darker
 MOST_REASONS = 8
 ABOUT_FLIPS = (
     "A rewrite keeps the meaning, and another question asks the same, so a label that changes was uncertain or depends "

@@ -39,8 +39,7 @@ ORDERS = (
 CAUTION = "The fit learned from the gold rows, so counting errors in this list is slightly optimistic."
 Cell = tuple[str, str | None, float | None, str]
 """A cell of the list: its class, what it says, a share to draw beside it, and what stands below in small print."""
-Entry = dict[str, Any]
-"""A row of the list, as data for the script."""
+Entry = dict[str, Any]  # a row of the list, as data for the script
 
 
 def rows(view: View) -> b.Section | None:

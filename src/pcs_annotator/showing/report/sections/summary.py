@@ -3,13 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.outcome import Counts
+from pcs_annotator.judging.alternatives import Alternatives
 from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Drift
+from pcs_annotator.runs import certificate_text
 from pcs_annotator.runs.certificate_text import Promised, about_confidence, promised, what_is_promised, without_gold
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.run_result import Facts, RunResult
@@ -22,8 +26,7 @@ from pcs_annotator.showing.report.view import View
 from pcs_annotator.showing.to_html import header
 
 MOST_LABELS = 6
-SHOWN = 3
-"""Findings that are not folded."""
+SHOWN = 3  # findings that are not folded
 HELD_OUT = "held\N{NO-BREAK SPACE}out"
 DECISIONS = (
     ("accept", "accepted", "yes"),
@@ -33,6 +36,10 @@ DECISIONS = (
 )
 NOT_ASKED = (
     "No label is accepted or sent to review. To get a promise, run pcs fit FOLDER --max-error 0.05; no model is called."
+)
+WHICH_KIND = (
+    "Choose error-among-accepted if this table must be good, false-discoveries if errors may average out over many "
+    "tables, accepted-and-wrong if errors cost per row. Those that were not asked for are forecasts, not promises."
 )
 LONGEST = 400
 MOST_TABLES = 8
@@ -126,7 +133,7 @@ def _accuracy(view: View) -> b.KeyFigure:
     return b.KeyFigure(percent(found.value, 1), "of labels are right", f"{interval}, {HELD_OUT}")
 
 
-def promise(model: Model, drift: Drift | None, counts: Counts) -> b.Section:
+def promise(model: Model, drift: Drift | None, counts: Counts, others: Alternatives | None = None) -> b.Section:
     """Return the promise, what it means for these rows, and what it is based on; or why there is none."""
     rough, found = about_confidence(model), _decisions(counts)
     parts = [(title, kind, found[decision]) for decision, title, kind in DECISIONS]
@@ -138,7 +145,18 @@ def promise(model: Model, drift: Drift | None, counts: Counts) -> b.Section:
         b.text(capital(f"{rough}.")) if rough else None,
         drift and b.text(capital(f"{drift.sentence}; {drift.unseen}.")),
         model.certificate and _basis(model.certificate),
+        *(_kinds(others, model.certificate.promise) if others and model.certificate else ()),
     )
+
+
+def _kinds(others: Alternatives, asked: Promise) -> list[b.Block]:
+    """Return what each kind of promise would accept."""
+    rows = [
+        (kind, capital(certificate_text.words_of(replace(asked, kind=kind, by=""))), count(accepted))
+        for kind, accepted in others.accepted.items()
+    ]
+    titles = (b.Column("--promise"), b.Column("Promise"), b.Column(f"Of {counted(others.rows, 'row')}", "number"))
+    return [b.Table(columns=titles, rows=rows), b.note(WHICH_KIND)]
 
 
 def _stamped(model: Model, counts: Counts) -> b.Group:

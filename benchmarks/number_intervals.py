@@ -3,7 +3,7 @@
 Three tasks: ages (0 to 100, errors alike), shares (0 to 1, errors that grow with the disagreement of the models) and
 amounts (skewed, in steps of 50, with wild answers). Three models under two relations, 300 gold rows, 2,000 new texts;
 fits as in a run. The promise is that at most 10 % of the accepted numbers are off by more than the tolerance. Run it
-with `python -m benchmarks.numbers [REPETITIONS]`.
+with `python -m benchmarks.number_intervals [REPETITIONS]`.
 """
 
 import sys

@@ -1,0 +1,255 @@
+"""Groups of rows to be compared: the values of one column or combinations of two, and periods of dates."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.core.arrays import Array, Floats, Integers
+from pcs_annotator.core.result_table import Figure
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.estimating.corrected import UNSEEN, CoefficientEstimate, Study
+from pcs_annotator.judging.estimating.pooling import NORMAL, pooled
+from pcs_annotator.studies.estimating import answers
+from pcs_annotator.studies.estimating.evidence import CodedColumn, LabelEvidence
+
+LEAST_IN_GROUP = 10
+LEAST_IN_POOL, LEAST_POOLED = 5, 5  # with partial pooling: gold rows of a group, and groups
+POOLED = "shares are pooled: drawn towards each other; intervals hold in 95 % of groups on average; differences are not"
+LEAST_PERIODS = 3
+MOST_GROUPS = 60
+FEW_GROUPS = 4  # so many groups are compared with each other, more of them with the first
+PERIODS = {"year": 4, "month": 7, "day": 10}  # period → how many letters of an ISO date name it
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?")
+Cell = tuple[str, ...]
+
+
+class Groups(NamedTuple):
+    """Groups with enough gold rows."""
+
+    names: Sequence[str]  # of the groups; one without a name if all rows are one
+    members: Array  # which rows are in which group, `[row, 1, group]`
+    rows: Integers  # how many rows each group has
+    gold_rows: Integers  # how many of them have gold
+    strata: Integers  # from how many strata the gold rows of each group are
+    counted: Floats  # how many gold rows of equal weight would tell as much
+    left: Floats  # which part of the variance among them is error; 0 if all rows of the group have gold
+    pairs: Sequence[tuple[int, int]] = ()  # which groups are compared, the first and the second
+    trends: Mapping[str, Mapping[int, float]] = {}  # name of a line through periods → group → its weight in the slope
+    missing: Sequence[answers.Missing] = ()  # groups with too little gold
+    notes: Sequence[str] = ()  # what was left out
+
+    def of(
+        self, found: Mapping[str, CoefficientEstimate], weights: Mapping[int, float], middle: float
+    ) -> dict[str, CoefficientEstimate]:
+        """Return a weighted sum over groups; errors and degrees of freedom are those of the groups' own rows.
+
+        `found` is method → the mean of every group; `weights`, place of a group → its weight; `middle`, the mean of an
+        unseen row, of which there are `UNSEEN` in every group.
+        """
+        chosen = np.array([weights.get(place, 0.0) for place in range(len(self.names))])
+        result = {}
+        for method, one in found.items():
+            naive = method == "naive"
+            rows, strata = (self.rows, 1) if naive else (self.counted, self.strata)
+            scale = chosen if naive else chosen * self._scale
+            shift = 0.0 if naive else float(chosen @ (np.sqrt(self.left) * self._unseen * (middle - one.value)))
+            own = np.diag(one.covariance) * scale**2
+            # Welch (1947)
+            freedom = own.sum() ** 2 / max((own**2 / np.maximum(rows - strata, 1)).sum(), 1e-300)
+            freedom = max(min(freedom, one.freedom), 1.0)
+            covariance = (scale @ one.covariance @ scale).reshape(1, 1)
+            result[method] = CoefficientEstimate(
+                one.value @ chosen[:, np.newaxis], covariance, freedom, one.tuning, shift
+            )
+        return result
+
+    def ratio(self, found: CoefficientEstimate, top: int, bottom: int, middle: float) -> Figure | None:
+        """Return the ratio of two groups with an interval on the scale of logarithms; None if it is undefined."""
+        ways = {"": found}
+        one, other = (self.of(ways, {place: 1.0}, middle)[""] for place in (top, bottom))
+        middles = one.value.item() + one.shift, other.value.item() + other.shift
+        if min(middles) <= 0:
+            return None
+        # the delta method
+        slope = self.of(ways, {top: 1 / middles[0], bottom: -1 / middles[1]}, middle)[""]
+        moved = slope._replace(value=np.log([middles[0] / middles[1]]), shift=0.0)
+        value, ends = answers.figure_of(moved)
+        low, high = np.exp(ends or (value, value)).tolist()
+        seen = min(one.value.item(), other.value.item()) > 0
+        return Figure(float((one.value / other.value).item() if seen else np.exp(value)), Interval(low, high))
+
+    def pooled(self, seen: CoefficientEstimate, width: float) -> list[CoefficientEstimate]:
+        """Return the means of groups, drawn towards each other, from those with errors that gold rows show.
+
+        Few rows know their own error badly, so that of a row is taken from all groups; rows that were not seen are
+        half the width of all values away.
+        """
+        if len(self.names) < LEAST_POOLED:
+            raise GoldError(f"--pool needs {LEAST_POOLED} groups with gold rows, and there are {len(self.names)}")
+        free = np.maximum(self.gold_rows - 1, 1)
+        each = np.diag(seen.covariance) * self.gold_rows / free * self.counted / np.maximum(self.left, 1e-9)
+        error = (free @ each + UNSEEN * (width / 2) ** 2) / (free.sum() + UNSEEN)
+        means, reach = pooled(seen.value, error * self.left / self.counted, self.counted)
+        errors = (reach / NORMAL).reshape(-1, 1, 1) ** 2
+        return [
+            CoefficientEstimate(*one, np.inf, seen.tuning) for one in zip(means[:, np.newaxis], errors, strict=True)
+        ]
+
+    @property
+    def _unseen(self) -> Floats:
+        return UNSEEN / (self.counted + UNSEEN)
+
+    @property
+    def _scale(self) -> Floats:
+        """Return the factor on errors of a regression: a group's mean is estimated from its own rows."""
+        own, total = np.maximum(self.gold_rows, 2), max(int(self.gold_rows.sum()), 2)
+        return (1 - self._unseen) * np.sqrt(own / (own - 1) * (total - 1) / total)
+
+
+def groups_of(evidence: LabelEvidence, study: Study, question: answers.EstimateQuestion) -> Groups:
+    """Return the groups that a question asks for."""
+    if not question.columns_of_groups:
+        return _with_gold(study, [()], np.zeros(len(evidence.expected), dtype=np.intp))
+    columns, dated = _columns_of_groups(evidence, question)
+    cells, code = _cells(columns)
+    gold = np.bincount(code[study.sample.rows], minlength=len(cells))
+    named = [all(cell) for cell in cells]
+    least = LEAST_IN_POOL if question.pool else LEAST_IN_GROUP
+    shown = [place for place, count in enumerate(gold) if named[place] and count >= least]
+    if not shown:
+        asked = " and ".join(map(repr, question.columns_of_groups))
+        raise GoldError(f"no group of {asked} has {least} gold rows: draw more with pcs gold")
+    place = np.full(len(cells), -1)
+    place[shown] = np.arange(len(shown))
+    empty = int((~np.array(named)[code]).sum())
+    kept = [cells[one] for one in shown]
+    return _with_gold(study, kept, place[code])._replace(
+        pairs=_pairs(kept, dated),
+        trends=_trends(kept, dated, question.every),
+        missing=[
+            answers.Missing(_name(cell), int(rows), f"it has {rows} gold rows, and {least} are needed")
+            for at, (cell, rows) in enumerate(zip(cells, gold, strict=True))
+            if named[at] and at not in shown
+        ],
+        notes=[*([f"{empty:,} rows have no group"] if empty else []), *([POOLED] if question.pool else [])],
+    )
+
+
+def _cells(columns: Sequence[CodedColumn]) -> tuple[list[Cell], Integers]:
+    """Return the cells that there are, sorted, and for every row which it is in."""
+    texts, codes = [], []
+    for column in columns:
+        names, same = np.unique(column.texts.astype(str), return_inverse=True)
+        texts.append(names.tolist())
+        codes.append(same[column.codes])
+    sizes = [len(names) for names in texts]
+    present, code = np.unique(np.ravel_multi_index(codes, sizes), return_inverse=True)
+    places = zip(*np.unravel_index(present, sizes), strict=True)
+    return [tuple(names[at] for names, at in zip(texts, cell, strict=True)) for cell in places], code
+
+
+def _name(cell: Cell) -> str:
+    return " · ".join(cell)
+
+
+def _with_gold(study: Study, cells: Sequence[Cell], place: Integers) -> Groups:
+    """Return groups of rows; `place` is the group of every row, -1 for none."""
+    sample, weights, count = study.sample, study.weights, len(cells)
+    inside = [place[sample.rows] == group for group in range(count)]
+    squares = np.array([(weights[one] ** 2).sum() for one in inside])
+    left = np.array([(study.left[one] * weights[one] ** 2).sum() for one in inside])
+    return Groups(
+        names=[_name(cell) for cell in cells],
+        members=np.ones((1, 1, 1)) if cells == [()] else (place[:, np.newaxis] == np.arange(count))[:, np.newaxis],
+        rows=np.bincount(place[place >= 0], minlength=count),
+        gold_rows=np.array([int(one.sum()) for one in inside]),
+        strata=np.array([len(np.unique(sample.stratum[one])) for one in inside]),
+        counted=np.array([weights[one].sum() ** 2 for one in inside]) / squares,
+        left=left / squares,
+    )
+
+
+def _columns_of_groups(
+    evidence: LabelEvidence, question: answers.EstimateQuestion
+) -> tuple[list[CodedColumn], list[bool]]:
+    """Return the columns of groups, and whether each has dates."""
+    columns = {name: evidence.column(name) for name in question.columns_of_groups}
+    dated: Sequence[str] = ()
+    if question.every:
+        if question.every not in PERIODS:
+            raise ConfigError(f"--every is {question.every!r}, must be one of {', '.join(PERIODS)}")
+        # if no column has dates, the last one is to say where it has none
+        first = {name: next(filter(None, column.texts.tolist()), "") for name, column in columns.items()}
+        dated = [name for name, text in first.items() if _period(text, "day") is not None] or [*columns][-1:]
+        columns |= {name: _periods(columns[name], name, question.every) for name in dated}
+    for name, column in columns.items():
+        if (count := len({*column.texts.tolist()})) > MOST_GROUPS:
+            raise ConfigError(
+                f"column {name!r} has {count:,} groups, at most {MOST_GROUPS} can be estimated: join some, or use "
+                "--every with dates"
+            )
+    return [*columns.values()], [name in dated for name in columns]
+
+
+def _period(text: str, every: str) -> str | None:
+    """Return the period of a date, in ISO 8601 or with points (day, month, year); None if it is not a date."""
+    dotted = _DOTTED.fullmatch(text)
+    try:
+        found = date(*map(int, dotted.groups()[::-1])) if dotted else datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found.isoformat()[: PERIODS[every]]
+
+
+def _periods(column: CodedColumn, name: str, every: str) -> CodedColumn:
+    """Return a column with the period of every date."""
+    found = column.texts.copy()
+    for code, text in enumerate(column.texts.tolist()):
+        period = _period(text, every) if text else ""
+        if period is None:
+            row = int((column.codes == code).argmax()) + 1
+            raise ConfigError(
+                f"row {row}, column {name!r}: {text!r} is not a date such as 2026-01-31 or 31.01.2026: "
+                "correct it, or leave out --every"
+            )
+        found[code] = period
+    return column._replace(texts=found)
+
+
+def _trends(cells: Sequence[Cell], dated: Sequence[bool], every: str) -> dict[str, dict[int, float]]:
+    """Return lines through three or more periods, alike in the other column: name → group → weight in the slope."""
+    found = {}
+    for at in (at for at, dates in enumerate(dated) if dates):
+        for other in dict.fromkeys((*cell[:at], *cell[at + 1 :]) for cell in cells):
+            places = [place for place, cell in enumerate(cells) if (*cell[:at], *cell[at + 1 :]) == other]
+            times = np.array([cells[place][at] for place in places], f"datetime64[{every[0].upper()}]").astype(float)
+            if len(places) >= LEAST_PERIODS:
+                slopes = (times - times.mean()) / ((times - times.mean()) ** 2).sum()
+                found[_name((*other, f"slope per {every}"))] = dict(zip(places, slopes.tolist(), strict=True))
+    return found
+
+
+def _pairs(cells: Sequence[Cell], dated: Sequence[bool]) -> list[tuple[int, int]]:
+    """Return which groups to compare: those that differ in one column, there as `_compared` says."""
+    places = {cell: place for place, cell in enumerate(cells)}
+    found = []
+    for at, dates in enumerate(dated):
+        others: dict[Cell, list[Cell]] = {}
+        for cell in cells:
+            others.setdefault((*cell[:at], *cell[at + 1 :]), []).append(cell)
+        found += [(places[one], places[other]) for alike in others.values() for one, other in _compared(alike, dates)]
+    return found
+
+
+def _compared(cells: Sequence[Cell], dates: bool) -> list[tuple[Cell, Cell]]:
+    """Return pairs of groups: periods with the one before, few groups with each other, many with the first."""
+    if dates:
+        return [*pairwise(cells)]
+    if len(cells) <= FEW_GROUPS:
+        return [*combinations(cells, 2)]
+    return [(cells[0], other) for other in cells[1:]]

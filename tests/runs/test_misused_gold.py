@@ -1,0 +1,113 @@
+"""Gold that does not support a promise, and ways to look until one appears."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcs_annotator import PcsWarning, Votes
+from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.runs.certificate_text import promised
+from pcs_annotator.runs.learn import KnownRows, check_drift, learn
+from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.settings import Config, LearnSettings
+from pcs_annotator.verbs.fit import fit_run
+from pcs_annotator.verbs.label import label
+from tests.builders import simulated_votes
+from tests.simulated import move_run, read_csv, simulated_models, simulated_once, simulated_run, write_texts
+
+PROMISING = LearnSettings(optimiser="lr", folds=2, resamples=5, max_error=0.1)
+
+
+def sure_rows(votes: Votes) -> list[bool]:
+    """Return of each row whether all answers agree."""
+    codes = votes.codes.reshape(len(votes), -1)
+    return [bool(row) for row in (codes == codes[:, :1]).all(axis=1)]
+
+
+def test_gold_of_easy_rows_only_is_noticed() -> None:
+    votes, gold = simulated_votes([0.9, 0.85, 0.8], items=600, relations=2)
+    easy = [truth if sure else None for truth, sure in zip(gold, sure_rows(votes), strict=True)]
+    with pytest.warns(PcsWarning, match="the gold rows differ from the others") as caught:
+        learned = learn(votes, easy, PROMISING)
+    assert learned.drift is not None
+    assert learned.drift.found
+    assert "label a random sample of those rows" in str(caught[0].message)
+
+
+def test_gold_drawn_by_confidence_is_noticed() -> None:
+    votes, gold = simulated_votes([0.9, 0.85, 0.8], items=800, relations=2)
+    first = learn(votes, gold, PROMISING).model.judged(votes).scores.max(axis=1)
+    chance = np.random.default_rng(1).random(len(votes)) < first**8
+    some = [truth if drawn else None for truth, drawn in zip(gold, chance, strict=True)]
+    with pytest.warns(PcsWarning, match="the gold rows differ from the others"):
+        learn(votes, some, PROMISING)
+
+
+def test_rows_that_a_person_chose_are_no_part_of_the_test() -> None:
+    votes, gold = simulated_votes([0.9, 0.85, 0.8], items=400, relations=2)
+    easy = np.array(sure_rows(votes))
+    learned = learn(votes, gold, PROMISING, KnownRows(random_sample=~easy))
+    assert learned.model.certificate is not None
+    assert learned.model.certificate.gold_rows == int((~easy).sum())
+
+
+def test_a_promise_says_that_gold_of_the_data_is_taken_for_a_random_sample() -> None:
+    votes, gold = simulated_votes([0.95, 0.9, 0.9], items=400)
+    found = learn(votes, gold, PROMISING).model.certificate
+    assert found is not None
+    assert found.holds
+    assert "assuming that the 400" in " ".join(promised(found).details)
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Iterator[Path]:
+    with simulated_models():
+        yield move_run(simulated_once(tmp_path_factory, 300, 200), tmp_path / "run")
+
+
+def certificate_with(folder: Path, max_error: float) -> Certificate:
+    found = fit_run(folder, {"max_error": max_error}).learned.model.certificate
+    assert found is not None
+    return found
+
+
+def test_trying_limits_until_one_is_promised_uses_the_certainty_up(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=200, gold_rows=150, models=("simulated:large@85",))  # looks once, at 10 %
+    folder = tmp_path / "run"
+    refused, stricter, looser = (certificate_with(folder, limit) for limit in (0.05, 0.04, 0.12))
+    assert not refused.holds
+    assert not stricter.holds
+    assert looser.holds
+    # each test has a part of what those without a promise have left of the 10 % in which promises may fail
+    assert [refused.spent, stricter.spent] == pytest.approx([0, refused.level])
+    assert looser.spent == pytest.approx(refused.level + stricter.level)
+    assert min(refused.level, stricter.level, looser.level) > 0
+    assert looser.spent + looser.level < 0.1
+    assert certificate_with(folder, 0.05).level == refused.level  # the same test again is the same look
+
+
+def test_a_limit_that_was_promised_does_not_make_others_harder(folder: Path) -> None:
+    loose = certificate_with(folder, 0.2)
+    assert loose.holds
+    assert certificate_with(folder, 0.25).spent == loose.spent == 0
+
+
+def test_texts_of_gold_rows_that_come_again_are_labelled_as_before_and_are_no_alarm(
+    folder: Path, tmp_path: Path
+) -> None:
+    again = write_texts(tmp_path / "again.csv", range(200))
+    label(RunRequest(data=again, folder=folder, config=Config()), tmp_path / "out.csv")
+    before = {row["id"]: row["pcs_label"] for row in read_csv(folder / "labels.csv")}
+    after = {row["id"]: row["pcs_label"] for row in read_csv(tmp_path / "out.csv")}
+    assert after == {name: before[name] for name in after}
+
+
+def test_the_texts_that_were_learned_from_do_not_differ_from_themselves() -> None:
+    votes, gold = simulated_votes([0.9, 0.85], items=300)
+    model = learn(votes, gold, replace(PROMISING, max_error=None)).model
+    found = check_drift(model, votes, [f"text {row}" for row in range(300)])
+    assert found is not None
+    assert not found.found
