@@ -14,6 +14,7 @@ from pcs_annotator.asking.engine.job import QuestionForm
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
 from pcs_annotator.core.task import BETWEEN, Phrasing, Task, pair_text, usual_instruction
 from pcs_annotator.core.vote import Vote
+from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.relations.question.order import LabelOrder
 from pcs_annotator.runs.default_panel import PAIR, default_panel
@@ -145,6 +146,12 @@ def test_what_cannot_be_done_with_pairs_is_said(
     how: Any = {"pair": ("left", "right"), "models": [judge()], **QUICK, **given}
     with pytest.raises(error, match=says):
         pcs.run(pairs(tmp_path / "data.csv"), tmp_path / "run", **how)
+
+
+def test_a_plan_asks_about_pairs_in_both_orders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = pairs(tmp_path / "data.csv", 12, 0)
+    assert main(["plan", str(data), "--pair", "left,right", "--model", "scripted:hash"]) == 0
+    assert "order" in capsys.readouterr().out
 
 
 def test_usual_questions_about_pairs_are_asked_in_both_orders() -> None:

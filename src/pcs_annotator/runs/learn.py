@@ -44,9 +44,7 @@ from pcs_annotator.judging.weighing.optimisers.simple import Distance
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__
 
-USUAL_TOLERANCE = 0.05  # of the range of a number, if no tolerance is given
-ROUNDING = 1e-9
-NUMBERS_HAVE_ERRORS = "numbers are compared with gold by how far they are off, not by methods"
+NUMBERS_HAVE_ERRORS = "numbers are compared with gold by how far they are off"
 NO_GOLD = "no gold labels, so all votes count the same and nothing is calibrated: label some rows (30 are a start)"
 
 
@@ -99,10 +97,11 @@ NOTHING_KNOWN = KnownRows()
 def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, shape: LabelShape = ONE) -> Learning:
     """Return how to learn with these settings; those that cannot be used, such as no errors at all, raise."""
     promise, number = None, shape.kind == "number"
+    calibration = "number" if number and settings.calibration != "none" else settings.calibration
     if number:
         values = np.sort(values_of(shape.labels))
-        tolerance = settings.tolerance or USUAL_TOLERANCE * float(np.ptp(values))
-        shape = shape._replace(within=int(tolerance / np.diff(values).min() + ROUNDING))
+        tolerance = settings.tolerance or float(np.ptp(values)) / 20
+        shape = shape._replace(within=int(tolerance / np.diff(values).min() + 1e-9))
     if settings.max_error is not None:
         promise = Promise(
             max_error=settings.max_error,
@@ -121,11 +120,7 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
             raise ConfigError(f'promise = "{promise.kind}" is not made about a tree: use error-among-accepted')
     return Learning(
         optimiser=Distance() if number and settings.optimiser == "auto" else settings.optimiser,
-        splits=Splits(
-            folds=settings.folds,
-            seed=settings.seed,
-            calibration="number" if number and settings.calibration != "none" else settings.calibration,
-        ),
+        splits=Splits(folds=settings.folds, seed=settings.seed, calibration=calibration),
         resamples=settings.resamples,
         promise=promise,
         sets=settings.sets,
@@ -172,7 +167,7 @@ def learn(
         if model.certificate is not None:
             rows = int((at_random if assumed is None else at_random & assumed).sum())
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
-        figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings, known.shape)
+        figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings, known.shape.kind)
         unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)
         return Learned(
             model=model,
@@ -244,11 +239,9 @@ def about_copies(once: Once, votes: Votes) -> Iterator[Flag]:
         yield Flag("gold contradictory", f"{detail}; correct them")
 
 
-def _figures(
-    votes: Votes, codes: Codes, settings: LearnSettings, shape: LabelShape
-) -> tuple[Sequence[MethodFigures], str]:
+def _figures(votes: Votes, codes: Codes, settings: LearnSettings, kind: str) -> tuple[Sequence[MethodFigures], str]:
     """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
-    if shape.kind == "number":
+    if kind == "number":
         return (), NUMBERS_HAVE_ERRORS
     rows, truth = labelled_rows(votes, codes)
     methods = [settings.optimiser, *(name for name in references(rows) if name != settings.optimiser)]
@@ -260,8 +253,8 @@ def _figures(
 
 
 def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
-    if trial is None or not settings.resamples or trial.shape.kind == "number":
-        return None  # without resamples there are no intervals to draw
+    if trial is None or not settings.resamples or trial.shape.kind == "number":  # there are no intervals to draw
+        return None
     calibrated = settings.calibration != "none"
     return curves_of(trial, calibrated=calibrated, resamples=settings.resamples, seed=settings.seed)
 

@@ -12,8 +12,6 @@ from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
-from pcs_annotator.core.nearest import recall_of
-from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.numbers import steps_of
 from pcs_annotator.core.task import (
     PAIR_LABELS,
@@ -28,7 +26,6 @@ from pcs_annotator.core.task import (
     usual_instruction,
 )
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.weighing.label_shape import check_kind
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions
@@ -56,7 +53,6 @@ from pcs_annotator.tables.tables import PAIR_SIGN, Columns, Dataset
 
 WITHOUT_PARSER = ("case", "punctuation", "frame")
 GOLD = "gold"
-ENOUGH = 0.9  # candidates that have the right label less often are a reason to do something
 
 
 def read_settings(
@@ -290,22 +286,6 @@ def asked_alone(task: TaskSettings) -> bool:
     return task.kind == "number" or candidate_count(_candidates(task), len(task.labels)) > 0
 
 
-def about_candidates(config: Config, texts: Sequence[str], gold: Sequence[str | None]) -> str:
-    """Return how many labels each text is asked about, and how often that is known to be enough; empty for all."""
-    task, labels = config.task, {label.casefold(): label for label in config.task.labels}
-    if not asked_alone(task) or task.kind == "number":
-        return ""
-    rows = {text_key(text): (text, labels[label.casefold()]) for text, label in zip(texts, gold, strict=False) if label}
-    asked = f"Each text is asked about {task.candidates} of {len(labels):,} labels"
-    if not rows:
-        return f"{asked}; gold rows would tell how often the right one is among them."
-    share = recall_of(task_of(config), *zip(*rows.values(), strict=True))
-    low, high = exact_interval(round(share * len(rows)), len(rows)).rounded(2)
-    among = f"the right one is among them for {share:.0%} of {len(rows):,} gold rows [{low:.0%}, {high:.0%}]"
-    remedy = "" if low >= ENOUGH else "; say what labels mean, label more rows before the run, or set more candidates"
-    return f"{asked}: {among}, and no more labels can be right{remedy}."
-
-
 def _together(config: Config) -> AskedTogether | None:
     """Return what is asked in the same call as this variable of a codebook; None if that is its question alone."""
     name, _, label = config.part.partition("=")
@@ -371,7 +351,8 @@ def own_relations(settings: RelationSettings) -> dict[str, Relation]:
 def with_papers_relations(config: Config) -> Config:
     """Return the settings with the paper's relations, if none are named.
 
-    Without a rewriter and a parser, rules that need no parser take their place.
+    Without a rewriter and a parser, rules that need no parser take their place; of pairs, the other order.
     """
-    usual = DEFAULT if config.relations.rewriter or Parser().available else WITHOUT_PARSER
+    usual: tuple[str, ...] = DEFAULT if config.relations.rewriter or Parser().available else WITHOUT_PARSER
+    usual = ("order",) if config.data.pair else usual
     return replace(config, relations=replace(config.relations, use=config.relations.use or (ORIGINAL, *usual)))

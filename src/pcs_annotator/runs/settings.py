@@ -46,8 +46,7 @@ class TaskSettings(SettingsSection):
         codebook: A table with a row per label: label, definition, and perhaps example, example 2, … and instruction.
         kind: What a text gets: one of the labels (one); any number of them (many), which needs `[variables.NAME]`; the
             median of labels listed from the lowest to the highest (scale); or one of the paths such as economy/taxes,
-            perhaps only its parent (tree). The models are not told of order and parents. Pairs of texts are of the kind
-            pair, which `pair` of `[data]` sets. A quantity (number) has its range as label: 0..120, or 0..1:0.01.
+            perhaps only its parent (tree); a number in a range, 0..120 or 0..1:0.01. Models are not told of the order.
     """
 
     instruction: str = setting("", "--instruction TEXT")
@@ -63,7 +62,6 @@ class TaskSettings(SettingsSection):
     kind: Literal["one", "many", "scale", "tree", "pair", "number"] = setting("one", "--kind")
 
     def __post_init__(self) -> None:
-        """Check every value; the range of a number becomes its steps."""
         SettingsSection.__post_init__(self)
         if self.kind == "number" and self.labels:
             object.__setattr__(self, "labels", steps_of(self.labels))
@@ -75,8 +73,7 @@ class DataSettings(SettingsSection):
 
     Attributes:
         text_column: The column of texts; default: `text` or similar, or the only column.
-        pair: Two columns of texts that are compared, instead of one: labels are a, b and tie, or others in this order.
-            The relation `order` swaps the two texts, so that it does not matter which comes first.
+        pair: Two columns of texts to compare: labels are a, b and tie, or others in this order; `order` swaps them.
         id_column: The column of ids, or `row` to number the rows, unless a column has that name; default: `id`, or row
             numbers.
         gold_column: The column of gold labels, may be partly empty; default: `gold`, what most people say in columns
@@ -196,7 +193,7 @@ class LearnSettings(SettingsSection):
             accepts more; all rows, counting labels that are accepted and wrong, on average; or the accepted labels of a
             scale, counting those off by two steps or more.
         per_label: Make the promise for each label separately.
-        tolerance: By how much an accepted number may be off, in its unit; default: a twentieth of its range.
+        tolerance: By how much an accepted number may be off; default: a twentieth of its range.
         by: Make the promise for each group of texts separately, and show figures for each: a column of the data, or
             `language`, which is detected if there is no such column.
         sets: Also list, for every row, the labels that cannot be ruled out; a scale has an interval instead.

@@ -15,6 +15,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.relations.languages import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
+from pcs_annotator.runs.about_candidates import about_candidates
 from pcs_annotator.runs.codebook import open_codebook
 from pcs_annotator.runs.default_panel import GRADED, DefaultPanel
 from pcs_annotator.runs.examples import about_examples, with_gold_examples, with_known_texts
@@ -49,7 +50,7 @@ def plan(request: RunRequest) -> RunPlan:
     dataset, rows = table.sample, table.rows
     config = with_gold_examples(request, resolve_config.resolve(request.config, dataset), dataset)
     config = with_known_texts(request, config, dataset)
-    candidates = resolve_config.about_candidates(config, [item.text for item in dataset.items], dataset.gold)
+    candidates = about_candidates(config, [item.text for item in dataset.items], dataset.gold)
 
     def planned(config: Config) -> RunPlan:
         return _planned(request, config, dataset.items, rows)._replace(candidates=candidates)
