@@ -506,11 +506,11 @@ def test_a_file_not_written_by_save_is_named(content: str) -> None:
 
 
 def test_without_a_dataset_all_votes_count_the_same() -> None:
-    pcs = PCS(PROMPT, None, ["scripted:hash", "scripted:hash:2"], relations=["rule:punctuation|rule:frame"])
+    pcs = PCS(PROMPT, None, ["scripted:hash", "scripted:hash:2"], relations=["rule:typo|rule:frame"])
     with pytest.warns(PcsWarning, match="all votes count the same"):
         assert is_distribution(pcs.annotate(ALIENS))
     assert pcs.weights.by_annotator == {"scripted:hash": 0.5, "scripted:hash:2": 0.5}
-    assert pcs.weights.by_relation == {"original": 0.5, "rule:punctuation/rule:frame": 0.5}
+    assert pcs.weights.by_relation == {"original": 0.5, "rule:typo/rule:frame": 0.5}
     with pytest.raises(LabelError, match="at least two labels"):
         PCS("Is it true?", None, ["scripted:hash"], relations=[]).annotate(ALIENS)
 

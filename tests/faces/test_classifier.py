@@ -281,7 +281,7 @@ def test_cross_validation_asks_about_each_text_once() -> None:
 
 def test_a_grid_searched_by_two_processes_asks_about_each_text_once() -> None:
     with stub_process(Behaviour(latency_s=0.02)) as stub:
-        grid = {"optimiser": ["uniform", "majority"], "relations": [("original",), ("original", "punctuation")]}
+        grid = {"optimiser": ["uniform", "majority"], "relations": [("original",), ("original", "frame")]}
         search = GridSearchCV(classifier(f"{stub.url}#a"), grid, cv=2, n_jobs=2).fit(TEXTS, GOLD)
         assert stub.stats().asked_again == stub.stats().answered_twice == 0
     assert len(search.cv_results_["params"]) == 4

@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     before = Path.cwd()
     os.chdir(folder)
     try:
-        options = ["--model", "scripted:hash", "--relations", "original,case,punctuation,frame", "--draws", "2"]
+        options = ["--model", "scripted:hash", "--relations", "original,case,typo,frame", "--draws", "2"]
         assert main(["run", "data.csv", *options, "--optimiser", "lr", "-o", "run", "-q"]) == 0
     finally:
         os.chdir(before)

@@ -36,7 +36,7 @@ LONG = "The council approved the plan on Monday. It rained a lot in May. " * 60
 
 PARSED = [relation.name for relation in known_relations() if "rewriter" not in relation.needs]
 BY_MODEL = [relation.name for relation in known_relations() if "rewriter" in relation.needs]
-ANY_LANGUAGE = ("rule:case", "rule:frame", "rule:punctuation", "rule:typo")
+ANY_LANGUAGE = ("rule:case", "rule:frame", "rule:typo")
 
 
 async def parrot(request: Request) -> Reply:

@@ -97,7 +97,7 @@ def test_ones_own_relation_may_have_the_name_of_a_removed_one() -> None:
 def test_the_paper_s_three_and_the_others_are_known() -> None:
     known = {relation.name for relation in known_relations({"polite": POLITE})}
     by_model = ("voice", "double-negation", "synonym", "paraphrase", "expansion", "register")
-    by_rule = ("case", "punctuation", "frame", "voice", "double-negation")
+    by_rule = ("case", "typo", "frame", "voice", "double-negation")
     assert {f"llm:{name}" for name in by_model} | {f"rule:{name}" for name in by_rule} <= known
     assert {"original", "polite", "llm:noise", "rule:synonym"} <= known
 

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 _INSTEAD: Mapping[tuple[str, str], str] = {
     ("relation", "llm:wording"): "use 'wording' instead, with an instruction of your own in wordings under [task]",
     ("setting", "task.written_wording"): "write it into wordings, and use the relation wording instead of llm:wording",
+    ("relation", "punctuation"): "use 'frame' or 'case' instead",
     ("relation", "contraction"): "use 'case' or 'frame' instead",
     ("relation", "cleft"): "use 'frame' or 'case' instead",
     ("relation", "attribution"): "use 'frame' or 'case' instead",
     ("relation", "back-translation"): "use 'paraphrase' or 'register' instead",
-    ("relation", "number-format"): "use 'punctuation' or 'case' instead",
+    ("relation", "number-format"): "use 'frame' or 'case' instead",
     ("setting", "relations.similarity"): "use judge = true instead",
     ("setting", "ask.letters"): "labels are always asked for by name, so delete this line",
     ("setting", "relations.joint"): "every rewrite has a call of its own now, so delete this line",

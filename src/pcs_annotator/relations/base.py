@@ -126,7 +126,7 @@ class MadeOf:
 
 
 _BUILT_IN = ("prompted.prompted", "question.order", "question.wording", "english.voice",
-             "plain.case", "plain.frame", "plain.punctuation",
+             "plain.case", "plain.frame",
              "plain.typo", "english.double_negation", "english.synonym")  # fmt: skip
 relations: Registry[Relation] = Registry(
     "relation", "pcs_annotator.relations", [f"{__package__}.{module}" for module in _BUILT_IN]

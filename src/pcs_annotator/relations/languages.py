@@ -21,7 +21,7 @@ UNCLEAR = "unclear"
 MANY = 0.05
 MOST = 0.5
 ANY_TEXT = ("order", "wording", "layout")  # relations that apply to every text in every language
-FREE = ("case", "punctuation", "typo", "frame")  # rules that are not made for English alone
+FREE = ("case", "frame", "typo")  # rules that are not made for English alone
 _BY_MODEL = ("voice", "double-negation", "synonym")
 _LANGUAGES_SHOWN = 3
 

@@ -51,7 +51,7 @@ from pcs_annotator.tables.human_files import Codebook, read_codebook, read_examp
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.tables.tables import PAIR_SIGN, Columns, Dataset
 
-WITHOUT_PARSER = ("case", "punctuation", "frame")
+WITHOUT_PARSER = ("case", "frame", "typo")
 GOLD = "gold"
 
 

@@ -46,7 +46,7 @@ COMMANDS = {
     "ledger": ["ledger", "size", f"{FOLDER}/ledger.db"],
     "models": ["models", "check", *MODELS],
     "all models": ["models", "list"],
-    "relations": ["relations", "check", "data.csv", "--relations", "case,rule:frame|rule:punctuation|rule:typo"],
+    "relations": ["relations", "check", "data.csv", "--relations", "case,rule:frame|rule:case|rule:typo"],
     "all relations": ["relations", "list"],
     "relation value": ["relations", "value", FOLDER, "--resamples", "20", "--repeats", "1"],
 }
