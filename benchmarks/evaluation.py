@@ -1,4 +1,4 @@
-"""CPU time of `evaluate` and of all experiments, and the paper's tables beside ours, on the development data."""
+"""CPU time of `evaluate` and of all experiments, and their tables, on the development data."""
 
 from __future__ import annotations
 

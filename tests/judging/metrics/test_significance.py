@@ -50,6 +50,30 @@ def test_paired_t_test_equals_scipy(seed: int) -> None:
     assert found.n == 9
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours", "improvement", "p_value"),
+    [
+        (  # one model on three sets: zero-shot and PCS
+            [0.68, 0.70, 0.85, 0.54, 0.62, 0.72, 0.88, 0.73, 0.85],
+            [0.82, 0.70, 0.87, 0.62, 0.72, 0.80, 0.88, 0.86, 0.86],
+            0.093,
+            0.010,
+        ),
+        (  # several models: majority vote and PCS
+            [0.87, 0.76, 0.85, 0.86, 0.75, 0.59, 0.67, 0.69, 0.86, 0.88, 0.85, 0.88],
+            [0.87, 0.80, 0.88, 0.87, 0.81, 0.70, 0.72, 0.75, 0.91, 0.91, 0.89, 0.91],
+            0.058,
+            0.000,
+        ),
+    ],
+)
+def test_the_papers_tables_give_the_papers_improvement_and_p_value(
+    theirs: list[float], ours: list[float], improvement: float, p_value: float
+) -> None:
+    assert average_relative_improvement(ours, theirs) == pytest.approx(improvement, abs=0.0005)
+    assert paired_t_test(ours, theirs).p_value == pytest.approx(p_value, abs=0.0005)
+
+
 def test_equal_figures_are_no_difference() -> None:
     assert paired_t_test([0.7, 0.8, 0.9], [0.7, 0.8, 0.9]) == (0, 0, 1, 3)
 

@@ -22,7 +22,6 @@ from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
 from pcs_annotator.studies.paper.rivals import NOT_RECORDED
 from pcs_annotator.studies.paper.study import compared
-from pcs_annotator.studies.published import SEVERAL, SINGLE
 from pcs_annotator.tables.votes import read_vote_table
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes
@@ -34,11 +33,12 @@ pytestmark = pytest.mark.system
 SETTINGS = Settings(
     how=EvaluationOptions(repeats=1, resamples=20), optimisers=("lr", "ga", "uniform"), sizes=(10, 20, 40), draws=3
 )
-PAPER_MODELS = ["llama-3-8b", "mistral-7b", "gemma-2-9b"]
+MODELS = ["llama-3-8b", "mistral-7b", "gemma-2-9b"]
+PAPERS_SINGLE = [0.82, 0.70, 0.87, 0.62, 0.72, 0.80, 0.88, 0.86, 0.86]  # PCS of one model on the paper's three sets
 
 
 def panel(items: int = 80, names: list[str] | None = None, seed: int = 0) -> tuple[Votes, Codes]:
-    names = names or PAPER_MODELS
+    names = names or MODELS
     votes, gold = simulated_votes([0.75, 0.6, 0.85, 0.7][: len(names)], items=items, seed=seed)
     return replace(votes, annotators=names), coded(votes, gold)
 
@@ -73,21 +73,17 @@ def paper_sets(shared_data: Path) -> dict[str, tuple[Votes, Codes]]:
     return sets
 
 
-def test_nine_single_models_beside_the_papers(paper_sets: dict[str, tuple[Votes, Codes]]) -> None:
+def test_nine_single_models_come_near_the_papers_figures(paper_sets: dict[str, tuple[Votes, Codes]]) -> None:
     table = run("rq1", paper_sets).tables[0]
-    assert len(table.rows) == 9
-    assert column(table, "paper: PCS") == [row[1] for row in SINGLE.values()]
     ours = [number_of(cell) or 0 for cell in column(table, "PCS")]
-    assert ours == pytest.approx([row[1] for row in SINGLE.values()], abs=0.07)
-    assert ("paper: PCS against zero-shot", "+9.3 %, p = 0.01") in table.summary
+    assert ours == pytest.approx(PAPERS_SINGLE, abs=0.07)
 
 
-def test_twelve_combinations_beside_the_papers(paper_sets: dict[str, tuple[Votes, Codes]]) -> None:
+def test_twelve_combinations_and_both_tests_of_them(paper_sets: dict[str, tuple[Votes, Codes]]) -> None:
     experiment = run("rq3", paper_sets)
     table = experiment.tables[0]
     assert len(table.rows) == len(experiment.pairs) == 12
-    assert sorted(map(str, column(table, "paper: MV"))) == sorted(str(row[0]) for row in SEVERAL.values())
-    (name, improvement), (of_the_paper, without_stars), _ = table.summary
+    (name, improvement), (of_the_paper, without_stars) = table.summary
     assert name == "PCS against MV: average relative improvement"
     assert improvement.startswith("+")
     assert improvement.endswith(", p < 0.001 ***")
@@ -98,10 +94,9 @@ def test_twelve_combinations_beside_the_papers(paper_sets: dict[str, tuple[Votes
 def test_zero_shot_is_hard_and_pcs_is_shown_both_ways() -> None:
     votes, gold = panel()
     table = run("rq1", {"mine": (votes, gold)}).tables[0]
-    assert list(table.columns)[:7] == [
+    assert list(table.columns) == [
         "Dataset", "LLM", "Zero-shot", "PCS hard", "PCS", "PCS equal weights", "Self-consistency"
     ]  # fmt: skip
-    assert "paper: PCS" not in table.columns
     assert column(table, "Self-consistency") == [None] * 3
     assert noted(table, "--draws 5")
     for name in ("Zero-shot", "PCS hard", "PCS"):
@@ -118,7 +113,6 @@ def test_a_second_table_has_the_confidence_auroc_of_the_same_results(name: str) 
     assert "(confidence AUROC)" in table.title
     assert [row[:2] for row in table.rows] == [row[:2] for row in first.rows]
     assert "PCS hard" not in table.columns
-    assert not any("paper" in heading for heading in table.columns)
     *shown, of_too_few = column(table, "PCS")
     panel_shown = votes.select(annotators=["a@0"]) if name == "rq1" else votes
     fit = cross_fit(optimisers.create("lr"), panel_shown, gold, Splits())
@@ -154,8 +148,6 @@ def test_baselines_that_are_not_recorded_get_a_row() -> None:
     assert [row[2] for row in gemma] == ["PCS", "first-vote", "1s-top-2", "2s-top-2", "ling-1s", "spuq"]
     assert [row[3] for row in gemma[:2]] == [4, 2]
     assert [row[7] for row in gemma[2:]] == [NOT_RECORDED] * 4
-    assert [row[8] for row in gemma] == [0.80, None, 0.57, 0.57, 0.75, 0.71]
-    assert all(row[8] is None for row in table.rows if row[1] != "gemma-2-9b")
     assert list(table.columns)[4:6] == ["Class AUROC", "Confidence AUROC"]
     assert all(isinstance(row[4], Figure) for row in gemma[:2])
     assert isinstance(gemma[1][5], Figure)
@@ -265,15 +257,13 @@ def test_one_model_alone_has_no_combinations() -> None:
     assert [value for _, value in table.summary] == ["–, no test", "needs two pairs, there are 0"]
 
 
-def test_each_relation_none_and_all_with_the_papers_figures() -> None:
+def test_each_relation_none_and_all() -> None:
     table, tests, _ = run("rq4", {"gossipcop": panel()}).tables
-    assert list(table.columns)[2:7] == ["No MR", "voice", "double-negation", "synonym", "PCS"]
-    assert table.columns[-1] == "paper: PCS"
-    assert column(table, "paper: voice") == [0.58, 0.63, 0.72, 0.70]
+    assert list(table.columns)[2:] == ["No MR", "voice", "double-negation", "synonym", "PCS"]
     assert table.rows[-1][1] == "llama-3-8b + mistral-7b + gemma-2-9b (MV)"
     assert len(tests.rows) == 10
     assert tests.rows[0][:2] == ["PCS vs No MR", 4]
-    assert "paper: ARI (%)" in tests.columns
+    assert [row[0] for row in tests.rows[4:7]] == ["No MR vs voice", "No MR vs synonym", "No MR vs double-negation"]
 
 
 def test_a_relation_that_one_dataset_lacks_is_a_dash_with_a_note() -> None:
@@ -284,7 +274,6 @@ def test_a_relation_that_one_dataset_lacks_is_a_dash_with_a_note() -> None:
     ).tables
     assert [row[3] is None for row in table.rows] == [False, True, True, True]
     assert [note for note in table.notes if "irony" in note] == ["two: irony is not recorded."]
-    assert not any(name.startswith("paper") for name in (*table.columns, *tests.columns))
     single = next(row for row in tests.rows if row[0] == "PCS vs irony")
     assert single[1:4] == [1, "0.001", "**"]
     assert single[6] is None  # the t-test needs two pairs
@@ -307,7 +296,7 @@ def test_baselines_are_tested_together() -> None:
     [bench] = Replication.of({"mine": panel()}, SETTINGS).benches
     alone = [
         compared([bench.on_cells("lr", [name])], [bench.score(FirstVote(), bench.votes.select(annotators=[name]))])
-        for name in PAPER_MODELS
+        for name in MODELS
     ]
     expected = [p_value_text(p_value or 0) for p_value in adjusted([one.test for one in alone])]
     assert [row[6] for row in table.rows if row[2] == "first-vote"] == expected
@@ -362,7 +351,7 @@ def test_more_gold_does_not_hurt_on_average_and_bands_enclose_the_line() -> None
     assert len(set(equal.y)) == 1
     for curve in experiment.curves:
         assert all(low <= high for low, high in zip(curve.low, curve.high, strict=True))
-    assert experiment.tables[0].summary[0][1].endswith("gold rows; paper: about 245")
+    assert experiment.tables[0].summary[0][1].endswith("gold rows")
 
 
 def test_a_learning_curve_needs_rows_of_both_classes() -> None:
@@ -441,12 +430,3 @@ def test_pcs_can_be_restricted_to_some_relations() -> None:
     study = Replication.of({"mine": panel()}, replace(SETTINGS, relations=("original", "voice", "elsewhere")))
     assert study.benches[0].plain.relations == ("original", "voice")
     assert len(study.benches[0].votes.relations) == 4
-
-
-def test_datasets_and_models_of_the_paper_have_its_figures_beside_ours() -> None:
-    sets = {"my gossipcop": panel()}
-    single, several = (run(name, sets).tables[0] for name in ("rq1", "rq3"))
-    assert column(single, "paper: PCS") == [0.62, 0.72, 0.80]
-    assert "paper: PCS against zero-shot" in dict(single.summary)
-    assert len(column(several, "paper: MV")) == 4
-    assert "paper: PCS against MV" in dict(several.summary)

@@ -12,16 +12,14 @@ from pcs_annotator.judging.evaluation.figures import HARD_AND_GRADED, adjusted
 from pcs_annotator.judging.evaluation.methods import calls_of, self_consistency
 from pcs_annotator.judging.evaluation.scored import Scored
 from pcs_annotator.judging.metrics.significance import p_value_text, stars
-from pcs_annotator.studies import published
 from pcs_annotator.studies.paper import study as panels
-from pcs_annotator.studies.published import BY_RELATION, COMPARISONS, PCS, RELATIONS, published_key
 
 SINGLE = ("Zero-shot", "PCS hard", "PCS", "PCS equal weights", "Self-consistency")
 MAX_MODELS = 7  # with more models, only pairs and all together are shown: 8 would make 247 combinations
 
 _TEMPERATURE = re.compile(r"@(\d+(?:\.\d+)?)\Z")
 NONE = "No MR"
-ORDER = (PCS, NONE, "voice", "synonym", "double-negation")  # the paper's order of comparison; other relations follow
+ORDER = ("PCS", NONE, "voice", "synonym", "double-negation")  # the paper's order of comparison; other relations follow
 
 
 def single_models(study: panels.Replication) -> Experiment:
@@ -30,28 +28,21 @@ def single_models(study: panels.Replication) -> Experiment:
     rows = []
     for bench in study.benches:
         for annotator in bench.plain.annotators:
-            paper = published.SINGLE.get(published.published_key(bench.dataset, [annotator]) or ("", ""))
-            scored = _single(bench, annotator, notes)
-            rows.append(panels.PanelRow([bench.dataset, annotator], scored, paper or (None, None)))
+            rows.append(panels.PanelRow([bench.dataset, annotator], _single(bench, annotator, notes)))
     found = panels.PanelTable(
         study=study,
         name="rq1",
         title="PCS with a single model against its zero-shot labels (class AUROC)",
         leading=("Dataset", "LLM"),
         methods=SINGLE,
-        paper=("Zero-shot", "PCS"),
         rows=rows,
         notes=notes,
-        best=("Zero-shot", "PCS"),
     )
     others = {name: found.by_method(name) for name in SINGLE[1:]}
     tests = {name: panels.compared(own, found.by_method("Zero-shot")) for name, own in others.items() if any(own)}
     summary = panels.summaries({f"{name} against zero-shot": one for name, one in tests.items()})
-    if found.known:
-        improvement = f"+{published.SINGLE_IMPROVEMENT} %, p = {published.SINGLE_P_VALUE}"
-        summary.append(("paper: PCS against zero-shot", improvement))
     # the labels and confidence of PCS hard are those of PCS
-    tables = [found.table(summary), found.confidence(without=["PCS hard"])]
+    tables = [found.table(summary, best=("Zero-shot", "PCS")), found.confidence(without=["PCS hard"])]
     return Experiment(name="rq1", tables=tables, pairs=found.pairs("PCS", "Zero-shot"), rival="Zero-shot")
 
 
@@ -85,22 +76,18 @@ def several_models(study: panels.Replication) -> Experiment:
         if not combined:
             notes.append(f"{bench.dataset}: one model alone has no combinations.")
         for models in combined:
-            paper = published.SEVERAL.get(published.published_key(bench.dataset, models) or ("", ""))
             scored = [bench.alone(notes, models), bench.pcs(notes, models)]
-            rows.append(panels.PanelRow([bench.dataset, " + ".join(models)], scored, paper or (None, None)))
+            rows.append(panels.PanelRow([bench.dataset, " + ".join(models)], scored))
     found = panels.PanelTable(
         study=study,
         name="rq3",
         title="PCS with several models against their majority vote (class AUROC)",
         leading=("Dataset", "LLMs"),
         methods=("MV", "PCS"),
-        paper=("MV", "PCS"),
         rows=rows,
         notes=notes,
     )
     summary = panels.summaries({"PCS against MV": panels.compared(found.by_method("PCS"), found.by_method("MV"))})
-    if found.known:
-        summary.append(("paper: PCS against MV", f"+{published.SEVERAL_IMPROVEMENT} %, p < 0.01"))
     tables = [found.table(summary), found.confidence()]
     return Experiment(name="rq3", tables=tables, pairs=found.pairs("PCS", "MV"), rival="Majority vote")
 
@@ -169,57 +156,43 @@ def each_relation(study: panels.Replication) -> Experiment:
     relations = list(
         dict.fromkeys(name for bench in benches for name in bench.plain.relations if name != bench.original)
     )
-    columns = [NONE, *relations, PCS]
+    columns = [NONE, *relations, "PCS"]
     rows = []
     for bench in benches:
         for models in _panels(bench):
             shown = " + ".join(models) + (" (MV)" if len(models) > 1 else "")
-            printed = BY_RELATION.get(published_key(bench.dataset, models) or ("", ""), {})
-            paper = [printed.get(RELATIONS.get(name, name)) for name in columns]
-            rows.append(panels.PanelRow([bench.dataset, shown], _scored(bench, models, relations, notes), paper))
+            rows.append(panels.PanelRow([bench.dataset, shown], _scored(bench, models, relations, notes)))
     found = panels.PanelTable(
         study=study,
         name="rq4",
         title="Each relation alone, none, and all together as PCS (class AUROC)",
         leading=("Dataset", "LLM"),
         methods=columns,
-        paper=columns,
         rows=rows,
         notes=notes,
     )
     pairs = combinations(sorted(columns, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)), 2)
     tests = {(one, other): panels.compared(found.by_method(one), found.by_method(other)) for one, other in pairs}
-    tested = comparisons(tests, paper=bool(found.known))
-    return Experiment(name="rq4", tables=[found.table(), tested, found.confidence()])
+    return Experiment(name="rq4", tables=[found.table(), _comparisons(tests), found.confidence()])
 
 
-def comparisons(found: Mapping[tuple[str, str], panels.Compared], *, paper: bool) -> ResultTable:
-    """Return tests and average relative improvements between methods, by their names.
-
-    `paper` adds the published figures.
-    """
+def _comparisons(found: Mapping[tuple[str, str], panels.Compared]) -> ResultTable:
+    """Return tests and average relative improvements between methods, by their names."""
     p_values = adjusted([one.test for one in found.values()])
     rows = [_comparison(*names, one, p_value) for (names, one), p_value in zip(found.items(), p_values, strict=True)]
-    columns: tuple[str, ...] = (
-        "Method comparison", "Pairs", "p (Holm)", "Significance", "ARI (%)", "Superior method",
-        f"p of the {panels.T_TEST}",
-    )  # fmt: skip
-    if paper:
-        columns = (*columns, "paper: p-value", "paper: ARI (%)")
     return ResultTable(
         name="rq4-tests",
         title="Relations against each other over all models and datasets",
-        columns=columns,
-        rows=[row[: len(columns)] for row in rows],
+        columns=(
+            "Method comparison", "Pairs", "p (Holm)", "Significance", "ARI (%)", "Superior method",
+            f"p of the {panels.T_TEST}",
+        ),
+        rows=rows,
         notes=["ARI: mean of (first − second) / second.", panels.ABOUT_TESTS],
-    )
+    )  # fmt: skip
 
 
 def _comparison(one: str, other: str, found: panels.Compared, p_value: float | None) -> list[Content]:
-    paper = COMPARISONS.get((RELATIONS.get(one, one), RELATIONS.get(other, other)))
-    printed: list[Content] = [None, None]
-    if paper is not None:
-        printed = ["<0.01" if paper.p_value is None else f"{paper.p_value:.2f}", paper.improvement]
     marks: str = panels.NO_TEST
     superior = shown = None
     if found.test is not None and p_value is not None:
@@ -233,7 +206,6 @@ def _comparison(one: str, other: str, found: panels.Compared, p_value: float | N
         None if found.improvement is None else 100 * found.improvement,
         superior,
         None if found.t_test is None else p_value_text(found.t_test.p_value),
-        *printed,
     ]
 
 

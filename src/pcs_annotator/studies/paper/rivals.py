@@ -23,20 +23,10 @@ from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from pcs_annotator.judging.weighing.scoring import score
 from pcs_annotator.studies.paper.study import NO_TEST, ExperimentBench, Replication, compared
-from pcs_annotator.studies.published import BASELINES, PCS, published_key
 
 COLUMNS = (
-    "Dataset",
-    "LLM",
-    "Method",
-    "Calls",
-    LOG_PROBS,
-    "Class AUROC",
-    "Confidence AUROC",
-    "p (Holm)",
-    "Significance",
-)
-PAPER_COLUMNS = ("paper: AUROC", "paper: Significance")
+    "Dataset", "LLM", "Method", "Calls", LOG_PROBS, "Class AUROC", "Confidence AUROC", "p (Holm)", "Significance",
+)  # fmt: skip
 EXPECTED = ("1s-top-2", "2s-top-2", "ling-1s", "spuq")  # the paper's; those not recorded get a row that says so
 NOT_RECORDED = "not recorded"
 FOR_SEVERAL_MODELS = "majority-vote"
@@ -51,11 +41,10 @@ def published_baselines(study: Replication) -> Experiment:
         for annotator in bench.plain.annotators:
             rows += _baseline_rows(bench, annotator, reasons)
     _adjust(rows)
-    columns = [*COLUMNS, *PAPER_COLUMNS] if any(row[len(COLUMNS)] is not None for row in rows) else [*COLUMNS]
     graded = any(row[4] == yes_or_no(True) for row in rows)
     undefined = any(row[5] is not None and row[6] is None for row in rows)
-    kept = [place for place, column in enumerate(columns) if graded or column != LOG_PROBS]
-    columns, rows = [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    kept = [place for place, column in enumerate(COLUMNS) if graded or column != LOG_PROBS]
+    columns, rows = [COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows]
     table = ResultTable(
         name="rq2",
         title="PCS with a single model against published baselines",
@@ -82,23 +71,18 @@ def published_baselines(study: Replication) -> Experiment:
 
 def _baseline_rows(bench: ExperimentBench, annotator: str, reasons: dict[str, str]) -> list[list[Content]]:
     """Return the rows of one model: PCS first, then baselines from best to worst, then those not recorded."""
-    key = published_key(bench.dataset, [annotator])
-    paper = BASELINES[key[0]] if key and key[1] == "G" else {}
     try:
         ours = bench.on_cells(bench.settings.optimiser, [annotator])
     except UndefinedMetric as error:
         reasons[f"PCS of {annotator}"] = str(error)
         return []
     found, absent = _scored(bench, annotator, reasons)
-    rows: list[tuple[str, list[Content]]] = [(PCS, [*_figures(ours), None, None])]
+    rows: list[tuple[str, list[Content]]] = [("PCS", [*_figures(ours), None, None])]
     for name, scored in sorted(found.items(), key=lambda one: -one[1].auroc.value):
         test = compared([ours], [scored]).test
         rows.append((name, [*_figures(scored), *([None, NO_TEST] if test is None else [test.p_value, None])]))
     rows += [(name, [None, None, None, None, None, NOT_RECORDED]) for name in absent]
-    return [
-        [bench.dataset, annotator, name, *cells, *_printed(paper.get(name.replace("top-k", "top-2")))]
-        for name, cells in rows
-    ]
+    return [[bench.dataset, annotator, name, *cells] for name, cells in rows]
 
 
 def _scored(bench: ExperimentBench, annotator: str, reasons: dict[str, str]) -> tuple[dict[str, Scored], list[str]]:
@@ -134,10 +118,6 @@ def _adjust(rows: Sequence[list[Content]]) -> None:
         row[P_VALUE : P_VALUE + 2] = [p_value_text(p_value), stars(p_value)]
 
 
-def _printed(row: tuple[float, float | None, str] | None) -> list[Content]:
-    return [None, None] if row is None else [row[0], row[2] or None]
-
-
 OPTIMISER_COLUMNS = (
     "Dataset", "Optimiser", "Class AUROC", "Class AUROC hard", "Confidence AUROC", "Accuracy", "ECE score",
     "ECE calibrated", "p (Holm)",
@@ -150,7 +130,6 @@ SIZE_COLUMNS = ("Dataset", "Method", "Gold rows", "Class AUROC")
 HELD_OUT = 0.25  # share of the rows held out for testing, the same for every size, so that sizes can be compared
 STABLE_WITHIN = 0.005
 BAND = (0.1, 0.9)
-PAPER_STABLE = {"sentiment": 50, "gossipcop": 245, "politifact": 30}
 EQUAL = "equal weights"
 
 
@@ -220,9 +199,7 @@ def gold_size(study: Replication) -> Experiment:
         except UndefinedMetric:
             notes.append(f"{bench.dataset}: too few rows of the rarer class for a learning curve.")
             continue
-        key = published_key(bench.dataset, bench.plain.annotators)
-        paper = f"; paper: about {PAPER_STABLE[key[0]]}" if key else ""
-        stable = f"from {_stable_from(curves[-2])} gold rows{paper}"
+        stable = f"from {_stable_from(curves[-2])} gold rows"
         summary.append((f"{bench.dataset}: within {STABLE_WITHIN} of its last point", stable))
     table = ResultTable(
         name="size",

@@ -14,6 +14,7 @@ from pcs_annotator.judging.evaluation import figures, methods
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Scored, labelled_rows
 from pcs_annotator.judging.metrics import significance
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
+from pcs_annotator.judging.metrics.metrics import Estimate
 
 T = TypeVar("T")
 
@@ -187,78 +188,63 @@ def attempt(notes: list[str], compute: Callable[[], T]) -> T | None:
 
 
 class PanelRow(NamedTuple):
-    """A row of a table: which panel of models it is about, the results of every method, and the paper's figures."""
+    """A row of a table: which panel of models it is about, and the results of every method."""
 
     names: Sequence[str]
     scored: Sequence[Scored | None]
-    paper: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelTable:
-    """Panels of models by method, with the paper's figures beside ours."""
+    """Panels of models by method."""
 
     study: Replication  # the datasets
     name: str  # short name, used for files
     title: str  # what the table shows; it names the class AUROC
     leading: Sequence[str]  # headings of the columns that say which panel a row is about
-    methods: Sequence[str]  # headings of our columns
-    paper: Sequence[str] = ()  # headings of the paper's; those without a figure are left out
+    methods: Sequence[str]  # headings of the other columns
     rows: Sequence[PanelRow]  # the panels
     notes: Sequence[str]  # how the numbers were computed
-    best: Sequence[str] = ()  # which methods compete for the best figure of a row; empty for all
-
-    @property
-    def known(self) -> list[int]:
-        """Which of the paper's columns have a figure."""
-        return [at for at in range(len(self.paper)) if any(row.paper[at] is not None for row in self.rows)]
 
     def by_method(self, method: str) -> list[Scored | None]:
         """Return the results of a method on every panel."""
         return [row.scored[self.methods.index(method)] for row in self.rows]
 
-    def table(self, summary: Sequence[tuple[str, str]] = ()) -> ResultTable:
-        """Return the class AUROC of every method."""
-        columns = (*self.leading, *self.methods, *(f"paper: {self.paper[at]}" for at in self.known))
-        rows: list[list[Content]] = [
-            [
-                *row.names,
-                *(None if one is None else figures.cell_of(one.auroc) for one in row.scored),
-                *(row.paper[at] for at in self.known),
-            ]
-            for row in self.rows
-        ]
-        best = [len(self.leading) + self.methods.index(name) for name in self.best or self.methods]
-        return ResultTable(
-            name=self.name,
-            title=self.title,
-            columns=columns,
-            rows=[*rows, *self.study.refused_rows(len(columns))],
-            summary=summary,
-            notes=self.notes,
-            best=best_in_rows(rows, best),
-        )
+    def table(self, summary: Sequence[tuple[str, str]] = (), best: Sequence[str] = ()) -> ResultTable:
+        """Return the class AUROC of every method; `best` names those that compete for it, by default all."""
+        about = {"name": self.name, "title": self.title, "notes": self.notes, "summary": summary}
+        return self._shown(self.methods, lambda one: one.auroc, best or self.methods, about)
 
     def confidence(self, without: Sequence[str] = ()) -> ResultTable:
         """Return the confidence AUROC of every method but some."""
         shown = [name for name in self.methods if name not in without]
-        found = [[row.scored[self.methods.index(name)] for name in shown] for row in self.rows]
-        cells = [[None if one is None else figures.cell_of(one.confidence) for one in results] for results in found]
-        rows: list[list[Content]] = [[*row.names, *own] for row, own in zip(self.rows, cells, strict=True)]
-        undefined = any(own.count(None) > results.count(None) for own, results in zip(cells, found, strict=True))
-        return ResultTable(
-            name=f"{self.name}-confidence",
-            title=self.title.replace("class AUROC", "confidence AUROC"),
-            columns=[*self.leading, *shown],
-            rows=[*rows, *self.study.refused_rows(len(self.leading) + len(shown))],
-            notes=[
-                "Confidence AUROC: right labels against wrong ones, by the probability of the chosen label, calibrated "
-                f"on other folds; rows, splits and intervals as for {self.name}.",
-                *([figures.NO_CONFIDENCE_AUROC] if undefined else []),
-                *(note for note in self.notes[1:] if note not in (figures.HARD_AND_GRADED, ABOUT_TESTS)),
-            ],
-            best=best_in_rows(rows, range(len(self.leading), len(self.leading) + len(shown))),
-        )
+        undefined = any(one and one.confidence is None for name in shown for one in self.by_method(name))
+        notes = [
+            "Confidence AUROC: right labels against wrong ones, by the probability of the chosen label, calibrated "
+            f"on other folds; rows, splits and intervals as for {self.name}.",
+            *([figures.NO_CONFIDENCE_AUROC] if undefined else []),
+            *(note for note in self.notes[1:] if note not in (figures.HARD_AND_GRADED, ABOUT_TESTS)),
+        ]
+        title = self.title.replace("class AUROC", "confidence AUROC")
+        about = {"name": f"{self.name}-confidence", "title": title, "notes": notes}
+        return self._shown(shown, lambda one: one.confidence, shown, about)
+
+    def _shown(
+        self,
+        methods: Sequence[str],
+        figure: Callable[[Scored], Estimate | None],
+        best: Sequence[str],
+        about: Mapping[str, Any],
+    ) -> ResultTable:
+        """Return a figure of some methods on every panel, the best of each row in bold."""
+        columns = [*self.leading, *methods]
+        found = zip(*map(self.by_method, methods), strict=True)
+        rows: list[list[Content]] = [
+            [*row.names, *(one and figures.cell_of(figure(one)) for one in results)]
+            for row, results in zip(self.rows, found, strict=True)
+        ]
+        marked = best_in_rows(rows, [len(self.leading) + methods.index(name) for name in best])
+        return ResultTable(columns=columns, rows=[*rows, *self.study.refused_rows(len(columns))], best=marked, **about)
 
     def pairs(self, ours: str, theirs: str) -> list[Pair]:
         """Return the points of a plot: one method against another on every panel."""
@@ -282,29 +268,24 @@ class Compared(NamedTuple):
 def compared(ours: Sequence[Scored | None], theirs: Sequence[Scored | None]) -> Compared:
     """Return the comparison over all panels on which both methods have results."""
     pairs = [(one, other) for one, other in zip(ours, theirs, strict=True) if one is not None and other is not None]
-    found = compared_figures([one.auroc.value for one, _ in pairs], [other.auroc.value for _, other in pairs])
+    values = [one.auroc.value for one, _ in pairs], [other.auroc.value for _, other in pairs]
     differences = [
         significance.Difference(
             one.dataset, one.auroc.value - other.auroc.value, _influence(one) - _influence(other), one.gold
         )
         for one, other in pairs
     ]
-    return found._replace(test=attempt([], lambda: significance.mean_difference_test(differences, WIDENING)))
+    return Compared(
+        len(pairs),
+        attempt([], lambda: significance.average_relative_improvement(*values)),
+        attempt([], lambda: significance.paired_t_test(*values)),
+        attempt([], lambda: significance.mean_difference_test(differences, WIDENING)),
+    )
 
 
 def _influence(one: Scored) -> Floats:
     """Return how much every row moves the AUROC."""
     return np.asarray(np.mean([significance.influence(fit.ranks, one.gold) for fit in one.distinct], axis=0))
-
-
-def compared_figures(ours: Sequence[float], theirs: Sequence[float]) -> Compared:
-    """Return the paper's comparison of bare figures; without the scores of every row, no other test can be given."""
-    return Compared(
-        len(ours),
-        attempt([], lambda: significance.average_relative_improvement(ours, theirs)),
-        attempt([], lambda: significance.paired_t_test(ours, theirs)),
-        None,
-    )
 
 
 def summaries(comparisons: Mapping[str, Compared]) -> list[tuple[str, str]]:
