@@ -25,19 +25,11 @@ ORDER = ("PCS", NONE, "voice", "synonym", "double-negation")  # the paper's orde
 def single_models(study: panels.Replication) -> Experiment:
     """RQ1: return PCS of every single model beside its zero-shot labels, hard and graded, and at equal calls."""
     notes = [*study.notes(), HARD_AND_GRADED, panels.ABOUT_TESTS]
-    rows = []
+    title = "PCS with a single model against its zero-shot labels"
+    found = panels.PanelTable(study, "rq1", title, SINGLE, notes)
     for bench in study.benches:
         for annotator in bench.plain.annotators:
-            rows.append(panels.PanelRow([bench.dataset, annotator], _single(bench, annotator, notes)))
-    found = panels.PanelTable(
-        study=study,
-        name="rq1",
-        title="PCS with a single model against its zero-shot labels (class AUROC)",
-        leading=("Dataset", "LLM"),
-        methods=SINGLE,
-        rows=rows,
-        notes=notes,
-    )
+            found.add(bench.dataset, annotator, scored=_single(bench, annotator, notes))
     others = {name: found.by_method(name) for name in SINGLE[1:]}
     tests = {name: panels.compared(own, found.by_method("Zero-shot")) for name, own in others.items() if any(own)}
     summary = panels.summaries({f"{name} against zero-shot": one for name, one in tests.items()})
@@ -65,28 +57,16 @@ def _at_equal_calls(bench: panels.ExperimentBench, annotator: str) -> Scored:
 
 def several_models(study: panels.Replication) -> Experiment:
     """RQ3: return PCS of every combination of two or more models beside their majority vote."""
-    notes = [
-        *study.notes(),
-        "MV: share of models that give a label to the unchanged text, one call each.",
-        panels.ABOUT_TESTS,
-    ]
-    rows = []
+    about = "MV: share of models that give a label to the unchanged text, one call each."
+    notes = [*study.notes(), about, panels.ABOUT_TESTS]
+    title = "PCS with several models against their majority vote"
+    found = panels.PanelTable(study, "rq3", title, ("MV", "PCS"), notes, ("Dataset", "LLMs"))
     for bench in study.benches:
         combined = list(_combinations(bench.plain.annotators))
         if not combined:
             notes.append(f"{bench.dataset}: one model alone has no combinations.")
         for models in combined:
-            scored = [bench.alone(notes, models), bench.pcs(notes, models)]
-            rows.append(panels.PanelRow([bench.dataset, " + ".join(models)], scored))
-    found = panels.PanelTable(
-        study=study,
-        name="rq3",
-        title="PCS with several models against their majority vote (class AUROC)",
-        leading=("Dataset", "LLMs"),
-        methods=("MV", "PCS"),
-        rows=rows,
-        notes=notes,
-    )
+            found.add(bench.dataset, " + ".join(models), scored=[bench.alone(notes, models), bench.pcs(notes, models)])
     summary = panels.summaries({"PCS against MV": panels.compared(found.by_method("PCS"), found.by_method("MV"))})
     tables = [found.table(summary), found.confidence()]
     return Experiment(name="rq3", tables=tables, pairs=found.pairs("PCS", "MV"), rival="Majority vote")
@@ -116,7 +96,8 @@ def by_temperature(annotators: Sequence[str]) -> dict[str, list[str]]:
 def temperatures(study: panels.Replication) -> Experiment:
     """Return PCS beside one call per model at every recorded temperature."""
     notes = [*study.notes(), panels.ABOUT_TESTS]
-    rows = []
+    title, leading = "PCS against one call per model, by sampling temperature", ("Dataset", "Temperature", "LLM")
+    found = panels.PanelTable(study, "temperature", title, ("Zero-shot or MV", "PCS"), notes, leading)
     for bench in study.benches:
         groups = by_temperature(bench.plain.annotators)
         groups.pop("", None)
@@ -128,49 +109,26 @@ def temperatures(study: panels.Replication) -> Experiment:
             for panel in [[name] for name in models] + ([models] if len(models) > 1 else []):
                 shown = " + ".join(_TEMPERATURE.sub("", name) for name in panel)
                 scored = [bench.alone(notes, panel), bench.pcs(notes, panel)]
-                rows.append(panels.PanelRow([bench.dataset, degree, shown], scored))
-    found = panels.PanelTable(
-        study=study,
-        name="temperature",
-        title="PCS against one call per model, by sampling temperature (class AUROC)",
-        leading=("Dataset", "Temperature", "LLM"),
-        methods=("Zero-shot or MV", "PCS"),
-        rows=rows,
-        notes=notes,
-    )
-    degrees = sorted({row.names[1] for row in rows}, key=float)
-    pairs = {degree: [row.scored for row in rows if row.names[1] == degree] for degree in degrees}
-    summary = panels.summaries(
-        {
-            f"Temperature {degree}": panels.compared([ours for _, ours in own], [theirs for theirs, _ in own])
-            for degree, own in pairs.items()
-        }
-    )
+                found.add(bench.dataset, degree, shown, scored=scored)
+    tests = {}
+    for degree in sorted({row.names[1] for row in found.rows}, key=float):
+        theirs, ours = zip(*(row.scored for row in found.rows if row.names[1] == degree), strict=True)
+        tests[f"Temperature {degree}"] = panels.compared(ours, theirs)
+    summary = panels.summaries(tests)
     return Experiment(name="temperature", tables=[found.table(summary), found.confidence()])
 
 
 def each_relation(study: panels.Replication) -> Experiment:
     """Return every relation alone beside none and all, and tests between them."""
     notes = [*study.notes(), "One relation alone: the label, or for several models (MV) the share of them."]
-    benches = study.benches
-    relations = list(
-        dict.fromkeys(name for bench in benches for name in bench.plain.relations if name != bench.original)
-    )
+    recorded = (name for bench in study.benches for name in bench.plain.relations if name != bench.original)
+    relations = list(dict.fromkeys(recorded))
     columns = [NONE, *relations, "PCS"]
-    rows = []
-    for bench in benches:
+    found = panels.PanelTable(study, "rq4", "Each relation alone, none, and all together as PCS", columns, notes)
+    for bench in study.benches:
         for models in _panels(bench):
             shown = " + ".join(models) + (" (MV)" if len(models) > 1 else "")
-            rows.append(panels.PanelRow([bench.dataset, shown], _scored(bench, models, relations, notes)))
-    found = panels.PanelTable(
-        study=study,
-        name="rq4",
-        title="Each relation alone, none, and all together as PCS (class AUROC)",
-        leading=("Dataset", "LLM"),
-        methods=columns,
-        rows=rows,
-        notes=notes,
-    )
+            found.add(bench.dataset, shown, scored=_scored(bench, models, relations, notes))
     pairs = combinations(sorted(columns, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)), 2)
     tests = {(one, other): panels.compared(found.by_method(one), found.by_method(other)) for one, other in pairs}
     return Experiment(name="rq4", tables=[found.table(), _comparisons(tests), found.confidence()])

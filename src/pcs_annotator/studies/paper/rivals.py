@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import Floats, Integers
+from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable, best_in_groups, number_of
 from pcs_annotator.core.weights import Interval
@@ -201,11 +201,16 @@ def gold_size(study: Replication) -> Experiment:
             continue
         stable = f"from {_stable_from(curves[-2])} gold rows"
         summary.append((f"{bench.dataset}: within {STABLE_WITHIN} of its last point", stable))
+    rows: list[list[Content]] = [
+        [curve.dataset, curve.method, int(x), Figure(float(y), Interval(float(low), float(high)))]
+        for curve in curves
+        for x, y, low, high in zip(curve.x, curve.y, curve.low, curve.high, strict=True)
+    ]
     table = ResultTable(
         name="size",
         title="Class AUROC against the number of gold rows learned from",
         columns=SIZE_COLUMNS,
-        rows=[row for curve in curves for row in _size_rows(curve)] + study.refused_rows(len(SIZE_COLUMNS)),
+        rows=[*rows, *study.refused_rows(len(SIZE_COLUMNS))],
         summary=summary,
         notes=notes,
         digits={"Class AUROC": 3},
@@ -226,8 +231,10 @@ def _curves(bench: ExperimentBench, sizes: Sequence[int]) -> list[Curve]:
         for place, size in enumerate(sizes):
             weights = fit_optimiser(chosen, votes.take(rest[:size]), bench.gold[rest[:size]], seed)
             found[0, place, draw] = auroc(score(votes.take(held), weights), bench.gold[held])
+    points = zip(found.mean(axis=2), *np.quantile(found, BAND, axis=2), strict=True)
     return [
-        _curve(bench.dataset, name, sizes, found[row]) for row, name in enumerate((bench.settings.optimiser, EQUAL))
+        Curve(bench.dataset, name, tuple(map(float, sizes)), *map(tuple, own))
+        for name, own in zip((bench.settings.optimiser, EQUAL), points, strict=True)
     ]
 
 
@@ -235,20 +242,6 @@ def _split(bench: ExperimentBench, seed: int) -> tuple[Integers, Integers]:
     """Return rows to test on, with their share of every class, and rows to learn from in random order."""
     held = stratified_folds(bench.gold, round(1 / HELD_OUT), seed) == 0
     return np.flatnonzero(held), np.random.default_rng(seed).permutation(np.flatnonzero(~held))
-
-
-def _curve(dataset: str, method: str, sizes: Sequence[int], found: Floats) -> Curve:
-    low, high = np.quantile(found, BAND, axis=1)
-    mean = found.mean(axis=1)
-    return Curve(dataset, method, tuple(map(float, sizes)), tuple(mean), tuple(low), tuple(high))
-
-
-def _size_rows(curve: Curve) -> list[list[Content]]:
-    points = zip(curve.x, curve.y, curve.low, curve.high, strict=True)
-    return [
-        [curve.dataset, curve.method, int(x), Figure(float(y), Interval(float(low), float(high)))]
-        for x, y, low, high in points
-    ]
 
 
 def _stable_from(curve: Curve) -> int:

@@ -194,17 +194,21 @@ class PanelRow(NamedTuple):
     scored: Sequence[Scored | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PanelTable:
     """Panels of models by method."""
 
     study: Replication  # the datasets
     name: str  # short name, used for files
-    title: str  # what the table shows; it names the class AUROC
-    leading: Sequence[str]  # headings of the columns that say which panel a row is about
-    methods: Sequence[str]  # headings of the other columns
-    rows: Sequence[PanelRow]  # the panels
-    notes: Sequence[str]  # how the numbers were computed
+    title: str  # what is compared
+    methods: Sequence[str]  # headings of the columns with figures
+    notes: list[str]  # how the numbers were computed, and what is missing
+    leading: Sequence[str] = ("Dataset", "LLM")  # headings of the columns that say which panel a row is about
+    rows: list[PanelRow] = field(default_factory=list)  # the panels
+
+    def add(self, *names: str, scored: Sequence[Scored | None]) -> None:
+        """Add a panel: its names, and the results of every method."""
+        self.rows.append(PanelRow(names, scored))
 
     def by_method(self, method: str) -> list[Scored | None]:
         """Return the results of a method on every panel."""
@@ -212,7 +216,7 @@ class PanelTable:
 
     def table(self, summary: Sequence[tuple[str, str]] = (), best: Sequence[str] = ()) -> ResultTable:
         """Return the class AUROC of every method; `best` names those that compete for it, by default all."""
-        about = {"name": self.name, "title": self.title, "notes": self.notes, "summary": summary}
+        about = {"name": self.name, "title": f"{self.title} (class AUROC)", "notes": self.notes, "summary": summary}
         return self._shown(self.methods, lambda one: one.auroc, best or self.methods, about)
 
     def confidence(self, without: Sequence[str] = ()) -> ResultTable:
@@ -225,8 +229,7 @@ class PanelTable:
             *([figures.NO_CONFIDENCE_AUROC] if undefined else []),
             *(note for note in self.notes[1:] if note not in (figures.HARD_AND_GRADED, ABOUT_TESTS)),
         ]
-        title = self.title.replace("class AUROC", "confidence AUROC")
-        about = {"name": f"{self.name}-confidence", "title": title, "notes": notes}
+        about = {"name": f"{self.name}-confidence", "title": f"{self.title} (confidence AUROC)", "notes": notes}
         return self._shown(shown, lambda one: one.confidence, shown, about)
 
     def _shown(
