@@ -72,7 +72,7 @@ def test_the_help_of_run_says_which_tasks_are_not_supported(capsys: pytest.Captu
     assert main(["run", "--help"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Every text gets one of 2 to 5,000 labels; with [variables.NAME] in pcs.toml" in shown
-    assert "Not supported: numbers (except as labels) and pairs of texts" in shown
+    assert "with --kind number, a quantity; with --pair, which of two texts is better" in shown
     assert "docs/limits.md" in shown
 
 

@@ -48,8 +48,8 @@ def run_command(*, data: Path | str, config: Path | None, out: Path | None, **gi
     or - for standard input.
 
     Every text gets one of 2 to 5,000 labels; with [variables.NAME] in pcs.toml, one for each of several variables, or
-    any number of labels; with --pair, it says which of two texts is better. Not supported: numbers (except as labels).
-    The page docs/limits.md says what to do instead.
+    any number of labels; with --kind number, a quantity; with --pair, which of two texts is better. The page
+    docs/limits.md says what is not supported.
 
     After an interruption, the same command resumes and asks only what is missing. Weights are learned from the rows
     with a gold label; all rows get a label.

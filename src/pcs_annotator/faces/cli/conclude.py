@@ -156,7 +156,13 @@ def question_of(given: dict[str, Any]) -> EstimateQuestion:
     return EstimateQuestion(**{**given, **usual, "values": _numbers(given["values"])})
 
 
-@click.command("estimate")
+class EstimateCommand(options.ManyOptions):
+    """A command whose groups are part of its question."""
+
+    asks = ("by",)
+
+
+@click.command("estimate", cls=EstimateCommand)
 @click.argument("source", metavar="RUN|TABLE")
 @click.option("--label", default="", metavar="COLUMN", help="Of a table: machine labels, from anywhere.")
 @click.option("--gold", default="", metavar="COLUMN", help="Of a table: true labels, in some of its rows.")

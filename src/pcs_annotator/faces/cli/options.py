@@ -8,12 +8,12 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from pathlib import Path
 from shlex import join
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 import click
 
@@ -115,7 +115,11 @@ def _click_type(one: Setting) -> Any:
 
 
 PURPOSES = {
-    "Data": ("[task]", "[data]", "limit", "gold", "gold_wins", "unknown", "label", "config", "folder"),
+    "Data": (
+        *("[task]", "[data]", "limit", "gold", "gold_wins", "unknown", "label", "config", "folder"),
+        *("confidence", "probability", "weight", "cluster"),
+    ),
+    "Question": ("of", "every", "values", "formula", "link", "pool", "p_adjust", "larger"),
     "Models": ("[ask]",),
     "Rewrites": ("[relations]", "rewritten"),
     "Learning and promise": (
@@ -133,13 +137,15 @@ PURPOSES = {
 class ManyOptions(click.Command):
     """A command whose help groups its options by purpose."""
 
+    asks: ClassVar[Collection[str]] = ()  # options with another purpose elsewhere, which are part of a question here
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under the headings of their purposes."""
         groups: dict[str, list[tuple[str, str]]] = {purpose: [] for purpose in PURPOSES}
         for one in self.get_params(ctx):
             record = one.get_help_record(ctx) if isinstance(one, click.Option) else None
             if record is not None:
-                groups[_purpose(str(one.name))].append(record)
+                groups["Question" if one.name in self.asks else _purpose(str(one.name))].append(record)
         longest = max(len(record[0]) for records in groups.values() for record in records)
         for purpose, records in groups.items():
             if records:

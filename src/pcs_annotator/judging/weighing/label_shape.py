@@ -94,8 +94,10 @@ class LabelShape(NamedTuple):
         if level:
             group = self.at(level, labels)[1]
             return np.asarray((probabilities * (group == group[best][:, np.newaxis])).sum(axis=1))
+        if not near:
+            return probabilities[np.arange(len(best)), best]
         rank = np.argsort(self._order(labels))
-        same = np.abs(rank[:, np.newaxis] - rank) <= (self.within if near else 0)
+        same = np.abs(rank[:, np.newaxis] - rank) <= self.within
         return np.asarray((probabilities * same[best]).sum(axis=1))
 
     def at(self, level: int, labels: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
