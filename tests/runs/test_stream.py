@@ -163,7 +163,7 @@ def test_a_running_service_heeds_verdicts_and_fits(folder: Path) -> None:
             assert service.waiting["texts"] == 80
             await asyncio.to_thread(judge_stream, folder, 80, wrongly)
             decisions = []
-            for row in range(2000, 2300):
+            for row in range(2000, 3500):  # a fit takes long on a busy machine
                 one = await service.classify(text(row))
                 decisions.append(str(one.outcome and one.outcome.decision))
                 await asyncio.sleep(0.05)
