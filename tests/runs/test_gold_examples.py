@@ -104,6 +104,7 @@ def settings(server: CopyingServer, **more: Any) -> dict[str, Any]:
     return {"models": [server.model], "relations": ["original"], "answers": "hard", "optimiser": "majority", **more}
 
 
+@pytest.mark.system
 def test_each_text_is_asked_about_with_the_nearest_gold_rows_and_never_with_itself(
     server: CopyingServer, tmp_path: Path
 ) -> None:

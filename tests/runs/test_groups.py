@@ -237,6 +237,7 @@ def test_a_table_of_votes_is_fitted_by_group(made: Path, tmp_path: Path, capsys:
     assert "--by needs a row per text" in capsys.readouterr().err
 
 
+@pytest.mark.system
 def test_rows_of_a_large_table_are_decided_by_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, limit in (("IN_MEMORY_ROWS", 100), ("SAMPLE_ROWS", 400)):
         monkeypatch.setattr(run_table, name, limit)

@@ -144,6 +144,7 @@ def test_a_row_of_a_tree_gets_its_leaf_or_its_parent(tree: Path) -> None:
     assert f"{parents} only a parent" in render(result)
 
 
+@pytest.mark.system
 def test_a_tree_can_be_reviewed_and_compared_and_used_for_new_texts(tree: Path) -> None:
     audited(tree, lambda place: place > 0, rows=20)  # the first verdict is another leaf, mostly of the same parent
     fit_again(tree)

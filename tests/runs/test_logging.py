@@ -19,6 +19,7 @@ TEXTS = [f"A guest wrote sentence {row} about the harbour." for row in range(20)
 TABLE = {"text": TEXTS, "gold": ["good", "bad"] * 10}
 
 
+@pytest.mark.system
 def test_a_full_log_has_requests_and_decisions_but_no_text_reply_or_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -153,6 +153,7 @@ def test_errors_among_accepted_texts_withdraw_acceptance_and_a_fit_that_learned_
     assert not certificate.revoked  # another promise, which knows these errors
 
 
+@pytest.mark.system
 def test_a_running_service_heeds_verdicts_and_fits(folder: Path) -> None:
     said: list[str] = []
 

@@ -133,6 +133,7 @@ def test_a_second_run_calls_no_model(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.system
 def test_a_server_full_of_faults_still_answers_every_row_and_no_answer_is_paid_twice(tmp_path: Path) -> None:
     faults = Behaviour(
         share_429=0.2,

@@ -31,8 +31,6 @@ _FRAME_WORDS = 6
 _PLACES = 8
 # For shorter replies it is quicker to look for their words than to take the text apart.
 _FEW_WORDS = 40
-# Words that are compared at once.
-_STRIDE = 64
 
 _UNSEEN = re.compile(f"[{INVISIBLE}]+")
 _LIST_NUMBER = r"(?<![^\W_])\d{1,2}[.)](?!\S)"
@@ -191,13 +189,9 @@ def _repetitions(said: list[str], source: list[str], least: int, *, cut_off: boo
 
 
 def _common(said: list[str], position: int, source: list[str], place: int) -> int:
-    length, step = _SHORTEST_WORDS, _STRIDE
-    while step:
-        ours = said[position + length : position + length + step]
-        if len(ours) == step and ours == source[place + length : place + length + step]:
-            length += step
-        else:
-            step //= 2
+    length, most = _SHORTEST_WORDS, min(len(said) - position, len(source) - place)
+    while length < most and said[position + length] == source[place + length]:
+        length += 1
     return length
 
 

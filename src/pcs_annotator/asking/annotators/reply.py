@@ -64,8 +64,6 @@ _STATED = re.compile(
 )
 _EMPHASIS = str.maketrans("", "", "*`")
 _STATEMENT_ROOM = 80
-# A reply with more tags than this is a list rather than an answer; reading on would only cost time.
-_TAGS_LOOKED_AT = 50
 _QUOTATIONS_LOOKED_AT = 200
 # Of longer replies, both ends are read: that is where answers are.
 _LONGEST_READ = 1_000_000
@@ -230,7 +228,7 @@ def _complete_tags(came: str, own: str, words: LabelVocabulary) -> list[_Tag]:
             label = words.match(came[inside])
             tags.append(_Tag(opening.start(), found.end(), label, came[inside] == own[inside]))
             opening = None
-    return tags[-_TAGS_LOOKED_AT:]
+    return tags
 
 
 def _runs(text: str, tags: list[_Tag]) -> list[list[_Tag]]:

@@ -105,7 +105,7 @@ def vocabulary(labels: tuple[str, ...]) -> LabelVocabulary:
     # `Task` refuses labels that differ only in case; if given such labels, we do not guess which is meant.
     clear = {label for label in labels if label.strip() and folded[label.strip().casefold()] == 1}
     usable = tuple(sorted(clear, key=lambda label: (-len(label), label)))
-    spelled = {label: _spellings(label) for label in usable}
+    spelled = {label: _composed(label.strip().casefold()) for label in usable}
     forms: dict[str, str] = {}
     # An exact spelling of a label means that label, even if it could be a variant of another.
     _claim(forms, spelled)
@@ -120,10 +120,6 @@ def vocabulary(labels: tuple[str, ...]) -> LabelVocabulary:
         longest_answer=longest + len("label") * 2,
         pattern=re.compile(pattern, re.IGNORECASE) if usable else None,
     )
-
-
-def _spellings(label: str) -> set[str]:
-    return _composed(label.strip().casefold())
 
 
 def _composed(text: str) -> set[str]:
