@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.claim_checks.repeated_fits import LOOP, data_sets
-from benchmarks.finish import tables
+from benchmarks.finish import public
 from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.core.gold import UNLABELLED
@@ -65,7 +65,7 @@ def sources() -> Mapping[str, Callable[[], tuple[Votes, Codes]]]:
         return loaded
 
     here = {name: known(name) for name in data_sets() if not name.startswith("graded")}
-    return here | {f"textclass {name}": lambda found=(votes, codes): found for name, votes, codes in tables()}
+    return here | {f"textclass {name}": lambda found=(votes, codes): found for name, votes, codes, *_ in public()}
 
 
 @cache
