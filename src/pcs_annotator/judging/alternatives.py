@@ -20,7 +20,7 @@ from pcs_annotator.judging.promising.acceptance import Judged, Promise, PromiseK
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
 from pcs_annotator.judging.promising.whole_table import share_rows
 
-FIRST_TURN = 0.75  # of what promises may be wrong, `pcs finish` spends so much at first
+FIRST_TURN = 0.5  # of what promises may be wrong, `pcs finish` spends so much at first
 
 
 class Alternatives(NamedTuple):
