@@ -30,7 +30,7 @@ from tests.models.stub import KEY, ask_once, completion, run, says
 from tests.models.stub import serving as serving_stub
 
 TASK = Task("Is it so?", ["yes", "no"])
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.seen != WAITING])

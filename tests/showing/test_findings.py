@@ -202,7 +202,7 @@ def test_what_would_help_is_a_ranked_list_of_numbers_with_commands() -> None:
         "a is right on 70 % of gold rows, all models on 60 %: pcs compare RUN :model=a",
         "forecasts from the same 50 gold rows, looked at several times, and not promises",
     ]
-    assert [line for _, line in would_help(facts)] == lines
+    assert list(would_help(facts)) == [("would help", f"{lines[0]} (a forecast; 5 more with --details)")]
     assert not {*answer_findings(facts)} & {*lines}
 
 

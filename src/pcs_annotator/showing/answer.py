@@ -69,9 +69,11 @@ def findings(facts: Facts) -> list[str]:
 
 
 def would_help(facts: Facts) -> Iterator[Line]:
-    """Yield what would help if hardly any label is accepted, the best first."""
-    lines = [flag.detail for flag in what_to_look_at(facts) if flag.kind == "would help"]
-    yield from (("" if place else "would help", line) for place, line in enumerate(lines))
+    """Yield what would help most if hardly any label is accepted; an answer has no room for the others."""
+    best, *others = [flag.detail for flag in what_to_look_at(facts) if flag.kind == "would help"] or [""]
+    if best:
+        more = f"; {len(others) - 1} more with --details" if len(others) > 1 else ""
+        yield "would help", f"{best} (a forecast{more})"
 
 
 def unanswered(failed: Mapping[str, int]) -> Iterator[str]:

@@ -125,9 +125,9 @@ def test_no_gold_says_what_is_unknown_and_what_to_do(pcs: Command) -> None:
     assert "nothing is promised without gold labels" in shown
     assert shown.endswith("next pcs review run")
     assert "draw 30 or more with pcs gold" in pcs("estimate", "run", code=2)
-    planned = pcs("gold", "run")
-    assert "too few rows to foretell" in planned
-    assert planned.rstrip().endswith("next  pcs review run")
+    planned = " ".join(pcs("gold", "run").split())
+    assert "0 rows have gold. That is too little: 80 % of labels are assumed to be right (--accuracy)" in planned
+    assert planned.endswith("next pcs gold run --n 20")
 
 
 def test_one_gold_row_is_spoken_of_in_the_singular(pcs: Command) -> None:

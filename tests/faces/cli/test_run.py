@@ -203,14 +203,6 @@ def test_the_encoding_in_pcs_toml_is_used_unless_the_command_line_names_another(
         assert read("runs/data/labels.csv")[0]["text"].startswith(first)
 
 
-def test_a_run_shows_how_often_each_relation_changed_an_answer(data: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", data, *SCRIPTED, "--relations", "original,frame", "-q"]) == 0
-    found = shown(["relations", "check", data, "--relations", "frame", "--run", "runs/data"], capsys)
-    frame = found["frame"]
-    assert isinstance(frame, dict)
-    assert frame["flips"]["pairs"] == 4
-
-
 def test_a_table_may_be_in_many_parts(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     header, *rows = Path(data).read_text(encoding="utf-8").splitlines()
     Path("parts").mkdir()
