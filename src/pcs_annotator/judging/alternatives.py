@@ -18,9 +18,7 @@ from pcs_annotator.judging.fit_model import Trial, labelled_rows
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Judged, Promise, PromiseKind, accepted, find_thresholds
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
-from pcs_annotator.judging.promising.whole_table import share_rows
-
-FIRST_TURN = 0.5  # of what promises may be wrong, `pcs finish` spends so much at first
+from pcs_annotator.judging.promising.whole_table import TURN, share_rows
 
 
 class Alternatives(NamedTuple):
@@ -71,7 +69,7 @@ def alternatives(gold: Trial, others: Trial, promise: Promise, spent: float = 0.
     judged, table = gold._replace(near=False).judged, _table(others, near=False)
     rows, known = len(table.best), len(judged.right)
     wrong, sure = np.append(~judged.right, np.zeros(rows, dtype=np.bool_)), np.append(judged.confidence, table[0])
-    shared = share_rows(sure, np.arange(len(sure)) < known, wrong, promise.max_error, FIRST_TURN * promise.delta)
+    shared = share_rows(sure, np.arange(len(sure)) < known, wrong, promise.max_error, TURN * promise.delta)
     accepts = {kind: _accepted(gold, others, replace(promise, kind=kind), spent) for kind in kinds}
     found = Alternatives(rows, known, accepts, len(shared.by_people))
     plain = shape.kind == "one" and 2 < len(gold.labels) <= MANY_LABELS

@@ -14,7 +14,7 @@ from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.promising.acceptance import Judged
-from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, few_enough, share_rows
+from pcs_annotator.judging.promising.whole_table import TURN, Expert, doubt_of, few_enough, share_rows
 from pcs_annotator.judging.weighing.scoring import choose, score
 from pcs_annotator.runs.drawing import write_to_label
 from pcs_annotator.runs.files.runs import RunFolder
@@ -106,7 +106,7 @@ def _shared(run: Run, machine: tuple[Votes, Integers], wanted: dict[str, Any], t
     sample = run.gold.random_sample & (gold != UNLABELLED)
     known = expected_labels(votes, gold, run.settings, run.texts)
     # all turns together use 1 − certainty, and half at most: confidences were learned from the same gold rows
-    delta = (1 - wanted["certainty"]) * 0.5 ** (turn + 1)
+    delta = (1 - wanted["certainty"]) * TURN ** (turn + 1)
     need = _least_rows(len(votes), max_error, delta)
     if known is None or sample.sum() < need:
         raise GoldError(

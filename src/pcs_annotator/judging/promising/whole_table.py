@@ -21,6 +21,7 @@ from pcs_annotator.core.arrays import CODE, Floats, Integers, Mask
 from pcs_annotator.judging.weighing.optimisers.logit import Normal, fit_logistic
 
 DOUBT = 1e-12
+TURN = 0.5  # each sharing of a table spends so much of the doubt that is left, because confidences saw the gold rows
 
 
 class Expert(NamedTuple):
