@@ -21,8 +21,8 @@ from benchmarks.development_data import babe, load
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.estimating.corrected import LabelRegression, Study
-from pcs_annotator.judging.estimating.sampling import Foretold, Sample
+from pcs_annotator.estimating.corrected import LabelRegression, Study
+from pcs_annotator.estimating.sampling import Foretold, Sample
 from pcs_annotator.judging.promising.acceptance import Judged, Promise, find_thresholds
 from pcs_annotator.judging.promising.whole_table import share_rows
 from pcs_annotator.runs.learn import Expected, expected_labels

@@ -21,8 +21,8 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.estimating.corrected import LabelRegression, Study
-from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn
+from pcs_annotator.estimating.corrected import LabelRegression, Study
+from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise

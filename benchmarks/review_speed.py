@@ -113,8 +113,8 @@ def timed(act: Callable[[], object], times: int, clock: Callable[[], float] = ti
 def measure(path: Path) -> None:
     """Open the run as the page does, in a fresh process, and print every figure."""
     began = time.perf_counter()
-    from pcs_annotator.runs.review.session import Review
-    from pcs_annotator.runs.review.values import Given, Query, ReviewOptions
+    from pcs_annotator.reviewing.session import Review
+    from pcs_annotator.reviewing.values import Given, Query, ReviewOptions
 
     imported = time.perf_counter() - began
     review = Review.open(path, ReviewOptions(refit_every=0))

@@ -26,8 +26,8 @@ from pcs_annotator import run
 from pcs_annotator.faces.review.app import Pages
 from pcs_annotator.faces.review.layout import keys_of
 from pcs_annotator.faces.web.server import listen, serve
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import ReviewOptions
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import ReviewOptions
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"

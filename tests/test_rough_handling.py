@@ -21,12 +21,12 @@ import xlsxwriter
 
 from benchmarks.review_speed import make_run
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.review_state import read_review
 from tests.faces.serve.running import running
-from tests.runs.review.reviewing import judge
+from tests.reviewing.reviewing import judge
 from tests.simulated import move_run, read_csv, simulated_models, write_texts
 
 pytestmark = pytest.mark.system

@@ -30,11 +30,11 @@ from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.question.wording import WithExamples
+from pcs_annotator.reviewing.rows import asked_questions
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.ask import CollectSettings, open_job
 from pcs_annotator.runs.fitting import open_run
 from pcs_annotator.runs.resolve_config import settings_of
-from pcs_annotator.runs.review.rows import asked_questions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.plan import plan

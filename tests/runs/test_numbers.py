@@ -19,11 +19,11 @@ from pcs_annotator.faces.review.item import item_view
 from pcs_annotator.judging.evaluation.agreement import Resampling, numbers_against_gold
 from pcs_annotator.judging.weighing.calibration import Calibrator, calibrator_from_dict
 from pcs_annotator.judging.weighing.numbers import fit_numbers
+from pcs_annotator.reviewing.jointly import CodebookReview
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import Given
 from pcs_annotator.runs import codebook
 from pcs_annotator.runs.fitting import open_run
-from pcs_annotator.runs.review.jointly import CodebookReview
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Given
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.codebook import estimate_codebook
 from tests.simulated import read_csv, write_csv

@@ -10,9 +10,9 @@ import pcs_annotator
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.faces.cli.main import pcs
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import Given
 from pcs_annotator.runs.gold import FromPeople
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Given
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.studies.finish import Expense, finish

@@ -12,7 +12,7 @@ import pytest
 
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsError, TableError
 from pcs_annotator.core.review import Draw, Undo, Verdict
-from pcs_annotator.runs.review.session import Review
+from pcs_annotator.reviewing.session import Review
 from pcs_annotator.runs.review_state import append_events, read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest

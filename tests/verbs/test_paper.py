@@ -15,9 +15,9 @@ import pytest
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, PcsWarning
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluation.agreement import MAJORITY, MODEL
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.gold import FromPeople
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.showing.report.page import render
@@ -26,7 +26,7 @@ from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.paper import Paper, format_of, paper_of, paper_text
 from pcs_annotator.verbs.run import run
-from tests.runs.review.reviewing import judge
+from tests.reviewing.reviewing import judge
 from tests.showing.report.reading import section
 from tests.simulated import read_csv, simulated_models, truth_of, write_csv
 from tests.stub.behaviour import pick

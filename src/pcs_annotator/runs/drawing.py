@@ -1,7 +1,7 @@
 """Rows that are drawn and written out for people to label, and what an audit means for the promise.
 
 `drawn.csv` remembers all of them, because what a label may be used for depends on how its row was chosen. The queues of
-`pcs review` draw one row at a time and keep their own record, see `runs/review/draws.py`.
+`pcs review` draw one row at a time and keep their own record, see `reviewing/draws.py`.
 """
 
 from collections.abc import Collection, Sequence

@@ -14,12 +14,12 @@ from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED, text_hash
 from pcs_annotator.core.review import BLIND, SEQUENCE, Queue, Verdict
 from pcs_annotator.core.task import label_code
+from pcs_annotator.reviewing.draws import Draws
+from pcs_annotator.reviewing.queues import Queues, lock_review
+from pcs_annotator.reviewing.rows import DECISIONS, Rows
+from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.codebook import YES, CodebookFolder
 from pcs_annotator.runs.resolve_config import task_of
-from pcs_annotator.runs.review.draws import Draws
-from pcs_annotator.runs.review.queues import Queues, lock_review
-from pcs_annotator.runs.review.rows import DECISIONS, Rows
-from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, now
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import label_studio

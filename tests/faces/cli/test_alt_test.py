@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Given, ReviewOptions
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings

@@ -12,8 +12,8 @@ import pytest
 from pcs_annotator.faces.cli.ask import NEXT
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.web import server
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Given, ReviewOptions
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import Given, ReviewOptions
 from tests.simulated import simulated_models, write_texts
 
 README = Path(__file__).parents[3] / "README.md"

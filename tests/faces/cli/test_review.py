@@ -22,7 +22,7 @@ import pytest
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.faces import web
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.review.session import Review
+from pcs_annotator.reviewing.session import Review
 from pcs_annotator.runs.review_state import read_review
 from tests.simulated import copy_run, simulated_run
 

@@ -12,9 +12,9 @@ from pcs_annotator.core.chat import ChatModel, Request
 from pcs_annotator.faces.review.app import Pages
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.reviewing.jointly import CodebookReview
+from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.review.jointly import CodebookReview
-from pcs_annotator.runs.review.values import ReviewOptions
 from tests.faces.review.made import OPTIONS, served
 from tests.stub.behaviour import pick
 

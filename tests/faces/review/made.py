@@ -13,8 +13,8 @@ from typing import TypeVar
 from pcs_annotator.core.review import Undo, Verdict
 from pcs_annotator.faces.review.app import Pages
 from pcs_annotator.faces.review.layout import keys_of
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import ReviewOptions
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings

@@ -10,8 +10,8 @@ import pytest
 from scipy.special import stdtrit
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
-from pcs_annotator.judging.estimating.corrected import LabelRegression, Study
-from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn
+from pcs_annotator.estimating.corrected import LabelRegression, Study
+from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.promising.review_design import (
     AT_RANDOM,
     Drawn,

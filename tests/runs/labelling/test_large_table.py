@@ -22,11 +22,11 @@ from pcs_annotator.base.errors import ConfigError, LabelError, ModelError, PcsWa
 from pcs_annotator.core.chat import Request
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import Query, ReviewOptions
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.labelling import run_table
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Query, ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
@@ -34,7 +34,7 @@ from pcs_annotator.tables.files import signature
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.label import label
 from pcs_annotator.verbs.run import run
-from tests.runs.review.reviewing import verdict
+from tests.reviewing.reviewing import verdict
 from tests.simulated import (
     MODELS,
     RELATIONS,

@@ -179,9 +179,9 @@ def test_rows_that_a_person_chose_are_left_out(made: Path, tmp_path: Path) -> No
 
 
 def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(bare: Path, tmp_path: Path) -> None:
-    from pcs_annotator.runs.review.session import Review
-    from pcs_annotator.runs.review.values import ReviewOptions, Shown
-    from tests.runs.review.reviewing import judge
+    from pcs_annotator.reviewing.session import Review
+    from pcs_annotator.reviewing.values import ReviewOptions, Shown
+    from tests.reviewing.reviewing import judge
 
     folder = copy_run(bare, tmp_path / "run")
     labels = {row["id"]: truth(row) for row in rows_with_groups(0)}

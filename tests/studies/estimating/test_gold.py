@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.judging.estimating.sampling import Foretold
+from pcs_annotator.estimating.sampling import Foretold
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run

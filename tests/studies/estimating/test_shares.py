@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pcs_annotator.judging.estimating.sampling import Sample, allocate
+from pcs_annotator.estimating.sampling import Sample, allocate
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import shares
 from pcs_annotator.studies.estimating.evidence import LabelEvidence

@@ -14,11 +14,11 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.review.layout import keys_of, link
 from pcs_annotator.faces.web import need_web
+from pcs_annotator.reviewing.jointly import CodebookReview
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labelling.labeller import LoadOptions
-from pcs_annotator.runs.review.jointly import CodebookReview
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import ReviewOptions
 from pcs_annotator.runs.settings import Saving
 
 LARGEST_FORM = 256 * 1024  # bytes; a verdict with the longest note has a tenth of this

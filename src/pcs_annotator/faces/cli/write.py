@@ -9,7 +9,6 @@ from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.cli import options, run_view
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.forget import forget
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.versions import list_versions
 from pcs_annotator.showing import blocks as b
@@ -19,6 +18,7 @@ from pcs_annotator.tables.files import write_page
 from pcs_annotator.verbs import exchange, paper
 from pcs_annotator.verbs.codebook import report_codebook
 from pcs_annotator.verbs.fit import open_run, use_version
+from pcs_annotator.verbs.forget import forget
 
 SUMMARY = rb"(?m)^## .+\n\n\| \| \|$"  # how one of ours begins, which may be written again
 

@@ -36,9 +36,9 @@ from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
 from pcs_annotator.faces.web.pages import asset_routes
-from pcs_annotator.runs.review.jointly import CodebookReview
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Query, Shown
+from pcs_annotator.reviewing.jointly import CodebookReview
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import Query, Shown
 from pcs_annotator.showing.formats import number
 from pcs_annotator.showing.markup import Markup, joined, section, tag
 

@@ -6,8 +6,8 @@ from pcs_annotator.base.text import series
 from pcs_annotator.faces.review.forms import Visit
 from pcs_annotator.faces.review.item import DECIDED, buttons_view, number_field, text_view, verdict_form
 from pcs_annotator.faces.review.layout import chip, keys_of
-from pcs_annotator.runs.review.jointly import CodebookReview, answers_of
-from pcs_annotator.runs.review.values import Given, Shown, ShownVariable
+from pcs_annotator.reviewing.jointly import CodebookReview, answers_of
+from pcs_annotator.reviewing.values import Given, Shown, ShownVariable
 from pcs_annotator.showing.formats import number
 from pcs_annotator.showing.markup import Markup, tag, user_text
 from pcs_annotator.showing.to_html import bar

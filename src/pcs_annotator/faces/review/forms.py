@@ -9,7 +9,7 @@ from starlette.requests import Request
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.review import Queue, reviewer_name
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
-from pcs_annotator.runs.review.values import Given
+from pcs_annotator.reviewing.values import Given
 
 T = TypeVar("T", bound=str)
 MOST_FIELDS = 400

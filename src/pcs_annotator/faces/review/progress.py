@@ -9,8 +9,8 @@ from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import chip, link
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import FitNews, FoundRow, FoundRows, Progress, Query, ReviewerAgreement
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import FitNews, FoundRow, FoundRows, Progress, Query, ReviewerAgreement
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import count, number, percent

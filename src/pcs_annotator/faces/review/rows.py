@@ -12,7 +12,7 @@ from pcs_annotator.core.review import Reviewed
 from pcs_annotator.faces.review.forms import one_of
 from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
-from pcs_annotator.runs.review.values import FoundRow, FoundRows, Query, Sort
+from pcs_annotator.reviewing.values import FoundRow, FoundRows, Query, Sort
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import DASH, count, number
 from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag, user_text

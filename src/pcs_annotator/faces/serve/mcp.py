@@ -17,10 +17,10 @@ from starlette.exceptions import HTTPException
 
 from pcs_annotator.base.errors import ConfigError, PcsError
 from pcs_annotator.faces.serve.app import App, Limits, opened_app
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import Query
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labelling.service import Service
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Query
 from pcs_annotator.version import __version__
 
 ABOUT = orjson.loads((files(__package__) / "assets" / "mcp.json").read_bytes())

@@ -8,7 +8,7 @@ $i$ is drawn with probability
 $$q(i) = \frac{\varepsilon}{N-r} + \Bigl(1 - \frac{\varepsilon U}{N-r}\Bigr)\, p(i).$$
 
 How far the order is reached depends on flips alone, so the rows it has reached are a simple random sample after every
-draw, whatever $p$ prefers. Estimates use all draws, weighted by $q$; see `judging/estimating/sampling.py`.
+draw, whatever $p$ prefers. Estimates use all draws, weighted by $q$; see `estimating/sampling.py`.
 """
 
 from typing import NamedTuple

@@ -12,8 +12,8 @@ from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.estimating.corrected import CoefficientEstimate, LabelRegression, Study
-from pcs_annotator.judging.estimating.formula import parse_formula
+from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Study
+from pcs_annotator.estimating.formula import parse_formula
 from pcs_annotator.judging.metrics.significance import false_discovery_rate, holm
 from pcs_annotator.showing.formats import label_name
 

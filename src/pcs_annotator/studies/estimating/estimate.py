@@ -8,8 +8,8 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Mask
-from pcs_annotator.judging.estimating.corrected import LabelRegression, Link
-from pcs_annotator.judging.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
+from pcs_annotator.estimating.corrected import LabelRegression, Link
+from pcs_annotator.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating import answers
 from pcs_annotator.studies.estimating.evidence import LabelEvidence, evidence_of, restricted, study_of

@@ -12,8 +12,8 @@ from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.copies import same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.result_names import probability_name
-from pcs_annotator.judging.estimating.corrected import Study
-from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn
+from pcs_annotator.estimating.corrected import Study
+from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.promising.review_design import AT_RANDOM
 from pcs_annotator.runs.files.runs import read_whole
 from pcs_annotator.runs.learn import expected_labels

@@ -12,8 +12,8 @@ from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Integers
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.estimating.corrected import UNSEEN, CoefficientEstimate, Study
-from pcs_annotator.judging.estimating.pooling import NORMAL, pooled
+from pcs_annotator.estimating.corrected import UNSEEN, CoefficientEstimate, Study
+from pcs_annotator.estimating.pooling import NORMAL, pooled
 from pcs_annotator.studies.estimating import answers
 from pcs_annotator.studies.estimating.evidence import CodedColumn, LabelEvidence
 

@@ -10,8 +10,8 @@ from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED, as_known
 from pcs_annotator.core.result_names import probability_name
-from pcs_annotator.judging.estimating.confusion import calibrated, levels
-from pcs_annotator.judging.estimating.sampling import Sample
+from pcs_annotator.estimating.confusion import calibrated, levels
+from pcs_annotator.estimating.sampling import Sample
 from pcs_annotator.studies.estimating import evidence as known
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.tables.arrow import pa

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import ReviewOptions
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.review_state import read_review
 from tests.simulated import simulated_run
 
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.system
 REVIEWING = """
 import sys
 from pathlib import Path
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Given, ReviewOptions
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import Given, ReviewOptions
 
 review = Review.open(Path(sys.argv[1]), ReviewOptions(refit_every=0))
 while (shown := review.next_row("ann", "learn")) is not None:

@@ -11,16 +11,16 @@ import pytest
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, LeaseExpired
 from pcs_annotator.core.review import Draw, Queue, Verdict, fixed_order
+from pcs_annotator.reviewing.jointly import CodebookReview, answers_of
+from pcs_annotator.reviewing.values import Given, Query, Shown
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.fitting import fit_again
-from pcs_annotator.runs.review.jointly import CodebookReview, answers_of
-from pcs_annotator.runs.review.values import Given, Query, Shown
 from pcs_annotator.runs.review_state import read_review
 from tests.faces.review.coded import FRAMES, ONE, make_codebook, open_review
 from tests.faces.review.made import OPTIONS
 from tests.made_once import made_once
-from tests.runs.review.reviewing import judge as judge_one
-from tests.runs.review.reviewing import verdict
+from tests.reviewing.reviewing import judge as judge_one
+from tests.reviewing.reviewing import verdict
 from tests.simulated import copy_run
 
 PARTS = ("topic", *(f"frames={frame}" for frame in FRAMES), "tone", "event")
@@ -116,7 +116,7 @@ def test_learning_draws_have_the_probability_that_they_had_for_each_variable(fol
 
 
 def test_a_variable_that_was_reviewed_alone_is_caught_up_with(folder: Path) -> None:
-    from pcs_annotator.runs.review.session import Review
+    from pcs_annotator.reviewing.session import Review
 
     with Review.open(folder / "topic", OPTIONS) as alone:
         first = [judge_one(alone, "random", "health", "bob").id for _ in range(3)]

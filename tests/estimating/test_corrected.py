@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pcs_annotator.judging.estimating.corrected import LabelRegression, Link, Study
-from pcs_annotator.judging.estimating.sampling import Sample
+from pcs_annotator.estimating.corrected import LabelRegression, Link, Study
+from pcs_annotator.estimating.sampling import Sample
 
 SHARE_OF_SECOND = np.array([[[0.0], [1.0]]])
 

@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pcs_annotator.judging.estimating.sampling import Sample, allocate, by_confidence, draw_with
+from pcs_annotator.estimating.sampling import Sample, allocate, by_confidence, draw_with
 
 VALUES = np.array([1.0, 4.0, 2.0, 8.0, 5.0, 7.0])
 

@@ -3,8 +3,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.judging.estimating import corrected as module
-from pcs_annotator.judging.estimating.corrected import LabelRegression, Link
+from pcs_annotator.estimating import corrected as module
+from pcs_annotator.estimating.corrected import LabelRegression, Link
 
 RNG = np.random.default_rng(4)
 ROWS = 400

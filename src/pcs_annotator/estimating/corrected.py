@@ -30,7 +30,7 @@ from scipy.special import expit, softmax
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats, Integers, Mask
-from pcs_annotator.judging.estimating.sampling import Sample
+from pcs_annotator.estimating.sampling import Sample
 
 Link = Literal["linear", "logistic", "multinomial"]
 MOST_STEPS = 50

@@ -19,11 +19,11 @@ from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_n
 from pcs_annotator.core.task import label_code
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.agreement import Scale, cohens_kappa, krippendorffs_alpha
-from pcs_annotator.runs.review.draws import Draws
-from pcs_annotator.runs.review.queues import QUEUES, Queues, lock_review
-from pcs_annotator.runs.review.refit import Refits
-from pcs_annotator.runs.review.rows import DECISIONS, Rows, matching
-from pcs_annotator.runs.review.values import (
+from pcs_annotator.reviewing.draws import Draws
+from pcs_annotator.reviewing.queues import QUEUES, Queues, lock_review
+from pcs_annotator.reviewing.refit import Refits
+from pcs_annotator.reviewing.rows import DECISIONS, Rows, matching
+from pcs_annotator.reviewing.values import (
     AcceptedRows,
     FoundRow,
     FoundRows,

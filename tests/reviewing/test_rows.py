@@ -17,15 +17,15 @@ from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning, Table
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.runs.review.rows import DECISIONS, Rows, asked_questions, matching
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Query, ReviewOptions
+from pcs_annotator.reviewing.rows import DECISIONS, Rows, asked_questions, matching
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import Query, ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, append_events
 from pcs_annotator.runs.settings import Config, RelationSettings, TaskSettings
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.human_files import GivenGold, write_gold
 from pcs_annotator.verbs.fit import fit_run, open_run
-from tests.runs.review.reviewing import judge
+from tests.reviewing.reviewing import judge
 from tests.simulated import simulated_models, simulated_run
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from pcs_annotator.judging.estimating.confusion import LEVELS, calibrated, levels
-from pcs_annotator.judging.estimating.pooling import NORMAL, _critical, pooled
+from pcs_annotator.estimating.confusion import LEVELS, calibrated, levels
+from pcs_annotator.estimating.pooling import NORMAL, _critical, pooled
 
 
 def test_without_bias_the_interval_is_the_usual_one_and_grows_with_bias() -> None:

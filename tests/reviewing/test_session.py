@@ -12,10 +12,10 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, UnknownRow, UserError
 from pcs_annotator.core.review import Queue, Undo, Verdict
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Query, ReviewOptions
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import Query, ReviewOptions
 from pcs_annotator.runs.review_state import read_review
-from tests.runs.review.reviewing import judge, verdict
+from tests.reviewing.reviewing import judge, verdict
 
 OPTIONS = ReviewOptions(refit_every=0, seed=1)
 CASES = Query(text="case")

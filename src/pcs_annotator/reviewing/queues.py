@@ -19,8 +19,8 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
 from pcs_annotator.judging.promising.informative import COMPARED, unlike_gold_first
 from pcs_annotator.judging.promising.review_design import Drawn
-from pcs_annotator.runs.review.rows import Rows
-from pcs_annotator.runs.review.values import QueueProgress, ReviewOptions
+from pcs_annotator.reviewing.rows import Rows
+from pcs_annotator.reviewing.values import QueueProgress, ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, now
 
 QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "stream", "conflicts")

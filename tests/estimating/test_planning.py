@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pcs_annotator.judging.estimating.sampling import Design, Foretold
+from pcs_annotator.estimating.sampling import Design, Foretold
 
 RNG = np.random.default_rng(2)
 CHANCE = np.concatenate([RNG.uniform(0.02, 0.1, 800), RNG.uniform(0.2, 0.8, 200)])

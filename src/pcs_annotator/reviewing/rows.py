@@ -25,10 +25,10 @@ from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.judging.weighing.scoring import row_parts
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.reviewing.values import Query, ShownVote
 from pcs_annotator.runs.examples import uses_examples
 from pcs_annotator.runs.gold import labels_by_people
 from pcs_annotator.runs.resolve_config import relation_options_of, task_of
-from pcs_annotator.runs.review.values import Query, ShownVote
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import Config

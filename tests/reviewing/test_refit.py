@@ -15,10 +15,10 @@ import pytest
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate, no_promise
 from pcs_annotator.judging.promising.rows_needed import RowsNeeded
-from pcs_annotator.runs.review.refit import Refits, changes_between, rows_to_go
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import ReviewOptions
-from tests.runs.review.reviewing import judge
+from pcs_annotator.reviewing.refit import Refits, changes_between, rows_to_go
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import ReviewOptions
+from tests.reviewing.reviewing import judge
 from tests.simulated import truth_of
 
 pytestmark = pytest.mark.system  # whole runs, one after the other

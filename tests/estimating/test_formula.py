@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, UndefinedMetric
-from pcs_annotator.judging.estimating.formula import Factor, FormulaData, parse_formula
+from pcs_annotator.estimating.formula import Factor, FormulaData, parse_formula
 
 COLUMNS = {
     "party": np.array(["x", "y", "z", "x"], dtype=object),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pcs_annotator.core.review import Queue
-from pcs_annotator.runs.review.session import Review
-from pcs_annotator.runs.review.values import Given, Shown
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import Given, Shown
 
 
 def verdict(shown: Shown, label: str | None, reviewer: str = "ann") -> Given:

@@ -10,10 +10,9 @@ from pcs_annotator.asking.annotators.together import NO, YES
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import series
 from pcs_annotator.core.review import Queue, Verdict
-from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.review.draws import Draws
-from pcs_annotator.runs.review.session import Review, named
-from pcs_annotator.runs.review.values import (
+from pcs_annotator.reviewing.draws import Draws
+from pcs_annotator.reviewing.session import Review, named
+from pcs_annotator.reviewing.values import (
     FitNews,
     Given,
     Progress,
@@ -24,6 +23,7 @@ from pcs_annotator.runs.review.values import (
     ShownVariable,
     guidelines_of,
 )
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.settings import TaskSettings
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.reviewing.rows import DECISIONS, Judgement, Rows
+from pcs_annotator.reviewing.values import FitNews
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.fit_process import FitProcess
-from pcs_annotator.runs.review.rows import DECISIONS, Judgement, Rows
-from pcs_annotator.runs.review.values import FitNews
 
 SECONDS_TO_STOP = 5.0
 

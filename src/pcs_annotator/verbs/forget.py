@@ -11,11 +11,11 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import UnknownRow
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.task import Item
+from pcs_annotator.reviewing.queues import lock_review
 from pcs_annotator.runs import ask, resolve_config
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.labeller import LoadOptions, job_of
 from pcs_annotator.runs.ledgers import ledger_of
-from pcs_annotator.runs.review.queues import lock_review
 from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
