@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+import orjson
+
 from pcs_annotator.core.chat import LONGEST_ANSWER, TokenPosition
 
 MOST_POSITIONS = 12
@@ -146,7 +148,10 @@ def pack(logprobs: tuple[TokenPosition, ...] | str | None) -> bytes | None:
     if logprobs is None:
         return None
     plain = logprobs if isinstance(logprobs, str) else [tuple(position) for position in logprobs]
-    return json.dumps(plain, separators=(",", ":")).encode()
+    try:
+        return orjson.dumps(plain)
+    except TypeError:  # a token that is part of a character is kept as surrogates
+        return json.dumps(plain, separators=(",", ":")).encode()
 
 
 def unpack(stored: bytes | None) -> tuple[TokenPosition, ...] | str | None:
