@@ -7,6 +7,7 @@ whatever follows it decide nothing, and would make most of the work and of the l
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -148,10 +149,11 @@ def pack(logprobs: tuple[TokenPosition, ...] | str | None) -> bytes | None:
     if logprobs is None:
         return None
     plain = logprobs if isinstance(logprobs, str) else [tuple(position) for position in logprobs]
-    try:
-        return orjson.dumps(plain)
-    except TypeError:  # a token that is part of a character is kept as surrogates
-        return json.dumps(plain, separators=(",", ":")).encode()
+    with suppress(TypeError):  # a token that is part of a character is kept as surrogates
+        written = orjson.dumps(plain)
+        if b"null" not in written:  # as which NaN and infinities would be written
+            return written
+    return json.dumps(plain, separators=(",", ":")).encode()
 
 
 def unpack(stored: bytes | None) -> tuple[TokenPosition, ...] | str | None:
