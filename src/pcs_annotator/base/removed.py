@@ -26,6 +26,8 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("option", "--table"): "export the table of a database as CSV or Parquet, and name that file",
     ("setting", "task.ordered"): 'use kind = "scale" instead of ordered = true',
     ("setting", "data.table"): "export the table of a database as CSV or Parquet, and name that file",
+    ("source", "hf"): "name a file of it, hf://datasets/OWNER/NAME/FILE",
+    ("source", "sentiment"): "name the file itself, with --gold-column sentiment",
     ("tool", "argilla"): "use label-studio, or pcs review",
     ("route", "/v1/jobs"): "label files with pcs label FILE --run RUN",
     ("command", "pcs relations audit"): "pcs relations check FILE makes rewrites and checks them",
