@@ -30,7 +30,9 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("source", "sentiment"): "name the file itself, with --gold-column sentiment",
     ("tool", "argilla"): "use label-studio, or pcs review",
     ("route", "/v1/jobs"): "label files with pcs label FILE --run RUN",
-    ("command", "pcs relations audit"): "pcs relations check FILE makes rewrites and checks them",
+    ("command", "pcs relations audit"): "pcs relations try NAME TEXT shows a rewrite with every check",
+    ("command", "pcs relations check"): "pcs run FILE --labels a,b --model scripted:hash --relations NAMES makes the "
+    "rewrites without a call, and its report has how many texts each relation changed",
     ("option", "--excel"): "pcs label DATA --run RUN -o labels.xlsx writes the labels as a workbook",
     ("option", "--design"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
     ("option", "--calls"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
