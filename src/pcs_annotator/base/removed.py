@@ -28,6 +28,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("setting", "data.table"): "export the table of a database as CSV or Parquet, and name that file",
     ("source", "hf"): "name a file of it, hf://datasets/OWNER/NAME/FILE",
     ("source", "sentiment"): "name the file itself, with --gold-column sentiment",
+    ("model provider", "llama"): "start llama-server -m FILE.gguf, and use http://127.0.0.1:8080/v1#NAME",
     ("tool", "argilla"): "use label-studio, or pcs review",
     ("route", "/v1/jobs"): "label files with pcs label FILE --run RUN",
     ("command", "pcs relations audit"): "pcs relations try NAME TEXT shows a rewrite with every check",
