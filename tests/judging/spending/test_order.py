@@ -63,9 +63,6 @@ class AskTwo:
         is_open = [cells[cell] == OPEN for cell in self.order]
         return int(sum(is_open) > 1)
 
-    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
-        return 0.0
-
 
 def test_weights_that_read_log_odds_are_ordered_by_their_summary() -> None:
     votes = votes_of([[[0, 1], [1, 1]]])
