@@ -96,8 +96,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
         recorded = Run.open(folder.path, request.config.ask.ledger)
         tally.rows_expected = texts.check()
         opened = _opened(replace(request, follow=watch.begin()), recorded, saving, tally)
-        with ledgers.noting_payments(folder, config, tally, "label"):
-            dataset, votes = texts.ask(opened)
+        dataset, votes = texts.ask(opened)
         checked = check_settled(opened.model, votes)
         opened.warn_if_words_fail(checked)
         found = learn.check_drift(opened.model, votes, [item.text for item in dataset.items])
