@@ -55,14 +55,13 @@ async def _adaptive_items(
 class AdaptiveItem:
     """One item, asked about until its label is settled or no cell is open."""
 
-    __slots__ = ("_cells", "_item", "_item_asker", "_next", "_said", "_strategy", "_texts", "row")
+    __slots__ = ("_cells", "_item", "_item_asker", "_said", "_strategy", "_texts", "row")
 
     def __init__(self, item_asker: ItemAsker, strategy: Strategy, item: Item, row: int, cells: Codes) -> None:
         self.row = row
         self._item_asker, self._strategy, self._item, self._cells = item_asker, strategy, item, cells
         self._said = strategy.said_of(item.text)
         self._texts: dict[int, str | None] = {}
-        self._next: list[Cell] | None = None
 
     async def settle(self) -> None:
         """Take steps until none is left."""
@@ -70,19 +69,17 @@ class AdaptiveItem:
             pass
 
     async def step(self) -> bool:
-        """Ask all cells that must be asked next, at the same time; return whether more must be asked after them."""
-        batch = self._choose() if self._next is None else self._next
-        if batch:
-            try:
-                await self._ask(batch)
-            except Deferred:
-                return False
-            batch = self._choose()
-        self._next = batch
+        """Ask all cells that must be asked next, at the same time; return whether there may be more after them."""
+        batch = self._choose()
         if not batch:
             self._item_asker.finish(self.row)
             self._item_asker.tally.spared += int((self._cells == OPEN).sum())
-        return bool(batch)
+            return False
+        try:
+            await self._ask(batch)
+        except Deferred:
+            return False
+        return True
 
     def _choose(self) -> list[Cell]:
         needed = self._strategy.needed(self._cells, self._said)
