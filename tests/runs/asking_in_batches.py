@@ -58,10 +58,6 @@ class MajorityOfThree:
             return 2
         return int(third == OPEN and first != second)
 
-    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
-        """Return the same for all."""
-        return 0.5
-
 
 @dataclass
 class Desk:

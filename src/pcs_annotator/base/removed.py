@@ -22,6 +22,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("option", "--ask-all"): "use --ask all instead",
     ("option", "--prune"): "pcs relations value VOTES shows which questions are worth asking",
     ("command", "pcs ledger repair"): "sqlite3 LEDGER .recover | sqlite3 saved.db saves what can be read",
+    ("command", "pcs ledger export"): "sqlite3 -header -csv LEDGER 'SELECT * FROM calls' > calls.csv writes its calls",
     ("command", "pcs table"): "pcs paper RUN writes results and methods for a paper",
     ("option", "--table"): "export the table of a database as CSV or Parquet, and name that file",
     ("setting", "task.ordered"): 'use kind = "scale" instead of ordered = true',

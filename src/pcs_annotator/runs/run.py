@@ -361,8 +361,7 @@ class Run:
         """Return the result of the run."""
         whole = read_whole(self.folder) if self.sampled else None
         counted = vote_files.read_note(self.folder.votes).get("tally", {}) if whole is None else whole.tally
-        tally = more.get("tally", Tally())
-        used, elsewhere = ledgers.used_bills(self.folder, self.config, counted, tally)
+        used = ledgers.used_bills(self.config, counted)
         return RunResult(
             folder=self.folder,
             config=self.config,
@@ -370,9 +369,8 @@ class Run:
             votes=self.votes,
             learned=learned,
             outcomes=Outcomes(outcomes),
-            bills=ledgers.bills_in(self.folder, self.config, tally),
+            bills=ledgers.bills_in(self.folder, self.config, used),
             used=used,
-            paid_elsewhere=elsewhere,
             rewrites=tuple(vote_files.count_variants(self.folder.variants)),
             unreadable=counted.get("unreadable", {}),
             cut=counted.get("cut", {}),
