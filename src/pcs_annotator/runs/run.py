@@ -204,6 +204,9 @@ class Run:
         if early and learned.model.certificate is not None:  # what the last look foretold is still the best guess
             certificate = replace(learned.model.certificate, rows_needed=foretold)
             learned = replace(learned, model=replace(learned.model, certificate=certificate))
+        if learned.model.certificate is not None and not learned.model.certificate.promise.tested:
+            certificate = replace(learned.model.certificate, tried=looks.spent_before(key, average=True))
+            learned = replace(learned, model=replace(learned.model, certificate=certificate))
         model = learned.model if earlier is None else drawing.with_earlier_audit(learned.model, earlier)
         model = drawing.with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
         if own := self.dataset.streamed and len(self.votes) - len(self.dataset.streamed):
