@@ -9,9 +9,12 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
+
+import orjson
 
 from pcs_annotator.base.thinking import thinking_spans
 from pcs_annotator.core.chat import LONGEST_ANSWER, TokenPosition
@@ -173,6 +176,10 @@ def pack(logprobs: tuple[TokenPosition, ...] | str | None) -> bytes | None:
     if logprobs is None:
         return None
     plain = logprobs if isinstance(logprobs, str) else [tuple(position) for position in logprobs]
+    with suppress(TypeError):  # a token that is part of a character is kept as surrogates
+        written = orjson.dumps(plain)
+        if b"null" not in written:  # as which NaN and infinities would be written
+            return written
     return json.dumps(plain, separators=(",", ":")).encode()
 
 

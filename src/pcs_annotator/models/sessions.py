@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import orjson
+
 from pcs_annotator.base.errors import ModelError, warn_user
 from pcs_annotator.models.catalog import same_model
 from pcs_annotator.models.failures import MOST_BYTES, CallSite, too_large, unreachable
@@ -154,7 +156,10 @@ class Client:
 
 def as_json(value: object) -> bytes:
     """Return a value as it is sent; lone surrogates, which cannot be, become question marks."""
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # of surrogates
+        return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _encode(payload: Mapping[str, object]) -> bytes | BytesIO:
