@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.core.chat import TokenPosition
-from pcs_annotator.models.logprobs import OTHER_TEXT, UNKNOWN_FORM, pack, read_logprobs, unpack
+from pcs_annotator.models.logprobs import NOT_MARKED, OTHER_TEXT, UNKNOWN_FORM, pack, part_of, read_logprobs, unpack
 
 
 def entry(token: str, log: float = -0.01, raw: bytes | None = None, **others: float) -> dict[str, Any]:
@@ -49,11 +49,41 @@ def kept(entries: list[dict[str, Any]], text: str) -> list[str]:
         ([" ", "positive", ""], "positive", ["positive", ""]),
         (["<think>", "hm", "</think>", "\n", "positive"], "positive", ["positive"]),
         (["<label>", "a", "</label>", " no, ", "<label>", "b", "</label>"], None, ["b", "</label>"]),
+        (
+            ["<", "tone", ">", "co", "ld", "</", "tone", ">\n", "<topic>", "tax", "</topic>"],
+            None,
+            ["<tone>", "co", "ld", "</", "<topic>", "tax", "</topic>"],
+        ),
+        (
+            ["<think>", "<tone>", "warm", "</tone>", "</think>", "<Tone>", "cold", "</Tone>"],
+            None,
+            ["<tone>", "cold", "</Tone>"],
+        ),
+        (
+            ['{"', "tone", '": "', "warm", '", "', "topic", '":["', "tax", '"]}'],
+            None,
+            ["<tone>", '": "', "warm", '", "', "<topic>", '":["', "tax", '"]}'],
+        ),
+        (["<tone>", "warm", "</tone>", " no, ", "<tone>", "cold"], None, ["<tone>", "cold"]),
         (["very ", "good ", "news ", "of "] * 5, None, ["very ", "good ", "news ", "of "] * 3),
     ],
 )
 def test_only_the_tokens_of_the_answer_are_kept(tokens: list[str], text: str | None, expected: list[str]) -> None:
     assert kept([entry(token) for token in tokens], "".join(tokens) if text is None else text) == expected
+
+
+def test_the_answer_to_one_of_several_questions_is_found_by_its_name() -> None:
+    tokens = ["<tone>", "warm", "</tone>", "<topic>", "tax", "</topic>"]
+    found = read([entry(token, -0.2, other=-2.0) for token in tokens], "".join(tokens))
+    tax, warm = part_of(found, "Topic"), part_of(found, "tone")
+    assert isinstance(tax, tuple)
+    assert isinstance(warm, tuple)
+    assert [one.token for one in warm] == ["warm", "</tone>"]
+    assert tax[0] == TokenPosition("tax", (("tax", -0.2), ("other", -2.0)))
+    assert unpack(pack(found)) == found
+    assert part_of(found, "frames") == NOT_MARKED
+    assert part_of(None, "tone") is None
+    assert part_of(OTHER_TEXT, "tone") == OTHER_TEXT
 
 
 def test_alternatives_include_the_token_that_was_sampled_and_are_rounded() -> None:

@@ -18,11 +18,12 @@ REFUSAL = "I'm sorry, but I can't help with that request."
 
 
 class Answer(NamedTuple):
-    """The text of an answer, its finish reason, and the label in it, if one was chosen."""
+    """The text of an answer, its finish reason, and the label in it, if one was chosen; or several, in tags."""
 
     text: str
     finish: Literal["stop", "length", "filter"] = "stop"
     label: str = ""
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 _FIXED = {
@@ -58,7 +59,17 @@ def answer(kind: str, question: Question, behaviour: Behaviour) -> Answer:
     label = chosen_label(question, behaviour)
     if kind == "cut":
         return Answer(f"<label>{label[:-1]}", finish="length")
-    return Answer(in_form(label, question, behaviour), label=label)
+    said = Answer(in_form(label, question, behaviour), label=label)
+    return several(question, behaviour) if question.parts else said
+
+
+def several(question: Question, behaviour: Behaviour) -> Answer:
+    """Return the answer to several questions: a line for each."""
+    said = tuple(
+        (name, labels[pick(len(labels), str(behaviour.seed), question.model, question.text, name)])
+        for name, labels in question.parts
+    )
+    return Answer("\n".join(f"<{name}>{label}</{name}>" for name, label in said), parts=said)
 
 
 @lru_cache(maxsize=1024)

@@ -33,13 +33,24 @@ def probabilities(question: Question, chosen: str, labels: tuple[str, ...]) -> d
 
 def logprobs(question: Question, answer: Answer, labels: tuple[str, ...], *, sampled: bool) -> str:
     """Return the log-probabilities of an answer as JSON; `sampled` reports the choice made, instead of the model's."""
-    shares = tuple(probabilities(question, answer.label, labels).items()) if answer.label else ()
-    return _json(answer, shares, question.top_logprobs, sampled, question.counted)
+    asked = dict(question.parts)
+    lines = tuple((Answer(f"<{name}>{label}</{name}>", label=label), asked[name]) for name, label in answer.parts)
+    shares = tuple(
+        (line, tuple(probabilities(question, line.label, some).items()) if line.label else ())
+        for line, some in lines or ((answer, labels),)
+    )
+    return _json(shares, question.top_logprobs, sampled, question.counted)
+
+
+Shares = tuple[tuple[str, float], ...]
 
 
 @lru_cache(maxsize=4096)
-def _json(answer: Answer, shares: tuple[tuple[str, float], ...], count: int, sampled: bool, counted: bool) -> str:
-    tokens = _content(answer, dict(shares), count)
+def _json(lines: tuple[tuple[Answer, Shares], ...], count: int, sampled: bool, counted: bool) -> str:
+    tokens: list[dict[str, Any]] = []
+    for line, shares in lines:
+        tokens += [_entry("\n", _certain("\n"), count)] if tokens else []
+        tokens += _content(line, dict(shares), count)
     if sampled:
         tokens = _after_sampling(tokens)
     return json.dumps(_counted(tokens) if counted else {"content": tokens, "refusal": None}, separators=(",", ":"))

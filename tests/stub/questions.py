@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 Form = Literal["tag", "bare", "json"]
 _TAG = re.compile(r"<label>\s*([^<>]{1,200}?)\s*</label>")
 _BULLET = re.compile(r"^\s*[-*•]\s+[`\"']?([^:`\"'\n]{1,80}?)[`\"']?\s*(?::.*)?$", re.MULTILINE)
+_PART = re.compile(r"^<(\w+)>: .*\n((?:- .*\n)+)", re.MULTILINE)
 _PLACEHOLDERS = {"…", "...", "x", "name", "label", "your label", "the label"}
 _NESTED = (dict, list)
 _CONVERSATION = ("messages", "system")
@@ -35,6 +36,7 @@ class Question(NamedTuple):
         top_logprobs: How many alternatives of each token.
         counted: Whether `logprobs` is their number, as in the older protocol.
         stream: Whether a streamed answer is requested.
+        parts: Name and labels of each of several questions in one call; none if there is one question.
     """
 
     model: str
@@ -48,6 +50,7 @@ class Question(NamedTuple):
     top_logprobs: int
     counted: bool
     stream: bool
+    parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def read_question(body: dict[str, Any], path: str) -> Question:
@@ -80,6 +83,7 @@ def read_question(body: dict[str, Any], path: str) -> Question:
         top_logprobs=logprobs if counted else body.get("top_logprobs", 0),
         counted=counted,
         stream="stream" in body and bool(body["stream"]),
+        parts=_parts_in(system),
     )
 
 
@@ -120,6 +124,11 @@ def _labels_in(prompt: str) -> tuple[str, ...]:
     tagged = [label for label in dict.fromkeys(_TAG.findall(prompt)) if label.lower() not in _PLACEHOLDERS]
     found = tagged if len(tagged) > 1 else [*dict.fromkeys(_BULLET.findall(prompt))]
     return tuple(found if len(found) > 1 else tagged)
+
+
+@lru_cache(maxsize=1024)
+def _parts_in(prompt: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((name, tuple(_BULLET.findall(menu))) for name, menu in _PART.findall(prompt))
 
 
 def _structure(body: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Any] | None]:

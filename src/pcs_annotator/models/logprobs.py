@@ -1,18 +1,22 @@
 """Reads the log-probabilities in a server's reply, and writes them compactly for the ledger.
 
 Of all tokens, only those from the start of the answer itself are kept: markup before it (`<label>`, `{"answer": "`) and
-whatever follows it decide nothing, and would make most of the work and of the ledger.
+whatever follows it decide nothing, and would make most of the work and of the ledger. Of a reply to several questions,
+those of each answer are kept, after a position without alternatives that names the question: `<topic>`.
 """
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import orjson
 
+from pcs_annotator.base.thinking import thinking_spans
 from pcs_annotator.core.chat import LONGEST_ANSWER, TokenPosition
 
 MOST_POSITIONS = 12
@@ -23,13 +27,16 @@ NEVER = -1000.0
 CERTAIN = -0.5 * 10**-DECIMALS
 UNKNOWN_FORM = "log-probabilities in an unknown form"
 OTHER_TEXT = "tokens that do not add up to the reply"
+NOT_MARKED = "an answer without its tag"
 _TAG = "<label>"
 OPENING_TAG = r"<\s*+label\s*+>"
 ANSWER_KEY = r"""["'](?:label|answer|category|class|sentiment)["']\s*+:\s*+"""
 """What comes before a label in a tag and in JSON, as patterns; possessive, because a reply can be hostile."""
 _OPENING = re.compile(rf"{OPENING_TAG}|{ANSWER_KEY}\[?+\s*+", re.IGNORECASE)
 # What follows the answer in these two forms; the token it is in may also end the answer.
-_CLOSING = re.compile(r"""<|["'}\]\n]""")
+_CLOSING, _BRACKET = re.compile(r"""<|["'}\]\n]"""), re.compile("<")
+# What comes before each of several answers.
+_HEADING = re.compile(r"""<\s*+([^\W\d]\w*+)\s*+>|["']([^\W\d]\w*+)["']\s*+:\s*+\[?+\s*+""")
 
 
 def read_logprobs(choice: Mapping[str, Any], text: str) -> tuple[TokenPosition, ...] | str | None:
@@ -76,39 +83,59 @@ def _answer(entries: Sequence[Mapping[str, Any]], text: str) -> tuple[TokenPosit
             said, wanted = "".join(pieces), wanted.encode("utf-8", "replace").decode("latin-1")
     if wanted not in said or len(said) > LONGEST_ANSWER:
         return OTHER_TEXT
-    start, end = _region(said, wanted)
-    number, place = 0, len(pieces[0])
-    while place <= start and number + 1 < len(pieces):
-        number += 1
-        place += len(pieces[number])
+    ends = list(accumulate(map(len, pieces)))
     found: list[TokenPosition] = []
-    place -= len(pieces[number])
-    for piece, entry in zip(pieces[number : number + MOST_POSITIONS], entries[number:], strict=False):
-        if place > end:
-            break
-        found.append(_position(entry, closing=place == end))
-        place += len(piece)
+    for heading, (start, end) in _regions(said, wanted).items():
+        if heading:
+            found.append(TokenPosition(heading, ()))
+        first = min(bisect_right(ends, start), len(ends) - 1)
+        for number in range(first, min(first + MOST_POSITIONS, len(ends))):
+            place = ends[number] - len(pieces[number])
+            if place > end:
+                break
+            found.append(_position(entries[number], closing=place == end))
     return tuple(found)
 
 
+def part_of(logprobs: tuple[TokenPosition, ...] | str | None, name: str) -> tuple[TokenPosition, ...] | str | None:
+    """Return the tokens of the answer to one of several questions; a text says why there are none."""
+    if not isinstance(logprobs, tuple):
+        return logprobs
+    heading, found = "", []
+    for position in logprobs:
+        if not position.alternatives and _HEADING.fullmatch(position.token):
+            heading = position.token
+        elif heading == f"<{name.casefold()}>":
+            found.append(position)
+    return tuple(found) or NOT_MARKED
+
+
 @lru_cache(maxsize=1024)
-def _region(said: str, wanted: str) -> tuple[int, int]:
-    """Return where the answer starts and where it ends; the whole text if nothing marks it."""
+def _regions(said: str, wanted: str) -> dict[str, tuple[int, int]]:
+    """Return where each answer starts and ends, by its heading; a single one has none, and may be the whole text."""
     tag = said.rfind(_TAG)
     if tag >= 0:
-        start = tag + len(_TAG)
-        end = said.find("<", start)
-        return start, len(said) if end < 0 else end
+        return {"": _until(said, tag + len(_TAG), _BRACKET)}
     start = -1
     for found in _OPENING.finditer(said):
         start = found.end()
     if start >= 0:
-        closing = _CLOSING.search(said, start + 1)
-        return start, closing.start() if closing else len(said)
+        return {"": _until(said, start, _CLOSING)}
     # reasoning may come before the text, and the name of a control token after it
     opened = said.lstrip()
     start = len(said) - len(opened) if opened.startswith(wanted) else said.rindex(wanted)
-    return start, start + len(wanted)
+    end, thought = start + len(wanted), max((last for _, last in thinking_spans(wanted)), default=0)
+    headings = _HEADING.finditer(said, start + thought, end)
+    several = {
+        f"<{(one[1] or one[2]).casefold()}>": _until(said, one.end(), _BRACKET if one[1] else _CLOSING)
+        for one in headings
+    }
+    return several or {"": (start, end)}
+
+
+def _until(said: str, start: int, closing: re.Pattern[str]) -> tuple[int, int]:
+    found = closing.search(said, start + (closing is _CLOSING))  # JSON starts with a quotation mark
+    return start, found.start() if found else len(said)
 
 
 def _position(entry: Mapping[str, Any], *, closing: bool) -> TokenPosition:

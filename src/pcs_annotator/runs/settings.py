@@ -102,8 +102,9 @@ class AskSettings(SettingsSection):
             only (hard); auto is graded, except that hard answers already paid for are kept.
         questions: Relations to ask a model under, in a table `[ask.questions]` with a list per `provider:model`; a
             model that is not listed is asked under all.
-        together: Ask about all variables of a codebook in one call; otherwise each in a call of its own, which costs
-            more and lets models that give log-probabilities grade their answers.
+        together: Ask about all variables of a codebook in one call; otherwise, at a higher price, in one for each.
+        trial: First ask about so many texts of a codebook in both ways, and go on together unless a variable loses; 30
+            show large losses.
         draws: How many times each question is asked.
         concurrency: Maximum number of simultaneous calls per model; default: 64.
         executor: Where calls are made: live from this machine (local), in batches at half the price that take up to a
@@ -128,6 +129,7 @@ class AskSettings(SettingsSection):
     answers: Literal["auto", "graded", "hard"] = setting("auto", "--answers")
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     together: bool = setting(True, "--separately")
+    trial: int = setting(0, "--trial N", least=0)
     draws: int = setting(1, "--draws N", least=1)
     concurrency: int | None = setting(None, "--concurrency N", least=1)
     executor: Literal["local", "batch", "ray"] = setting("local", "--executor")

@@ -9,14 +9,16 @@ from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.runs.codebook import CodebookFolder, final_labels, labels_of, open_codebook, place_of
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.resolve_config import asked_alone
 from pcs_annotator.runs.result_columns import with_columns
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.settings import Saving, TaskSettings
+from pcs_annotator.runs.settings import Config, Saving, TaskSettings
+from pcs_annotator.runs.trial import try_both
 from pcs_annotator.showing.report.index import write_index
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables import tables
-from pcs_annotator.tables.files import write_json
+from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.tabular import as_arrow
 from pcs_annotator.verbs.fit import fit_run, open_run
@@ -33,6 +35,7 @@ class CodebookResult:
     results: Mapping[str, RunResult]  # part → its run; of a variable with any number of labels, `variable=label`
     labels: Path  # the table with all labels
     report: Path  # the page that leads to the report of every variable
+    trial: str = ""  # how variables are asked about, and why, if that was tried
 
     __repr__ = brief
 
@@ -44,13 +47,27 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
         raise ConfigError(f"{folder.path} has a run of a single task: name another folder with --out")
     book = open_codebook(request)
     folder.path.mkdir(parents=True, exist_ok=True)
-    write_json(folder.codebook, {"folders": {part: place_of(part) for part in book.requests}})
+    trial = _tried(config, folder, book.requests)
+    kept = {"trial": trial} if trial.get("finished") else {}
+    write_json(folder.codebook, {"folders": {part: place_of(part) for part in book.requests}, **kept})
     results = {}
     for name, part in book.requests.items():
         announce(name)
-        results[name] = run(part)
+        asked = replace(part.config.ask, together=trial.get("together", config.ask.together))
+        results[name] = run(replace(part, config=replace(part.config, ask=asked)))
     tables.write_table(folder.items, book.table)
-    return _written(folder, config.variables, results, spreadsheet_safe=request.spreadsheet_safe)
+    written = _written(folder, config.variables, results, spreadsheet_safe=request.spreadsheet_safe)
+    return replace(written, trial=trial.get("said", ""))
+
+
+def _tried(config: Config, folder: RunFolder, parts: Mapping[str, RunRequest]) -> dict[str, Any]:
+    """Return what a trial of both ways to ask found, perhaps earlier; empty if none is wanted."""
+    shared = {name: one for name, one in parts.items() if not asked_alone(config.variables[name.partition("=")[0]])}
+    of = [*config.ask.models, *shared]
+    if not (config.ask.trial and config.ask.together and len({name.partition("=")[0] for name in shared}) > 1):
+        return {}
+    before: dict[str, Any] = read_json(folder.codebook).get("trial", {}) if folder.codebook.exists() else {}
+    return before if before.get("of") == of else {"of": of, **try_both(shared, config.ask.trial)._asdict()}
 
 
 def fit_codebook(

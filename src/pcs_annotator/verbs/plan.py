@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pcs_annotator.asking.batches.waves import ways_to_run
 from pcs_annotator.base.errors import UserError
@@ -24,6 +24,7 @@ from pcs_annotator.runs.labelling.run_table import open_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
 
+TRIED = 30  # texts of a trial whose price is shown if none is wanted yet
 LEAST_GOLD = 50  # with fewer gold rows, the nearest are not near enough to be worth asking with
 
 
@@ -87,21 +88,30 @@ def _codebook_plan(request: RunRequest) -> RunPlan:
     first: dict[str, RunRequest] = {}
     for name, part in open_codebook(request).requests.items():
         first.setdefault(name.partition("=")[0], part)
+    asked = request.config.ask
+    shared = [name for name in first if not resolve_config.asked_alone(request.config.variables[name])]
 
-    def planned(together: bool) -> list[RunPlan]:
-        shared = [name for name in first if together and not resolve_config.asked_alone(request.config.variables[name])]
-        asked = [one for name, one in first.items() if name not in shared[1:]]
-        configs = [replace(one.config, ask=replace(one.config.ask, together=together)) for one in asked]
-        return [plan(replace(one, config=config)) for one, config in zip(asked, configs, strict=True)]
+    def planned(name: str, *, together: bool, **use: Any) -> RunPlan:
+        config = first[name].config
+        config = replace(config, ask=replace(config.ask, together=together), relations=replace(config.relations, **use))
+        return plan(replace(first[name], config=config))
 
     def added(plans: Sequence[RunPlan]) -> Plan:
-        return replace(plans[0].plan, models=tuple(bill for one in plans for bill in one.plan.models), known={})
+        several = replace(plans[0].plan, models=tuple(bill for one in plans for bill in one.plan.models), known={})
+        return plans[0].plan if len(plans) == 1 else several
 
-    joint, each = planned(True), planned(False)
-    whole = joint[0].plan if len(joint) == 1 else added(joint)
-    if request.config.ask.together:
-        return joint[0]._replace(plan=whole, alternatives={"--separately": added(each)})
-    return each[0]._replace(plan=added(each), ways=(), alternatives={"without --separately": whole})
+    joint = [planned(name, together=True) for name in first if name not in shared[1:]]
+    each = [planned(name, together=False) for name in first]
+    if not asked.together:
+        return each[0]._replace(plan=added(each), ways=(), alternatives={"without --separately": added(joint)})
+    whole, others = added(joint), {"--separately": added(each)}
+    if len(shared) > 1:  # one call for all of them may be tried
+        texts = min(asked.trial or TRIED, whole.rows)
+        alone = added([planned(name, together=False, use=(ORIGINAL,)) for name in shared]).for_rows(texts)
+        tried = replace(whole, models=whole.models + alone.models)
+        others["without --trial" if asked.trial else f"--trial {texts}"] = whole if asked.trial else tried
+        whole = tried if asked.trial else whole
+    return joint[0]._replace(plan=whole, alternatives=others)
 
 
 def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> RunPlan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import warnings
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,10 +16,11 @@ from pcs_annotator import Annotator, CollectSettings, Item, Task, Votes, collect
 from pcs_annotator.asking.annotators import grading
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.core.chat import Answers, Message, Reply, Request
+from pcs_annotator.core.chat import Answers, Message, Reply, Request, TokenPosition
+from pcs_annotator.core.task import AskedTogether, Part
 from pcs_annotator.models.scripted import ScriptedModel
 from tests.stub import Behaviour, Stub, StubServer
-from tests.stub.answers import chosen_label
+from tests.stub.answers import chosen_label, several
 from tests.stub.logprobs import CAPITALISED, probabilities
 from tests.stub.questions import read_question
 
@@ -336,3 +338,77 @@ def test_what_is_known_about_models_is_imported_and_pruned(tmp_path: Path) -> No
             assert ledger.graded_models() == {}
 
     with_stub(Behaviour(), work)
+
+
+TOPIC = Part("topic", "What is it about?", ("economy", "health", "world news"))
+TONE = Part("tone", "How does it sound?", ("warm", "cold"))
+FRAMES = Part("frames", "Which frames does it use?", ("conflict", "health"), many=True)
+
+
+def part_task(name: str, label: str = "") -> Task:
+    """The task of one of three variables that are asked about in one call."""
+    together = AskedTogether((TOPIC, TONE, FRAMES), name, label)
+    return Task(together.own.instruction, ("yes", "no") if label else together.own.labels, together=together)
+
+
+def probabilities_of(part: Part) -> list[list[float]]:
+    """What the stub gives to the labels of a variable, for every text."""
+    rows = []
+    for item in items():
+        body = {"model": "m", "messages": [{"role": "user", "content": item.text}]}
+        question = read_question(body, "/")._replace(parts=((part.name, part.labels),))
+        ((_, chosen),) = several(question, Behaviour()).parts
+        shares = probabilities(question, chosen, part.labels)
+        rows.append([shares[label] for label in part.labels])
+    return rows
+
+
+def test_each_variable_of_one_call_has_the_probabilities_of_its_own_labels(tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        for part in (TOPIC, TONE):
+            how = settings()
+            votes = await ask(stub, tmp_path / "l.db", how, part_task(part.name))
+            assert votes.grades is not None
+            assert votes.grades[:, 0, 0, 0] == pytest.approx(np.array(probabilities_of(part)), abs=CAPITALISED * 0.5)
+            assert (how.tally.graded, how.tally.hard) == (ROWS, {})
+        how = settings()
+        listed = await ask(stub, tmp_path / "l.db", how, part_task("frames", "health"))
+        assert listed.grades is None  # a list of labels has no probability for each of them
+        assert (how.tally.from_ledger, how.tally.hard) == (ROWS, {})
+        assert stub.stats().requests == ROWS  # the first variable pays for all
+        with Ledger(tmp_path / "l.db") as ledger:
+            assert ledger.graded_models() == {f"{stub.url}#m": True}
+
+    with_stub(Behaviour(), work)
+
+
+def test_the_order_of_variables_and_labels_changes_places_and_no_probability(tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        annotators = [Annotator(f"{stub.url}#m")]
+        task, where = part_task("topic"), tmp_path / "l.db"
+        votes = await collect(task, items(), annotators, ["original", "order"], ledger=where, settings=settings())
+        assert votes.grades is not None
+        same = votes.codes[:, 0, 0, 0] == votes.codes[:, 0, 1, 0]
+        assert votes.grades[same, 0, 0, 0] == pytest.approx(votes.grades[same, 0, 1, 0], abs=CAPITALISED * 0.5)
+        assert same.any()
+
+    with_stub(Behaviour(), work)
+
+
+def test_a_variable_without_its_tag_is_a_hard_vote(tmp_path: Path) -> None:
+    def answer(request: Request) -> Reply:
+        tokens = [TokenPosition("<topic>", ()), TokenPosition("health", (("health", -0.2), ("economy", -1.8)))]
+        return Reply(
+            text='<topic>health</topic> {"tone": "warm"}', logprobs=tuple(tokens) if request.logprobs else None
+        )
+
+    model, votes, hard = ScriptedModel(answer, name="scripted:one", can_grade=True), {}, {}
+    for name in ("topic", "tone"):
+        how = settings()
+        found = collect(part_task(name), items(1), [model], ledger=tmp_path / "l.db", settings=how)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PcsWarning)
+            votes[name] = asyncio.run(found)
+        hard[name] = dict(how.tally.hard)
+    assert (votes["topic"].grades is None, votes["tone"].grades is None) == (False, True)
+    assert hard == {"topic": {}, "tone": {"an answer without its tag": 1}}

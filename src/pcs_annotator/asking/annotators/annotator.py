@@ -34,6 +34,7 @@ from pcs_annotator.core.chat import (
 from pcs_annotator.core.elicitations import P_TRUE, base_annotator, elicited_name
 from pcs_annotator.core.task import BETWEEN, Task, is_empty
 from pcs_annotator.core.vote import Vote
+from pcs_annotator.models.logprobs import part_of
 
 # Temperature 0, so that runs are repeatable; 64 tokens leave room for a tag and a sentence around it. A model that
 # reasons in its answer needs more: `Sampling(max_tokens=4096)`.
@@ -156,7 +157,7 @@ class Annotator:
             messages=self._messages(task, text, answer),
             sampling=_sampling(self.sampling, len(task.together.parts) if task.together else 1),
             constraint=_choices(task.labels) if constrained else None,
-            logprobs=0 if task.together else self._logprobs(task, model),
+            logprobs=self._logprobs(task, model),
             parts=question_parts(task, text, answer) if plain and task.together is None else None,
         )
         return Question(request=request, text=text, cut=cut, task=task)
@@ -185,9 +186,15 @@ class Annotator:
         return replace(question, request=request)
 
     def _logprobs(self, task: Task, model: ChatModel) -> int:
-        graded = self.elicitation in (None, P_TRUE) and self.answers != "hard" and model.can_grade and not task.among
-        graded = graded and not task.number
-        return _alternatives(len(task.labels)) if graded else 0
+        """Return how many tokens to ask for: one for each label, and room for other spellings of them; 0 for none."""
+        listed = [task.labels]
+        if task.together is not None:  # models in this process grade only choices, and lists of labels have no grades
+            own = getattr(model, "in_process", False)
+            listed = [part.labels for part in task.together.parts if not (part.many or own)]
+        graded = self.elicitation in (None, P_TRUE) and self.answers != "hard" and model.can_grade
+        if not (graded and listed) or task.among or task.number:
+            return 0
+        return max(_FEWEST_ALTERNATIVES, *(len(labels) + _OTHER_SPELLINGS for labels in listed))
 
     def _messages(self, task: Task, text: str, answer: AnswerFormat) -> Messages:
         if self.elicitation is None:
@@ -244,11 +251,12 @@ def _vote(reply: Reply, question: Question) -> Vote:
         said = read_part(reply.text, task.together, *seen) if task.together else read_label(reply.text, labels, *seen)
     if said.label is None:
         return Vote(label=None, reason="answer cut off" if reply.finish == "length" else said.reason, cut=cut)
-    if not question.request.logprobs:
+    if not question.request.logprobs or (task.together and task.together.own.many):
         return Vote(label=said.label, cut=cut)
     graded = Graded(None, IN_PROSE)
     if said.how in ("bare", "tag", "json"):
-        graded = grade(reply.logprobs, tuple(task.labels), said.label)
+        positions = part_of(reply.logprobs, task.together.name) if task.together else reply.logprobs
+        graded = grade(positions, tuple(task.labels), said.label)
     return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
 
 
@@ -262,11 +270,6 @@ def _sampling(usual: Sampling, parts: int) -> Sampling:
 @lru_cache(maxsize=256)
 def _choices(labels: tuple[str, ...]) -> Constraint:
     return Constraint(choices=labels)
-
-
-def _alternatives(labels: int) -> int:
-    """Return how many tokens to ask for: one for each label, and room for other spellings of them."""
-    return max(_FEWEST_ALTERNATIVES, labels + _OTHER_SPELLINGS)
 
 
 def _complete_text(reply: Reply) -> str:

@@ -122,6 +122,7 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
         result = work()
     found = result.results
     written: list[answer.Line] = [
+        *([("asked", result.trial)] if result.trial else []),
         ("labels", str(result.labels)),
         ("report", f"{result.report}, which leads to one for every variable"),
         ("next", b.strong(f"pcs review {quote(str(result.folder))}")),
@@ -130,7 +131,7 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
     parts = {name: run_json(one, ()) for name, one in found.items()}
     files = {name: str(getattr(result, name)) for name in ("folder", "labels", "report")}
     options.show(
-        lambda: {**files, "variables": parts, "warnings": notes},
+        lambda: {**files, "variables": parts, "trial": result.trial or None, "warnings": notes},
         lambda: _variables_shown(found, table, f", {counted(len(result.variables), 'variable')}", notes, written),
     )
     return _exit_code(found)
