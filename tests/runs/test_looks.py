@@ -168,6 +168,7 @@ def test_whoever_tries_promises_on_average_until_one_holds_is_told_what_all_of_t
         assert f"at most {100 * (error + tried):.1f} %" in " ".join(promised(found).details)
         assert Certificate.from_dict(found.to_dict()).tried == tried
     assert [look["level"] for look in looks_of(folder)] == [0.001, 0.3, 0.25]
+    assert found is not None
     refused = Looks(run="r", place="p", refused="gone")
     assert refused.with_look("k", found, ["t1"]) is refused
     average = Looks(run="r", place="p", looks=(Look("a", 100, 0.1, False, True),))
