@@ -4,9 +4,9 @@ import csv
 import io
 import re
 import zipfile
-from importlib.util import find_spec
 from xml.etree import ElementTree
 
+import docx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -202,9 +202,6 @@ def test_any_text_may_be_in_a_word_document(text: str) -> None:
     assert len(word_rows(to_docx([table], [text]))) == 2
 
 
-@pytest.mark.skipif(find_spec("docx") is None, reason="python-docx is not installed")
 def test_python_docx_opens_it() -> None:
-    import docx
-
     (table,) = docx.Document(io.BytesIO(to_docx([TABLE]))).tables
     assert table.cell(1, 3).text == "0.815 [0.790, 0.840]"
