@@ -100,6 +100,9 @@ def test_a_server_that_gives_log_probabilities_is_asked_twice(
     assert announced[0].graded
 
 
+WITHOUT = "without log-probabilities"
+
+
 def test_without_log_probabilities_the_question_is_put_in_several_ways(request_of: Callable[..., RunRequest]) -> None:
     with stub_process(Behaviour(logprobs="ignored")) as stub:
         planned = plan(request_of(f"{stub.url}#m"))
@@ -109,8 +112,7 @@ def test_without_log_probabilities_the_question_is_put_in_several_ways(request_o
             f"only its first answer will tell whether {stub.url}#m gives log-probabilities: if so, it is asked "
             "2 graded questions: original, order; if not, the question is put in 5 ways: " + ", ".join(HARD),
         )
-        assert planned.without_logprobs is not None
-        assert (planned.plan.calls, planned.without_logprobs.calls) == (12, 30)
+        assert (planned.plan.calls, planned.alternatives[WITHOUT].calls) == (12, 30)
         with pytest.warns(UserWarning, match="no log-probabilities"):
             result = run(request_of(f"{stub.url}#m"))
         assert result.votes.relations == HARD
@@ -118,7 +120,7 @@ def test_without_log_probabilities_the_question_is_put_in_several_ways(request_o
         planned = plan(request_of(f"{stub.url}#m"))  # the ledger remembers
         assert planned.panel is not None
         assert planned.panel.relations == HARD
-        assert planned.without_logprobs is None
+        assert WITHOUT not in planned.alternatives
 
 
 @pytest.mark.parametrize(
@@ -135,7 +137,7 @@ def test_a_plan_needs_no_key_and_shows_both_cases_where_only_an_answer_can_tell(
     model: str, environment: dict[str, str], unsure: bool, request_of: Callable[..., RunRequest]
 ) -> None:
     planned = plan(replace(request_of(model), environment=environment))
-    assert (planned.without_logprobs is not None) is unsure
+    assert (WITHOUT in planned.alternatives) is unsure
     if not model.startswith("embedded"):
         with pytest.raises(ConfigError, match="needs a key"):
             run(replace(request_of(model), environment=environment))
@@ -163,6 +165,7 @@ def test_a_plan_shows_what_else_could_be_asked(server: StubProcess, request_of: 
     assert calls == {
         "--relations original": 6,
         "--relations original,voice,double-negation,synonym": 24,
+        WITHOUT: 30,
         "--answers hard": 30,
     }
     assert plan(request_of(f"{server.url}#m", answers="hard")).plan.calls == 30

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -125,16 +125,12 @@ class Worker:
     ) -> None:
         self._asks, self._settings, self._strategy = asks, settings, strategy
         self._ledger, self._run = ledger, run
-        self._opening: asyncio.Task[tuple[Asker, PreparedJob]] | None = None
-        self._watching: asyncio.Task[None] | None = None
 
     async def __call__(self, batch: pa.Table) -> AsyncIterator[dict[str, list[bytes]]]:
         """Yield what was counted, or the error."""
-        if self._opening is None:
-            self._opening = asyncio.create_task(self._open())
         done: Done
         try:
-            asker, prepared = await asyncio.shield(self._opening)
+            asker, prepared, _ = self._opened
             part = asker.part(asker.shared)
             await run_job(prepared, pickle.loads(batch["items"][0].as_py()), part, self._strategy)
             spent = part.spent or part.tracker
@@ -144,7 +140,9 @@ class Worker:
             done = error
         yield {"done": [pickle.dumps(done)]}
 
-    async def _open(self) -> tuple[Asker, PreparedJob]:
+    @cached_property
+    def _opened(self) -> tuple[Asker, PreparedJob, asyncio.Task[None]]:
+        """What asks, what is asked, and the task that stops it; opened at the first batch, which is told of errors."""
         import ray
 
         environment = {**os.environ, **(self._settings.environment or {})}
@@ -153,8 +151,8 @@ class Worker:
         name = str(ray.get_runtime_context().get_actor_id())
         ledger = open_server_ledger(self._ledger, worker=name, run=self._run).__enter__()
         asker = ask.open_asker(ledger, self._settings)
-        self._watching = asyncio.create_task(self._until_stopped(ledger.run_is_led, asker))
-        return asker, PreparedJob.of(job, ledger)
+        stopping = asyncio.create_task(self._until_stopped(ledger.run_is_led, asker))
+        return asker, PreparedJob.of(job, ledger), stopping
 
     async def _until_stopped(self, is_led: Callable[[], bool], asker: Asker) -> None:
         while await asyncio.to_thread(is_led):

@@ -32,7 +32,7 @@ from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.runs.ask import ClusterSettings, CollectSettings
-from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings, read_config, variable_problem
+from pcs_annotator.runs.files.config import config_from_dict, known_settings, read_config, variable_problem
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import labels_seen, refuse_other_gold
 from pcs_annotator.runs.own_objects import OwnObjects
@@ -83,7 +83,7 @@ def _settings_of_run(folder: RunFolder) -> Config:
     with expecting(folder.settings, remedy):
         config = config_from_dict(read_json(folder.settings, remedy)["config"])
     learned = read_json(folder.model, remedy).get("learn", {}) if folder.model.exists() else {}
-    learn = replace(config.learn, **known_learn_settings(learned))
+    learn = replace(config.learn, **known_settings(LearnSettings, learned))
     task = replace(config.task, examples_from="")  # examples from its gold rows stay as they are
     return replace(config, task=task, data=replace(config.data, gold_column="", coders=()), learn=learn)
 

@@ -27,7 +27,7 @@ from pcs_annotator.judging.promising.certificate import Audit, Certificate, fing
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
-from pcs_annotator.runs.files.config import config_from_dict, known_learn_settings
+from pcs_annotator.runs.files.config import config_from_dict, known_settings
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_whole, variables_in
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.groups import groups_of, refuse_many
@@ -180,7 +180,7 @@ class Run:
     def settings(self) -> LearnSettings:
         """The settings of the last fit; before the first one, those of the run."""
         stored = (self._earlier_model() or {}).get("learn", {})
-        return replace(self.config.learn, **known_learn_settings(stored))
+        return replace(self.config.learn, **known_settings(LearnSettings, stored))
 
     def learn(self, settings: LearnSettings, *, spare_looks: bool = False) -> Learned:
         """Learn from the recorded votes; an earlier audit of the same promise still counts.
@@ -244,7 +244,7 @@ class Run:
             values = read_json(path)
             _model_of(path, values)
             with expecting(path, REFIT):
-                known_learn_settings(values.get("learn", {}))
+                known_settings(LearnSettings, values.get("learn", {}))
         except TableError as error:
             warn_user(f"{error}; until then, the settings of the run are used")
             return None

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.base.text import listed
-from pcs_annotator.runs.files.config import known_learn_settings
+from pcs_annotator.runs.files.config import known_settings
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.files import expecting, read_json, write_json
 
 REMEDY = "use another version, which pcs versions lists"
@@ -119,6 +120,6 @@ def settings_of_fits(folder: RunFolder, name: str = "fit") -> dict[str, Any]:
     """
     try:
         with expecting(folder.model, REMEDY):
-            return known_learn_settings(read_json(folder.model).get(name, {}))
+            return known_settings(LearnSettings, read_json(folder.model).get(name, {}))
     except TableError:  # missing, or damaged
         return {}

@@ -88,8 +88,8 @@ def _disagreeing(facts: Facts) -> Iterator[Flag]:
             continue
         detail = (
             f"{name} agrees with the other models on {percent(alone.mean())} of {len(gap):,} texts, and they with each "
-            f"other on {percent(together.mean())}: look at its answers with pcs ledger export, and leave it out if "
-            "they are wrong"
+            f"other on {percent(together.mean())}: look at its answers (column reply of ledger.db), and leave it out "
+            "if they are wrong"
         )
         yield Flag("disagreeing annotator", detail)
 
@@ -147,7 +147,7 @@ def _why(not_applicable: Counter[str], rejected: Counter[str], unreadable: int, 
         (
             unreadable,
             "no answer to {} texts was readable",
-            "look at the answers with pcs ledger export, or use a model that keeps to the labels",
+            "look at the answers (column reply of ledger.db), or use a model that keeps to the labels",
         ),
         (unasked, "{} texts were not asked about", "run the same command again, or leave it out of --relations"),
     ]

@@ -35,9 +35,7 @@ class RunPlan(NamedTuple):
     ways: Sequence[WayToAsk]  # cost and time of asking live and in batches
     languages: Languages  # the languages of the texts, and relations that can do nothing with them
     panel: DefaultPanel | None = None  # the questions that were chosen; None when the user named them
-    alternatives: Mapping[str, Plan] = MappingProxyType({})  # option that would ask otherwise → its plan
-    # the plan if models of which only an answer can tell give no log-probabilities; None if there are none of these
-    without_logprobs: Plan | None = None
+    alternatives: Mapping[str, Plan] = MappingProxyType({})  # what would ask otherwise → its plan
     examples: str = ""  # which examples prompts show; empty if they show none
     candidates: str = ""  # how many labels each text is asked about; empty if it is all of them
 
@@ -59,17 +57,16 @@ def plan(request: RunRequest) -> RunPlan:
     if config.relations.use:
         return planned(config)
     panel = request.recorded_panel(config)
-    without = None
     if panel is None:
-        support = request.support(config, dataset.items)
-        panel = support.panel()
-        if panel.unsure:
-            without = planned(support.panel(unsure_give=False).applied_to(config)).plan
+        panel = request.support(config, dataset.items).panel()
     others = {
         f"--relations {','.join(other)}": replace(config, relations=replace(config.relations, use=other))
         for other in ((ORIGINAL,), resolve_config.with_papers_relations(config).relations.use)
         if other != panel.relations
     }
+    if panel.unsure:
+        without = request.support(config, dataset.items).panel(unsure_give=False)
+        others["without log-probabilities"] = without.applied_to(config)
     if config.ask.answers != "hard" and panel.graded:
         hard = replace(config, ask=replace(config.ask, answers="hard"))
         others["--answers hard"] = request.support(hard, dataset.items).panel().applied_to(hard)
@@ -80,7 +77,7 @@ def plan(request: RunRequest) -> RunPlan:
         with suppress(UserError), warnings.catch_warnings():  # gold of one label, or a model that gets no examples
             warnings.simplefilter("ignore")
             alternatives[f"--relations {ORIGINAL},examples"] = planned(with_gold_examples(request, other, dataset)).plan
-    return chosen._replace(panel=panel, alternatives=alternatives, without_logprobs=without)
+    return chosen._replace(panel=panel, alternatives=alternatives)
 
 
 def _codebook_plan(request: RunRequest) -> RunPlan:

@@ -166,7 +166,7 @@ class Batches:
             if record is None:
                 uploaded, when = await api.upload(chunk.path), time.time()
                 record = BatchRecord(**kind._asdict(), requests=len(chunk.keys), submitted_at=when, uploaded=uploaded)
-                record.keys, record.expected_usd = set(chunk.keys), chunk.expected.usd
+                record.keys, record.expected_usd = set(chunk.keys), chunk.usd
                 self._begun[chunk.path] = record
                 self._records.append(record)
                 self._save()  # before the batch is started, so that it is not lost if this process is killed then

@@ -87,7 +87,7 @@ async def _next_wave(
 
 def _announcement(wave: int, chunks: Sequence[Chunk]) -> str:
     count = sum(len(chunk.keys) for chunk in chunks)
-    prices = [chunk.expected.usd for chunk in chunks]
+    prices = [chunk.usd for chunk in chunks]
     price = "" if None in prices else f", about ${sum(usd or 0.0 for usd in prices):.2f}"
     names = ", ".join(dict.fromkeys(chunk.kind.model for chunk in chunks))
     batches = "1 batch" if len(chunks) == 1 else f"{len(chunks):,} batches"

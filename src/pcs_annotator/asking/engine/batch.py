@@ -45,7 +45,7 @@ class Chunk:
     model: ChatModel
     path: Path
     keys: list[bytes] = field(default_factory=list)
-    expected: Cost = field(default_factory=lambda: Cost(0.0, 0))
+    usd: float | None = 0.0  # what the requests are expected to cost; None if a price is unknown
     size: int = 0
 
     @property
@@ -64,10 +64,8 @@ class Chunk:
     def _part(self, lines: list[bytes], start: int, end: int) -> "Chunk":
         path = self.path.with_name(f"{self.path.stem}-{start}.jsonl")
         path.write_bytes(b"".join(lines[start:end]))
-        share = (end - start) / len(lines)
-        usd = None if self.expected.usd is None else self.expected.usd * share
-        cost = Cost(usd, round(self.expected.tokens * share))
-        return Chunk(self.kind, self.model, path, self.keys[start:end], cost, path.stat().st_size)
+        usd = self.usd and self.usd * (end - start) / len(lines)
+        return Chunk(self.kind, self.model, path, self.keys[start:end], usd, path.stat().st_size)
 
 
 class Collector:
@@ -81,13 +79,9 @@ class Collector:
         # key → why the server will never answer a question; it is not asked again in this command
         self.refused: dict[bytes, Unanswerable] = {}
         self._folder, self._asker = folder, replace(asker, price_of=batch_prices(asker.price_of))
-        self._taken: set[bytes] = set()
-        self._reserved: dict[bytes, Cost] = {}
+        self._taken: dict[bytes, Cost | None] = {}  # key → what is reserved for it, if there is a budget
         self._open: dict[BatchKind, tuple[Chunk, BinaryIO]] = {}
         self._made = 0
-
-    def __len__(self) -> int:
-        return len(self._taken)
 
     def take(self, call: Call) -> bool:
         """Take a call, if its model has a batch API.
@@ -100,14 +94,12 @@ class Collector:
         if api is None:
             return False
         if call.key not in self._taken:
-            expected = self._asker.expected(call)
-            if self._asker.tracker.limited:
-                if not self._asker.tracker.hold(expected):
-                    self._asker.tracker.check(expected)
-                    raise BudgetReached("the calls that wait for a batch take what is left of the budget")
-                self._reserved[call.key] = expected
-            self._taken.add(call.key)
-            self._write(call, api, expected)
+            expected, tracker = self._asker.expected(call), self._asker.tracker
+            if tracker.limited and not tracker.hold(expected):
+                tracker.check(expected)
+                raise BudgetReached("the calls that wait for a batch take what is left of the budget")
+            self._taken[call.key] = expected if tracker.limited else None
+            self._write(call, api, expected.usd)
         return True
 
     def recall(self, call: Call) -> bool:
@@ -116,7 +108,7 @@ class Collector:
             raise self.refused[call.key]
         return False
 
-    def _write(self, call: Call, api: BatchApi, expected: Cost) -> None:
+    def _write(self, call: Call, api: BatchApi, usd: float | None) -> None:
         line = api.line(call.key.hex(), call.request) + b"\n"
         kind = BatchKind.of(call)
         chunk, file = self._open.get(kind) or self._new(kind, call.model)
@@ -126,8 +118,7 @@ class Collector:
         file.write(line)
         chunk.keys.append(call.key)
         chunk.size += len(line)
-        usd = None if expected.usd is None or chunk.expected.usd is None else chunk.expected.usd + expected.usd
-        chunk.expected = Cost(usd, chunk.expected.tokens + expected.tokens)
+        chunk.usd = None if usd is None or chunk.usd is None else chunk.usd + usd
 
     def _new(self, kind: BatchKind, model: ChatModel) -> tuple[Chunk, BinaryIO]:
         self._made += 1
@@ -146,8 +137,7 @@ class Collector:
     def release(self, keys: Iterable[bytes]) -> None:
         """End the reservations of calls, answered or not; they may be taken again."""
         for key in keys:
-            self._taken.discard(key)
-            if reserved := self._reserved.pop(key, None):
+            if reserved := self._taken.pop(key, None):
                 self._asker.tracker.release(reserved)
 
 

@@ -70,7 +70,8 @@ class AdaptiveItem:
 
     async def step(self) -> bool:
         """Ask all cells that must be asked next, at the same time; return whether there may be more after them."""
-        batch = self._choose()
+        needed = self._strategy.needed(self._cells, self._said)
+        batch = list(islice((cell for cell in self._strategy.order if self._cells[cell] == OPEN), max(0, needed)))
         if not batch:
             self._item_asker.finish(self.row)
             self._item_asker.tally.spared += int((self._cells == OPEN).sum())
@@ -80,10 +81,6 @@ class AdaptiveItem:
         except Deferred:
             return False
         return True
-
-    def _choose(self) -> list[Cell]:
-        needed = self._strategy.needed(self._cells, self._said)
-        return list(islice((cell for cell in self._strategy.order if self._cells[cell] == OPEN), max(0, needed)))
 
     async def _ask(self, batch: Sequence[Cell]) -> None:
         by_relation: dict[int, list[Cell]] = defaultdict(list)

@@ -68,7 +68,6 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
         "languages": languages_json(planned),
         "examples": planned.examples or None,
         **({"candidates": planned.candidates} if planned.candidates else {}),
-        "without_logprobs": planned.without_logprobs and calls_json(planned.without_logprobs),
     }
 
 
@@ -105,9 +104,6 @@ def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
         yield f"languages of {len(languages.sample):,} texts: {languages.shares}"
         yield b.text(languages.warning, kind="warning") if languages.warning else None
     yield from calls_shown(planned.plan)
-    if planned.without_logprobs is not None:
-        calls = _calls_and_cost(planned.without_logprobs)
-        yield b.text(f"without log-probabilities: {calls}", kind="warning")
     if planned.alternatives:
         rows: list[b.Row] = [[option, one.calls, _usd(one.usd)] for option, one in planned.alternatives.items()]
         yield b.Table(columns=[b.Column("instead"), *b.numbers("calls", "max. cost")], rows=rows)

@@ -66,22 +66,17 @@ def config_from_dict(values: Mapping[str, Any]) -> Config:
     """Return the settings that `config_to_dict` wrote; unknown ones from another version are ignored."""
     if values.get("task", {}).get("ordered"):  # what an earlier version wrote
         values = {**values, "task": {**values["task"], "kind": "scale"}}
-    config = Config(**{name: kind(**_known(kind, values.get(name, {}))) for name, kind in sections().items()})
+    config = Config(**{name: kind(**known_settings(kind, values.get(name, {}))) for name, kind in sections().items()})
     if book := values.get("codebook"):
-        variables = {name: TaskSettings(**_known(TaskSettings, one)) for name, one in book["variables"].items()}
+        variables = {name: TaskSettings(**known_settings(TaskSettings, one)) for name, one in book["variables"].items()}
         config = replace(config, variables=variables, part=book["part"])
     own = values.get("relations", {}).get("own", {})
     relations = {name: OwnRelation(**{**one, "expects": Expectation(**one["expects"])}) for name, one in own.items()}
     return replace(config, relations=replace(config.relations, own=relations))
 
 
-def known_learn_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some values that are settings of `[learn]`; unknown ones from another version are ignored."""
-    return _known(LearnSettings, values)
-
-
-def _known(section: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some stored values that are settings of a section, checked."""
+def known_settings(section: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some stored values that are settings of a section, checked; others, from another version, go."""
     known = {one.key for one in settings_in(section)}
     # a value that was removed since then becomes the default
     given = {key: value for key, value in values.items() if key in known and not removed(key, value)}
