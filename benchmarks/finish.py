@@ -5,8 +5,9 @@ wrong, with 90 % certainty, and whether more are. The rival is PAC labels, from 
 labels, the share of models that disagree as uncertainty, and a bound by betting. In the last columns a simulated
 expert, right in 93 % of rows, may answer before people do, for 2 % of what a person costs.
 
-Run it with `python -m benchmarks.finish public|development [DRAWS [GOLD_ROWS]]`: public tasks with four models each, or
-BABE and the simulated sets; the results are in `benchmarks/results/finish.md`.
+Run it with `python -m benchmarks.finish public|development|scale [DRAWS [GOLD_ROWS]]`: public tasks with four models
+each, BABE and the simulated sets, or simulated scales of five, where the mean distance is promised, or for comparison
+wrong labels; the results are in `benchmarks/results/finish.md`.
 """
 
 import sys
@@ -18,17 +19,19 @@ import numpy as np
 
 from benchmarks.development_data import DATA, babe, load
 from benchmarks.public_tasks import PANELS, panel_of, read_task
+from benchmarks.scales import STEPS, WORLDS, scale_world
 from benchmarks.texts import votes_of
 from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, share_rows
+from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 
 DELTA, OURS = 0.1, 0.05  # as pcs finish does, half of it: confidences are learned from the same gold rows
-HALVINGS = 20
+HALVINGS, SCALE_ROWS = 20, 1500
 PRICE, EXPERT = 0.02, 0.93
 
 
@@ -144,7 +147,38 @@ def one_draw(table: Table, seed: int, gold_rows: int) -> dict[float, list[Shared
     return found
 
 
+def scale_draw(world: str, seed: int, gold_rows: int) -> dict[float, list[Shared]]:
+    """Return for some limits who labels what if the mean distance is bounded, and if wrong labels are."""
+    votes, truth = scale_world(WORLDS[world], np.random.default_rng(seed))
+    votes, truth = votes.take(np.arange(SCALE_ROWS)), truth[:SCALE_ROWS]
+    sample = np.arange(SCALE_ROWS) < gold_rows  # rows are alike
+    known = probabilities_of(votes, truth, sample, LearnSettings(optimiser="lr", resamples=0, text=False))
+    shape = LabelShape.of("scale", STEPS)
+    best, apart = shape.choose(known, votes.labels), shape.apart(votes.labels) / (len(STEPS) - 1)
+    off, sure = apart[best, truth], 1 - (known * apart[best]).sum(axis=1)
+    found = {}
+    for limit in (0.03, 0.05):
+        near, strict = share_rows(sure, sample, off, limit, OURS), ours(known, truth, sample, limit)
+        left = np.isin(np.arange(SCALE_ROWS), near.by_machine) & ~sample
+        broken = bool((off * left).sum() > limit * SCALE_ROWS)
+        found[limit] = [Shared(1 - float(left.mean()), broken), strict]
+    return found
+
+
+def scales(draws: int, gold_rows: int) -> None:
+    print(f"{SCALE_ROWS} rows, {gold_rows} gold rows: people label, broken; the same for wrong labels")
+    for world in WORLDS:
+        found = [scale_draw(world, seed, gold_rows) for seed in range(draws)]
+        for limit in found[0]:
+            sides = [*zip(*(one[limit] for one in found), strict=True)]
+            figures = "".join(f"{np.mean([one[part] for one in side]):8.1%}" for side in sides for part in (0, 1))
+            print(f"{world:8}{limit:7.0%}{figures}", flush=True)
+
+
 def main(which: str = "development", draws: int = 10, gold_rows: int = 200) -> None:
+    if which == "scale":
+        scales(int(draws), int(gold_rows))
+        return
     print(f"{'table':26}{'rows':>6}{'labels':>7}{'limit':>7}{'ours':>8}{'broken':>8}{'PAC':>8}{'broken':>8}", end="")
     print(f"{'expert':>8}{'broken':>8}{'cost':>8}")
     every: list[list[Shared]] = []

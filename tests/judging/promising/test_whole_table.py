@@ -133,7 +133,7 @@ def test_the_mean_distance_on_a_scale_is_promised_and_takes_fewer_rows_than_no_e
 
 
 def test_a_bet_is_lost_if_the_sample_alone_has_more_than_is_allowed() -> None:
-    assert not small_enough(100, np.array([0.5, 1.0, 0.75]), 2.0, 0.1)
+    assert not small_enough(100, np.array([0.5, 1.0, 0.75, 0.25]), 2.0, 0.1)
     assert small_enough(100, np.array([*[0.0] * 60, 0.25]), 10.0, 0.1)
     assert not small_enough(100, np.full(60, 0.5), 49.0, 0.1)
 
