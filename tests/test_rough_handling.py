@@ -259,29 +259,47 @@ def test_a_proxy_that_is_not_there_is_an_error_with_a_sentence(tmp_path: Path) -
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
-def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("holder", "trusted", "said"),
+    [
+        ("IP:127.0.0.1", False, "self-signed certificate"),
+        ("DNS:elsewhere.example", True, "not valid for '127.0.0.1'"),
+        ("IP:127.0.0.1", True, ""),
+    ],
+)
+def test_a_certificate_that_nobody_vouches_for_is_refused(
+    holder: str, trusted: bool, said: str, tmp_path: Path
+) -> None:
     make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "own.pem"]
-    name = ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    name = ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", f"subjectAltName={holder}"]
     subprocess.run([*make, *name], cwd=tmp_path, check=True, capture_output=True)
-    asked = []
+    own = {"SSL_CERT_FILE": str(tmp_path / "own.pem")} if trusted else {}
+    tried, asked = [], []
 
     async def served() -> subprocess.CompletedProcess[str]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(tmp_path / "own.pem", tmp_path / "key.pem")
+        context.sni_callback = lambda *_: tried.append(1)
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # handshakes that the client ends
 
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             asked.append(await reader.read(100))
+            writer.write(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
+            await writer.drain()
             writer.close()
 
         async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as server:
             port = server.sockets[0].getsockname()[1]
-            return await asyncio.to_thread(run_with, f"https://127.0.0.1:{port}/v1#m", tmp_path)
+            return await asyncio.to_thread(run_with, f"https://127.0.0.1:{port}/v1#m", tmp_path, **own)
 
     done = asyncio.run(served())
     assert done.returncode == 2
-    assert "CERTIFICATE_VERIFY_FAILED" in done.stderr
-    assert not asked  # no key and no text has been sent
+    assert len(tried) <= 2  # there are two texts, and no text is tried again
+    assert bool(asked) == (not said)  # else no key and no text has been sent
+    if said:
+        assert "nothing was sent to https://127.0.0.1" in done.stderr
+        assert said in done.stderr
+        assert "set SSL_CERT_FILE" in done.stderr
 
 
 def test_run_json_edited_by_hand_is_refused_with_its_file(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.slow
 CASES = int(os.environ.get("PCS_FUZZ_CASES", "1700"))
 FIRST = int(os.environ.get("PCS_FUZZ_FIRST", "0"))
 ENOUGH = 5
+IN_MEMORY = Path("/dev/shm")  # Linux: a case has up to three files, and on a disk they take most of its time
 
 
 def try_one(door: str, number: int, folder: Path) -> str:
@@ -62,16 +64,18 @@ def test_damaged_input_is_read_or_refused(door: str, tmp_path: Path) -> None:
 
 
 def main(total: int = 1_000_000, seconds: float = 1200, first: int = 0) -> int:
-    """Try the doors in turn for a while, print how many cases there were, and return 1 if any failed."""
-    until, done, bad, step = time.monotonic() + seconds, 0, list[str](), 500
-    with tempfile.TemporaryDirectory(prefix="pcs-fuzz-") as name:
+    """Try the doors in turn for a while, print how many cases each had, and return 1 if any failed."""
+    until, done, bad, step = time.monotonic() + seconds, Counter[str](), list[str](), 500
+    with tempfile.TemporaryDirectory(prefix="pcs-fuzz-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as name:
         for start in range(first, first + total, step):
             for door in DOORS:
-                if done >= total or time.monotonic() > until:
+                if done.total() >= total or time.monotonic() > until:
                     break
-                bad += failures(door, range(start, start + step), Path(name))
-                done += step
-    print("\n".join([*bad[:50], f"{done:,} cases, {len(bad)} failed"]))
+                found = list(failures(door, range(start, start + step), Path(name)))
+                print("\n".join(found), end="\n" * bool(found), flush=True)
+                bad += found
+                done[door] += step
+    print(f"{dict(done)}: {done.total():,} cases from number {first:,} on, {len(bad)} failed")
     return int(bool(bad))
 
 

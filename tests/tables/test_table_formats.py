@@ -18,7 +18,7 @@ from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.tables import table_files
 from pcs_annotator.tables.table_files import Dialect
 from pcs_annotator.tables.table_formats import local_file
-from pcs_annotator.tables.tabular import as_arrow
+from pcs_annotator.tables.tabular import as_arrow, read_file
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
@@ -136,6 +136,15 @@ def test_rows_before_the_damaged_place_of_a_parquet_file_are_read(tmp_path: Path
     damaged[start + 30 : start + 60] = b"\xff" * 30
     path.write_bytes(damaged)
     assert rows_before_the_error(path) == texts[:2_000]
+
+
+def test_bytes_in_a_parquet_file_that_are_no_text_are_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    table = pa.table({"text": pa.array(["one", "two", "tree"])})
+    parquet.write_table(table, path, compression="none", use_dictionary=False, write_statistics=False)
+    path.write_bytes(path.read_bytes().replace(b"tree", b"tr\xbc\xbc"))
+    with pytest.raises(TableError, match=r"t\.parquet cannot be read .*UTF8 sequence at string index 2.*save it again"):
+        read_file(path)
 
 
 def test_a_file_removed_after_a_look_at_it_is_an_error_that_says_so(tmp_path: Path) -> None:

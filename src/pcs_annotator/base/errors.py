@@ -5,7 +5,8 @@ PcsError
 ├── UserError: TableError (InputError), LabelError, GoldError, UnknownNameError, UndefinedMetric, ConfigError,
 │   MissingPackage, ClusterError, ReviewError (UnknownRow, LeaseExpired, ChangedMeanwhile)
 ├── MismatchError, LedgerError, BudgetReached, Interrupted
-└── ModelError: RateLimited, ServerTrouble (TimedOut, TooManyFiles), Unanswerable (BadRequest), AccessDenied, ModelDown
+└── ModelError: RateLimited, ServerTrouble (TimedOut, TooManyFiles, UnknownHost), Unanswerable (BadRequest),
+    AccessDenied, ModelDown
 PcsWarning
 ```
 """
@@ -125,6 +126,10 @@ class TooManyFiles(ServerTrouble):
     """This process may open no more files and connections: fewer calls at once can help."""
 
 
+class UnknownHost(ServerTrouble):
+    """The server's name is in no directory: it is misspelt, or the network is gone for a moment."""
+
+
 class Unanswerable(ModelError):
     """This question will never be answered: the text is too long, or was filtered."""
 
@@ -134,7 +139,7 @@ class BadRequest(Unanswerable):
 
 
 class AccessDenied(ModelError):
-    """Wrong key, no permission or no such model: no question will be answered."""
+    """Wrong key, no permission, no such model or no safe connection: no question will be answered."""
 
 
 class ModelDown(ModelError):

@@ -3,11 +3,14 @@
 import errno
 import json
 import re
+import socket
+import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from pcs_annotator.base import errors
 from pcs_annotator.base.errors import ModelError, ServerTrouble
@@ -35,6 +38,9 @@ NO_MODEL = re.compile(
 HOPELESS = re.compile(
     rf"{NO_MODEL.pattern}|{NO_MONEY.pattern}|api.?key.{{0,20}}(?:not valid|invalid)|invalid.{{0,10}}api.?key", re.I
 )
+# What OpenSSL calls an answer that is not TLS, depending on its version and on the answer's first bytes.
+NOT_TLS = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"}
+NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}  # Windows has no EAI_NODATA
 HTML = re.compile(rb"\s*(?:<!doctype|<html|<\?xml|<head|<body)", re.I)
 
 
@@ -102,7 +108,9 @@ def failure(place: CallSite, status: int, complaint: Complaint, headers: Mapping
     if status == 429:
         if NO_MONEY.search(words):
             return errors.AccessDenied(f"{place.name}: the account has no credit left: add some ({said})")
-        return errors.RateLimited(f"{place.name}: too many requests (429): {said}", _wait(complaint, headers))
+        wait, told = parse_retry_after(headers), TRY_AGAIN.search(complaint.message)
+        wait = parse_duration(told[1]) if wait is None and told else wait
+        return errors.RateLimited(f"{place.name}: too many requests (429): {said}", wait)
     if status in (408, 409, 425) or status >= 500:
         return ServerTrouble(f"{place.name}: the server at {place.url} failed ({status}): {said}")
     if status == 413 or TOO_LONG.search(words):
@@ -113,43 +121,43 @@ def failure(place: CallSite, status: int, complaint: Complaint, headers: Mapping
     return refusal(_refusal(place, status, words, said))
 
 
-def _wait(complaint: Complaint, headers: Mapping[str, str]) -> float | None:
-    wait = parse_retry_after(headers)
-    found = TRY_AGAIN.search(complaint.message) if wait is None else None
-    return parse_duration(found[1]) if found else wait
-
-
 def _refusal(place: CallSite, status: int, words: str, said: str) -> str:
+    start, heard = f"{place.name}: {place.url}", f"The server's message: {said}"
     if status == 404 or NO_MODEL.search(words):
-        return (
-            f"{place.name}: {place.url} has no model {place.model!r} ({status}): "
-            f"check the spelling, and that your account may use it. The server's message: {said}"
-        )
+        remedy = "check the spelling, and that your account may use it"
+        return f"{start} has no model {place.model!r} ({status}): {remedy}. {heard}"
     if status in (401, 403):
-        remedy = f"check {place.key_variable}" if place.key_variable else "check the key"
-        return f"{place.name}: {place.url} refused access ({status}): {remedy}. The server's message: {said}"
+        return f"{start} refused access ({status}): check {place.key_variable or 'the key'}. {heard}"
     if 300 <= status < 400:
-        return f"{place.name}: {place.url} redirects to another address ({status}): correct the base URL"
-    return (
-        f"{place.name}: {place.url} refused the request ({status}); retrying cannot help. The server's message: {said}"
-    )
+        return f"{start} redirects to another address ({status}): correct the base URL"
+    return f"{start} refused the request ({status}); retrying cannot help. {heard}"
 
 
-def unreachable(place: CallSite, error: Exception) -> ServerTrouble:
-    """Return the error for a connection that failed."""
+def unreachable(place: CallSite, error: Exception, *, only_http: bool = False) -> ModelError:
+    """Return the error for a connection that failed; it is final if no safe one is possible."""
+    reason = place.scrub(f"{type(error).__name__}: {error}")
+    cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None)
+    if only_http or (isinstance(cause, ssl.SSLError) and cause.reason in NOT_TLS):
+        remedy = f"write http{place.url.removeprefix('https')}"
+        return errors.AccessDenied(f"{place.name}: {place.url} speaks http, not https: {remedy} ({reason})")
     if isinstance(error, TimeoutError):
         return errors.TimedOut(f"{place.name}: no answer in time from {place.url}")
-    reason = place.scrub(f"{type(error).__name__}: {error}")
     if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
         return errors.TooManyFiles(f"{place.name}: too many open files: no connection to {place.url} ({reason})")
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return errors.AccessDenied(
+            f"{place.name}: nothing was sent to {place.url}, whose certificate is not valid ({cause.verify_message}): "
+            "check the URL and the clock; if the authority is your own, set SSL_CERT_FILE to its certificate"
+        )
+    if isinstance(cause, socket.gaierror) and cause.errno in NO_SUCH_NAME:
+        host = urlsplit(place.url).hostname
+        return errors.UnknownHost(f"{place.name}: there is no host {host}: check the URL and the network ({reason})")
     return ServerTrouble(f"{place.name}: no connection to {place.url}: check the URL and the network ({reason})")
 
 
 def too_large(place: CallSite) -> errors.BadRequest:
     """Return the error for a reply that is larger than it may be."""
-    return errors.BadRequest(
-        f"{place.name}: the reply is larger than 4 MB (from {place.url}, unpacked; the rest was not read)"
-    )
+    return errors.BadRequest(f"{place.name}: the reply is larger than 4 MB, unpacked (from {place.url}; not read on)")
 
 
 def unreadable(place: CallSite, raw: bytes) -> ServerTrouble:
@@ -181,9 +189,8 @@ def parse_duration(text: str) -> float | None:
 def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Return the seconds to wait, from `retry-after-ms`, or from `Retry-After` in seconds or as a date."""
     milliseconds = parse_duration(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000.0
-    return _seconds_until(headers.get("Retry-After", ""), parsedate_to_datetime, now)
+    seconds = _seconds_until(headers.get("Retry-After", ""), parsedate_to_datetime, now)
+    return seconds if milliseconds is None else milliseconds / 1000.0
 
 
 # Names of the headers for the remaining requests and for the time of the reset.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import closing, suppress
 from functools import partial
 from io import BytesIO
 from time import perf_counter
@@ -69,7 +70,7 @@ class Client:
         self, method: str, url: str, *, payload: Mapping[str, object] | None = None, form: FormData | None = None
     ) -> HttpReply:
         """Send JSON, a form or nothing to an address of the host, and return the response."""
-        from aiohttp import ClientError
+        from aiohttp import ClientError, ConnectionTimeoutError
 
         body = form if payload is None else _encode(payload)
         # a form names its own content type
@@ -81,7 +82,8 @@ class Client:
             ) as response:
                 raw = await self._body(response)
         except (ClientError, TimeoutError, OSError) as error:
-            raise unreachable(self._place, error) from None
+            only_http = isinstance(error, ConnectionTimeoutError) and await _speaks_http(url)
+            raise unreachable(self._place, error, only_http=only_http) from None
         return HttpReply(response.status, raw, response.headers, perf_counter() - started)
 
     async def lines(self, url: str, refuse: Callable[[HttpReply], ModelError]) -> AsyncIterator[bytes]:
@@ -152,6 +154,18 @@ class Client:
                 await session.close()
             elif session is not None and loop.is_running():
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(session.close(), loop))
+
+
+async def _speaks_http(url: str) -> bool:
+    """Return whether a server that does not answer a TLS handshake answers plain HTTP; no key and no text is sent."""
+    parts = urlsplit(url)
+    with suppress(OSError):  # a TimeoutError is one
+        async with asyncio.timeout(CONNECT_SECONDS / 10):
+            reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 443)
+            with closing(writer):
+                writer.write(b"HEAD / HTTP/1.0\r\n\r\n")
+                return parts.scheme == "https" and await reader.read(5) == b"HTTP/"
+    return False
 
 
 def as_json(value: object) -> bytes:

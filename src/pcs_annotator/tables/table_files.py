@@ -230,7 +230,7 @@ class TableFile(ABC):
             with suppress(OSError, EOFError, pa.ArrowException):  # the first error is the one to report
                 self._refuse_other_kind()
             reason = first_line(error)
-            if "UTF8" in reason:
+            if "UTF8" in reason and self.kind != "Parquet":
                 raise TableError(
                     f"{self.name} is not UTF-8 text ({reason}): name its encoding with --encoding, or save it as UTF-8"
                 ) from error

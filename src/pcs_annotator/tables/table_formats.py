@@ -217,6 +217,7 @@ class ParquetFile(TableFile):
             for group in range(about.num_row_groups):  # one after the other, in case that a later one is damaged
                 for batch in file.iter_batches(rows, [group], schema.names, use_threads=False):
                     table = pa.Table.from_batches([batch]).select(schema.names)
+                    table.validate(full=True)  # a damaged page may have bytes that are no text
                     yield table if table.schema == schema else table.cast(schema)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -27,6 +29,7 @@ from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.asking.engine.pace import NEVER_FOUND_AFTER
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.base.errors import (
@@ -209,6 +212,51 @@ def test_an_unreachable_server_is_named_soon(tmp_path: Path) -> None:
         asyncio.run(
             collect(TASK, some_items(500), ["http://127.0.0.1:9/v1#m"], ledger=tmp_path / "l.db", settings=settings)
         )
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_https_at_a_server_that_speaks_http_is_final_and_says_what_to_write(
+    waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pcs_annotator.models.sessions.CONNECT_SECONDS", 0.5 if waits else 20.0)
+    settings = CollectSettings(environment={})  # with the usual patience, which would go on for half a minute
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer whatever comes, or, as some servers do, only what ends like a request."""
+        with suppress(asyncio.IncompleteReadError):
+            await (reader.readuntil(b"\r\n\r\n") if waits else reader.readexactly(1))
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async def main() -> None:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+            with pytest.raises(AccessDenied, match=f"speaks http, not https: write http://{place} "):
+                await collect(TASK, some_items(1), [f"https://{place}#m"], ledger=tmp_path / "l.db", settings=settings)
+
+    asyncio.run(main())
+    assert not settings.tally.retries
+
+
+@pytest.mark.parametrize(("code", "tries"), [(socket.EAI_NONAME, NEVER_FOUND_AFTER), (socket.EAI_AGAIN, 8)])
+def test_a_host_that_nobody_knows_is_given_up_sooner_than_a_directory_that_fails(
+    code: int, tries: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def look_up(host: str, *_: object, **__: object) -> None:
+        asked.append(host)
+        raise socket.gaierror(code, "from the directory")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    settings = CollectSettings(patience=QUICK, environment={})
+    asking = collect(TASK, some_items(1), ["http://misspelt.example/v1#m"], ledger=tmp_path / "l.db", settings=settings)
+    if code == socket.EAI_NONAME:
+        with pytest.raises(ModelDown, match=r"there is no host misspelt\.example: check the URL"):
+            asyncio.run(asking)
+    else:  # the row stays without an answer
+        assert asyncio.run(asking).codes.ravel().tolist() == [NOT_ASKED]
+    assert asked == ["misspelt.example"] * tries
 
 
 def test_a_server_that_answers_with_html_is_given_up_soon(tmp_path: Path) -> None:

@@ -233,6 +233,43 @@ def test_a_user_without_rights_and_a_newer_ledger_are_explained(address: str) ->
     assert "newer version" in refusal(address)
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        r"UPDATE calls SET reply = '\xff00'",
+        "UPDATE calls SET finish = 'never'",
+        r"UPDATE calls SET logprobs = '\x0102030405'",
+        "UPDATE calls SET input_tokens = NULL; ALTER TABLE calls ALTER reply TYPE text USING encode(reply, 'hex')",
+    ],
+)
+def test_an_answer_that_somebody_has_changed_is_named_with_the_remedy(address: str, edit: str) -> None:
+    from pcs_annotator.asking.ledger import postgres
+
+    with open_ledger(address) as ledger:
+        asyncio.run(ledger.put(paid()))
+        with postgres.connect(address) as connection:
+            connection.execute(edit.encode())
+        changed = rf"somebody has changed an answer in it \(.*DELETE FROM calls WHERE key = '\\x{KEY.hex()}'"
+        for look in (lambda: ledger.find([KEY]), lambda: ledger.claim(KEY)):
+            with pytest.raises(LedgerError, match=changed):
+                asyncio.run(look())
+        with pytest.raises(LedgerError, match=changed):
+            list(ledger.entries())
+        with postgres.connect(address) as connection:  # the remedy
+            connection.execute(rf"DELETE FROM calls WHERE key = '\x{KEY.hex()}'".encode())
+        assert asyncio.run(ledger.find([KEY])) == {}
+
+
+def test_tables_that_somebody_has_changed_are_named_with_the_remedy(address: str) -> None:
+    from pcs_annotator.asking.ledger import postgres
+
+    with open_ledger(address) as ledger:
+        with postgres.connect(address) as connection:
+            connection.execute("ALTER TABLE calls DROP COLUMN logprobs")
+        with pytest.raises(LedgerError, match=r"not those of a ledger \(.*logprobs.*put them back"):
+            asyncio.run(ledger.find([KEY]))
+
+
 def test_a_colleague_adds_to_the_sums_of_a_budget_without_rights_on_them(address: str) -> None:
     from pcs_annotator.asking.ledger import postgres
 

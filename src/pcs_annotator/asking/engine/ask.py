@@ -188,7 +188,7 @@ class Asker:
                 refusals, trouble = refusals + 1, error
                 wait = self._wait_after(None)
             except errors.ServerTrouble as error:
-                pace.failed(str(error))
+                pace.failed(str(error), found=not isinstance(error, errors.UnknownHost))
                 failures, trouble = failures + 1, error
                 # below a ceiling that doubles, and random, so that failed calls are not repeated all at once
                 doubled = self.patience.first_wait * 2 ** (failures - 1)

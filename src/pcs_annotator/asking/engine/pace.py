@@ -132,7 +132,7 @@ MAX_IN_FLIGHT = 64
 FIRST_WINDOW = 16
 ROUND = 0.1  # seconds in which the window may double; if a round trip takes longer, once per round trip
 TROUBLE_SHARE = 0.4
-NEVER_ANSWERED_AFTER = 12
+NEVER_ANSWERED_AFTER, NEVER_FOUND_AFTER = 12, 3
 GONE_AFTER = 100
 
 
@@ -225,13 +225,14 @@ class Pace:
                 "fewer; `ulimit -n` shows and raises the limit"
             )
 
-    def failed(self, what: str = "") -> None:
-        """Record a timeout, a reset connection or a server error."""
+    def failed(self, what: str = "", *, found: bool = True) -> None:
+        """Record a timeout, a reset connection or a server error; `found` is False if the server's name is unknown."""
         self._failures_in_a_row += 1
         self._trouble = 0.95 * self._trouble + 0.05
         if self._trouble > TROUBLE_SHARE:
             self._window, self._trouble = max(1, self._window // 2), 0.0
-        if self._failures_in_a_row >= (GONE_AFTER if self._ever_answered else NEVER_ANSWERED_AFTER):
+        at_first = NEVER_ANSWERED_AFTER if found else NEVER_FOUND_AFTER
+        if self._failures_in_a_row >= (GONE_AFTER if self._ever_answered else at_first):
             how = "has stopped answering" if self._ever_answered else "does not answer"
             self.close(
                 ModelDown(

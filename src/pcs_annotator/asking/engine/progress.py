@@ -23,6 +23,7 @@ _CAUSES = {
     "RateLimited": "rate limit",
     "ServerTrouble": "server error",
     "TooManyFiles": "connection limit",
+    "UnknownHost": "unknown host",
 }
 
 

@@ -131,7 +131,8 @@ class PostgresLedger(LedgerAdmin):
         query = f"SELECT {COLUMNS} FROM calls WHERE key > %b ORDER BY key LIMIT {ENTRIES_AT_A_TIME}"
         last = b""
         while rows := self._do(lambda connection: _all(connection, query, [last])):  # noqa: B023  # done at once
-            yield from (LedgerEntry._make([*row[:3], row[3].decode(), *row[4:]]) for row in rows)
+            texts = (self._reply_of(row[0], *row[3:7], row[8], row[10]).text for row in rows)
+            yield from (LedgerEntry._make([*row[:3], text, *row[4:]]) for row, text in zip(rows, texts, strict=True))
             last = rows[-1][0]
 
     def keep_sums(self) -> LedgerSums:
@@ -320,8 +321,15 @@ class PostgresLedger(LedgerAdmin):
         if self._paid is not None and look:
             add_own(self._paid, ((entry.asked_at, entry.usd) for entry in entries))
             self._newest = self._ledger_sums(sums.fetchall(), in_run.fetchall() if self.run else [], self._paid)
-        known = {key: reply_of(reply.decode(), *rest) for key, reply, *rest in _fetched(found, wanted)}
+        known = {row[0]: self._reply_of(*row) for row in _fetched(found, wanted)}
         self._pass_on(requests, known, {key for (key,) in _fetched(taken, claimed)})
+
+    def _reply_of(self, key: bytes, text: bytes, *rest: Any) -> Reply:
+        try:
+            return reply_of(text.decode(), *rest)
+        except (AttributeError, TypeError, ValueError) as error:
+            remedy = rf"put it back as it was, or DELETE FROM calls WHERE key = '\x{key.hex()}' to have it asked again"
+            raise LedgerError(f"{self.shown}: somebody has changed an answer in it ({error}): {remedy}") from error
 
     def _pass_on(self, requests: LedgerRequests, known: dict[bytes, Reply], taken: set[bytes]) -> None:
         self._own.difference_update(requests.give_ups, [entry.key for entry, _ in requests.puts])

@@ -211,6 +211,8 @@ def explained(error: psycopg.Error, address: str) -> LedgerError:
     elif isinstance(error, errors.InsufficientPrivilege):
         rights = "GRANT USAGE ON SCHEMA pcs, and SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pcs"
         why = f"this user may not use the ledger ({text}): its owner must {rights}"
+    elif (error.sqlstate or "").startswith("42"):
+        why = f"its tables are not those of a ledger ({text}): put them back as they were, or use another ledger"
     elif "password" in text or "authentication" in text:
         why = f"the server does not let this user in ({text}): set PGPASSWORD, or use a .pgpass file"
     elif isinstance(error, errors.InvalidCatalogName) or "does not exist" in text:
