@@ -14,7 +14,7 @@ from pcs_annotator.core.chat import ChatModel, Request
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.runs import trial
+from pcs_annotator.runs.trial import compared, loses
 from tests.stub.behaviour import pick
 
 pytestmark = pytest.mark.system
@@ -113,10 +113,13 @@ def test_one_call_is_kept_if_no_variable_loses(gold: int, capsys: pytest.Capture
     write("100", gold)
     said = str(ran(capsys)["trial"])
     right = "; right 100 % together, 100 % separately" if gold else ""
-    assert "together: on 30 texts asked both ways, no variable loses more than chance explains (topic: " in said
+    assert (
+        "together: on 30 texts asked both ways (150 calls), no variable loses more than chance explains (topic: "
+        in said
+    )
     assert f"(topic: 100 % the same{right}); one call takes" in said
     found = json.loads(Path("runs/data/codebook.json").read_text())["trial"]["variables"]
-    assert found["tone"] == {"same": 1.0, "right": [1.0, 1.0] if gold else None}
+    assert found["tone"] == ([1.0, 1.0, 1.0] if gold else [1.0])
     assert re.search(r"one call takes \d\d % of the tokens of 3$", said)
     # 60 texts in two orders in one call, and of the trial 30 texts with a call for each of three variables
     assert calls() == 120 + 90
@@ -130,7 +133,7 @@ def test_a_variable_that_loses_is_named_and_all_are_asked_separately(
 ) -> None:
     write("0" if not gold else "50", gold)
     said = str(ran(capsys)["trial"])
-    assert said.startswith("separately: on 30 texts asked both ways, one call is worse for tone: ")
+    assert said.startswith("separately: on 30 texts asked both ways (150 calls), one call is worse for tone: ")
     assert "topic" not in said
     if gold:
         (joint,) = re.findall(r"right (\d+) % together, 100 % separately", said)
@@ -177,7 +180,7 @@ def test_the_choice_is_shown_in_the_terminal(capsys: pytest.CaptureFixture[str])
     write("50", 60)
     assert main(["run", "data.csv", "--trial", "30"]) == 0
     said = capsys.readouterr().out
-    assert re.search(r"asked +separately: on 30 texts asked both ways", said)
+    assert re.search(r"asked +separately: on 30 texts asked both ways \(150 calls\)", said)
     assert len(said.strip().splitlines()) <= 15
 
 
@@ -205,7 +208,7 @@ def test_chance_alone_seldom_speaks_against_one_call_and_large_losses_do() -> No
             right = rng.integers(0, 3, (30, 1))
             ways = [np.where(rng.random((30, 1)) < wrong, (right + 1) % 3, right) for wrong in (error, error, 0.2)]
             codes = np.stack(ways, axis=2).astype(np.int16)
-            times += trial._loses(trial._difference(codes, right[:, 0]).against)
+            times += loses(compared(codes, right[:, 0])[1])
         return times / 400
 
     assert found(0.2) <= 0.05
@@ -220,6 +223,6 @@ def test_without_gold_two_orders_of_one_call_are_the_measure() -> None:
             codes = rng.integers(0, 2, (30, 1, 3)).astype(np.int16)  # a model that answers at random, in all ways
             if shifted:  # one that answers the same in one call, and something else separately
                 codes[..., 1], codes[..., 2] = codes[..., 0], rng.integers(0, 2, (30, 1))
-            times[shifted] += trial._loses(trial._difference(codes, np.full(30, -1)).against)
+            times[shifted] += loses(compared(codes, np.full(30, -1))[1])
     assert times[False] <= 0.05 * 300
     assert times[True] >= 0.95 * 300

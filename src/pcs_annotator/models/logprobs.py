@@ -78,7 +78,10 @@ def _answer(entries: Sequence[Mapping[str, Any]], text: str) -> tuple[TokenPosit
     if not _plain(said):
         pieces = [_token(entry) for entry in entries]
         said = "".join(pieces)
-        if _rejoined(said) != said:  # two tokens share a character: one sign per byte, so that places fit again
+        raw = said.encode("utf-8", "surrogateescape")
+        if (
+            raw.decode("utf-8", "surrogateescape") != said
+        ):  # two tokens share a character: one sign per byte, so that places fit again
             pieces = [piece.encode("utf-8", "surrogateescape").decode("latin-1") for piece in pieces]
             said, wanted = "".join(pieces), wanted.encode("utf-8", "replace").decode("latin-1")
     if wanted not in said or len(said) > LONGEST_ANSWER:
@@ -159,10 +162,6 @@ def _token(entry: Mapping[str, Any]) -> str:
 def _plain(text: str) -> bool:
     # OpenAI writes cut characters as \\xe2, with a backslash
     return text.isascii() and "\\" not in text
-
-
-def _rejoined(text: str) -> str:
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
 
 
 def tells(logprobs: tuple[TokenPosition, ...] | str | None) -> bool:

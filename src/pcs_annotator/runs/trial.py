@@ -30,6 +30,7 @@ from pcs_annotator.tables.tables import Dataset
 
 JOINT, ALONE = (ORIGINAL, "order"), (ORIGINAL,)  # what is asked in one call, and in a call for each variable
 LEAST_GOLD = 10  # with fewer gold rows, only answers are compared
+Floats = npt.NDArray[np.float64]
 LEVEL = 0.05  # how probable it may be that a variable loses so much by chance
 
 
@@ -38,50 +39,38 @@ class Trial(NamedTuple):
 
     together: bool  # whether to ask about all variables in one call
     said: str  # what was chosen, and why
-    variables: Mapping[str, Mapping[str, Any]]  # of each, the share of same answers, and of right ones in both ways
-    finished: bool = True  # whether every question was answered
-
-
-class _Difference(NamedTuple):
-    same: float  # share of answers that are the same in both ways
-    right: npt.NDArray[np.float64]  # shares of right answers together and separately; empty without enough gold
-    against: npt.NDArray[np.int64]  # for every text, how many more answers are against one call than for it
+    variables: Mapping[str, Sequence[float]]  # shares of same answers and, with gold, of right ones in both ways
+    finished: bool  # whether every question was answered
 
 
 def try_both(parts: Mapping[str, RunRequest], texts: int) -> Trial:
     """Ask about some texts in both ways, those with gold first, and choose one; `parts` are those asked together."""
     data = {part: open_table(one.open_data(), RunFolder(one.folder), one.config).sample for part, one in parts.items()}
-    rows = _rows(list(data.values()), texts)
-    found: dict[str, list[_Difference]] = {}
+    known = {part: one.gold or [None] * len(one.items) for part, one in data.items()}
+    rows = Random(0).sample(range(len(known[next(iter(known))])), len(known[next(iter(known))]))
+    rows = sorted(rows, key=lambda row: -sum(bool(one[row]) for one in known.values()))[:texts]
+    found: dict[str, list[tuple[Floats, Floats]]] = {}
     joint, alone = Tally(), Tally()
     for part, request in parts.items():
         variable = part.partition("=")[0]
         # all parts share the joint call, and those of a variable share its own
         tallies = Tally() if found else joint, Tally() if variable in found else alone
         votes = [_asked(request, data[part], rows, *how) for how in zip((JOINT, ALONE), tallies, strict=True)]
-        gold = [votes[0].labels.index(label) if label else -1 for label in _gold(data[part], rows)]
+        gold = [votes[0].labels.index(label) if label else -1 for label in (known[part][row] for row in rows)]
         codes = np.concatenate([one.codes[..., 0] for one in votes], axis=2)
-        found.setdefault(variable, []).append(_difference(codes, np.array(gold)))
-    tokens = [sum(n for of, n in (one.paid + one.reused).items() if "tokens" in of) for one in (joint, alone)]
-    named = {name: _figures(some) for name, some in found.items()}
-    lost = [name for name, some in found.items() if _loses(np.sum([one.against for one in some], axis=0))]
-    least = min(named, key=lambda name: named[name]["same"])
-    why = f"no variable loses more than chance explains ({_in_words(least, named[least])})"
+        found.setdefault(variable, []).append(compared(codes, np.array(gold)))
+    shares = {name: np.mean([one for one, _ in some], axis=0) for name, some in found.items()}
+    lost = [name for name, some in found.items() if loses(np.sum([against for _, against in some], axis=0))]
+    least = min(shares, key=lambda name: float(shares[name][0]))
+    why = f"no variable loses more than chance explains ({_in_words(least, shares)})"
     if lost:
-        why = f"one call is worse for {series([_in_words(name, named[name]) for name in lost])}"
-    price = f"one call takes {_percent(tokens[0] / len(JOINT) / max(tokens[1], 1))} of the tokens of {len(found)}"
-    said = f"{'separately' if lost else 'together'}: on {len(rows)} texts asked both ways, {why}; {price}"
-    return Trial(not lost, said, named, not (joint.failed or alone.failed))
-
-
-def _rows(data: Sequence[Dataset], texts: int) -> list[int]:
-    """Return which rows to ask about: at random, those with most gold labels first."""
-    mixed = Random(0).sample(range(len(data[0].items)), len(data[0].items))
-    return sorted(mixed, key=lambda row: -sum(bool(_gold(one, [row])[0]) for one in data))[:texts]
-
-
-def _gold(data: Dataset, rows: Sequence[int]) -> list[str | None]:
-    return [data.gold[row] if data.gold else None for row in rows]
+        why = f"one call is worse for {series([_in_words(name, shares) for name in lost])}"
+    tokens = [sum(n for of, n in (one.paid + one.reused).items() if "tokens" in of) for one in (joint, alone)]
+    price = f"{100 * tokens[0] / len(JOINT) / max(tokens[1], 1):.0f} % of the tokens of {len(found)}"
+    said = f"on {len(rows)} texts asked both ways ({joint.calls + alone.calls} calls), {why}; one call takes {price}"
+    figures = {name: [*map(float, some[~np.isnan(some)])] for name, some in shares.items()}
+    finished = not (joint.failed or alone.failed)
+    return Trial(not lost, f"{'separately' if lost else 'together'}: {said}", figures, finished)
 
 
 def _asked(request: RunRequest, data: Dataset, rows: Sequence[int], relations: Sequence[str], tally: Tally) -> Votes:
@@ -91,41 +80,35 @@ def _asked(request: RunRequest, data: Dataset, rows: Sequence[int], relations: S
     config = with_gold_examples(request, config, data)
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     how: dict[str, Any] = {"draws": 1, "questions": {}, "rewriter": None, "cluster": None, "tally": tally}
-    settings = replace(settings, progress=request.progress, **how)
+    settings = replace(settings, **how)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, relations, settings)
     ledger = ledgers.ledger_of(RunFolder(request.folder), config)
     with lock_ledger(ledger, wait=request.wait, say=request.say):
         return run_sync(lambda: ask_job(job, [data.items[row] for row in rows], ledger, settings))
 
 
-def _difference(codes: npt.NDArray[np.int16], gold: npt.NDArray[np.int64]) -> _Difference:
-    """Compare answers, by text, model and way to ask; gold is -1 where it is not known."""
+def compared(codes: npt.NDArray[np.int16], gold: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return the shares of same answers and of right ones, and how many answers to each text are against one call.
+
+    Codes are by text, model and way to ask; gold is -1 where it is not known. Without enough gold, shares are nan.
+    """
     together, again, separately = np.moveaxis(codes, 2, 0)
-    known = gold >= 0
-    differ = together != separately
+    known, same = gold >= 0, together == separately
     if known.sum() < LEAST_GOLD:
-        return _Difference(1 - differ.mean(), np.array(()), (1 * differ - (together != again)).sum(axis=1))
-    right = np.array([way == gold[:, None] for way in (together, separately)])
-    against = np.where(known, (1 * right[1] - right[0]).sum(axis=1), 0)
-    return _Difference(1 - differ.mean(), right[:, known].mean(axis=(1, 2)), against)
+        return np.array([same.mean(), np.nan, np.nan]), ((together == again) * 1.0 - same).sum(axis=1)
+    right = np.array([way == gold[:, None] for way in (together, separately)]) * 1.0
+    against = np.where(known, (right[1] - right[0]).sum(axis=1), 0.0)
+    return np.array([same.mean(), *right[:, known].mean(axis=(1, 2))]), against
 
 
-def _loses(against: npt.NDArray[np.int64]) -> bool:
+def loses(against: Floats) -> bool:
     """Return whether more texts are against one call than chance explains."""
     worse, better = int((against > 0).sum()), int((against < 0).sum())
     tosses = worse + better
     return sum(comb(tosses, heads) for heads in range(worse, tosses + 1)) < LEVEL * 2**tosses
 
 
-def _figures(parts: Sequence[_Difference]) -> dict[str, Any]:
-    right = [one.right for one in parts if len(one.right)]
-    return {"same": np.mean([one.same for one in parts]), "right": np.mean(right, axis=0).tolist() if right else None}
-
-
-def _in_words(name: str, figures: Mapping[str, Any]) -> str:
-    right = figures["right"] and "; right {} together, {} separately".format(*map(_percent, figures["right"]))
-    return f"{name}: {_percent(figures['same'])} the same{right or ''}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def _in_words(name: str, shares: Mapping[str, Floats]) -> str:
+    same, joint, alone = 100 * shares[name]
+    right = f"; right {joint:.0f} % together, {alone:.0f} % separately" if alone >= 0 else ""
+    return f"{name}: {same:.0f} % the same{right}"

@@ -61,7 +61,7 @@ def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, 
             return Graded(None, problem)
         if not walk.possible & (walk.possible - 1):
             break
-    if not walk.informed and not _several(walk.possible):
+    if not walk.informed and not walk.possible & (walk.possible - 1):
         alone = all(len(position.alternatives) < 2 for position in positions)
         return Graded(None, NO_ALTERNATIVES if alone else AFTER_SAMPLING)
     return walk.result(1 << labels.index(chosen))
@@ -135,7 +135,7 @@ class _Walk:
         """Return the grades, if the tokens end at the chosen label and little is left open."""
         if not self.possible & chosen:
             return Graded(None, OTHER_ANSWER)
-        if _several(self.possible):
+        if self.possible & (self.possible - 1):
             self._open.append((self.possible, self._mass))
         else:
             self._found[chosen.bit_length() - 1] += self._mass
@@ -209,10 +209,6 @@ def _decoded(raw: bytes) -> tuple[str, bytes]:
         # a server that cannot show half a character sends a replacement for it
         return text.partition("\ufffd")[0], raw[len(raw) - cut :]
     return "", b""
-
-
-def _several(mask: int) -> bool:
-    return mask & (mask - 1) != 0
 
 
 def _bits(mask: int) -> Iterator[int]:

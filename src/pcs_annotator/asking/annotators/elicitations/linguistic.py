@@ -60,8 +60,9 @@ def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:
     confidence = _CONFIDENCE.search(said)
     if confidence:
         guess, phrase = said[: confidence.start()] or said[confidence.end() :], confidence[1]
-    else:
-        guess, phrase = _label_and_phrase(said)
+    else:  # `Fake, almost certain` has exactly two parts; other replies are ambiguous
+        parts = [part for part in _BREAK.split(said) if re.search(r"\w", part)]
+        guess, phrase = parts if len(parts) == 2 else (said, "")
     phrases = {
         " ".join(re.split(r"[\s_-]+", found[2].casefold())) for found in _PHRASE.finditer(phrase) if not found[1]
     }
@@ -70,9 +71,3 @@ def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:
     key = _GUESS.search(guess)
     said_label = read_label(guess[key.end() :].strip().partition("\n")[0] if key else guess, labels)
     return Stated({said_label.label: _BY_WORDS[phrases.pop()]}) if said_label.label is not None else said_label.reason
-
-
-def _label_and_phrase(said: str) -> tuple[str, str]:
-    """Return the parts of a reply that has exactly two, such as `Fake, almost certain`; other replies are ambiguous."""
-    parts = [part for part in _BREAK.split(said) if re.search(r"\w", part)]
-    return (parts[0], parts[1]) if len(parts) == 2 else (said, "")
