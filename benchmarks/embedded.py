@@ -31,7 +31,6 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, bootstrap_estimate
-from pcs_annotator.models.local.llama import LlamaModel
 from pcs_annotator.models.local.models import EmbeddedModel
 from pcs_annotator.models.local.numpy_engine import NumpyEngine, label_prompt, label_sequences, parts_of, processors
 from pcs_annotator.models.local.weights import pull
@@ -136,7 +135,7 @@ async def ask_all(model: ChatModel, requests: Sequence[Request]) -> list[Reply]:
 
 
 async def speed(items: Items) -> None:
-    """Print the rates of our engine and of xllamacpp, with an annotator's messages and with our short prompt."""
+    """Print the rates of our engine and of xllamacpp, with our short prompt."""
     ours = EmbeddedModel(style="plain")
     requests = requests_for(items, ours)
     path = pull("smollm2")
@@ -144,13 +143,9 @@ async def speed(items: Items) -> None:
     runs: dict[str, Callable[[int, int], Any]] = {
         "embedded": lambda start, end: ask_all(ours, requests[start:end]),
     }
-    theirs: LlamaModel | None = None
     same_prompt = None
     if find_spec("xllamacpp") is not None:
-        theirs = LlamaModel(path, slots=1)
-        llama, same_prompt = theirs, SamePrompt(path, engine)
-        asked = same_prompt
-        runs["xllamacpp, an annotator's messages"] = lambda start, end: ask_all(llama, requests[start:end])
+        asked = same_prompt = SamePrompt(path, engine)
         runs["xllamacpp, the embedded model's prompt"] = lambda start, end: asyncio.to_thread(
             asked.ask_all, requests[start:end]
         )
@@ -174,8 +169,6 @@ async def speed(items: Items) -> None:
     if same_prompt is not None:
         await agreement(ours, same_prompt, requests[: 8 * THEIRS_PER_TURN])
     await ours.close()
-    if theirs is not None:
-        await theirs.close()
 
 
 class SamePrompt:

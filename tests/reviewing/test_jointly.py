@@ -14,8 +14,8 @@ from pcs_annotator.core.review import Draw, Queue, Verdict, fixed_order
 from pcs_annotator.reviewing.jointly import CodebookReview, answers_of
 from pcs_annotator.reviewing.values import Given, Query, Shown
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.fitting import fit_again
 from pcs_annotator.runs.review_state import read_review
+from pcs_annotator.verbs.fit import fit_run
 from tests.faces.review.coded import FRAMES, ONE, make_codebook, open_review
 from tests.faces.review.made import OPTIONS
 from tests.made_once import made_once
@@ -179,8 +179,8 @@ def test_a_fit_learns_from_all_verdicts_and_an_earlier_verdict_can_be_changed(
     saved = review.submit(given(again), dict.fromkeys(PARTS, None) | {"topic": "health"})
     assert saved["topic"].label == "health"
     assert "ann" not in review.show(shown.id, "ann", "random").variables[1].said
-    assert fit_again(folder / "topic").verdicts.counts["learned_from"] == 1
-    assert fit_again(folder / "tone").verdicts.counts["skipped"] == 1
+    assert fit_run(folder / "topic").verdicts.counts["learned_from"] == 1
+    assert fit_run(folder / "tone").verdicts.counts["skipped"] == 1
 
 
 def test_what_changed_meanwhile_or_is_in_other_hands_is_not_saved(review: CodebookReview, folder: Path) -> None:

@@ -33,10 +33,10 @@ from pcs_annotator.relations.question.wording import WithExamples
 from pcs_annotator.reviewing.rows import asked_questions
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.ask import CollectSettings, open_job
-from pcs_annotator.runs.fitting import open_run
 from pcs_annotator.runs.resolve_config import settings_of
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.studies.methods_text import methods_of
+from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.verbs.plan import plan
 from tests.judging.texts.written import LABELS, written
 

@@ -20,7 +20,6 @@ from pcs_annotator.core.votes import NO_GROUP
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.runs.fitting import fit_again, open_run
 from pcs_annotator.runs.groups import groups_of
 from pcs_annotator.runs.labelling import run_table
 from pcs_annotator.runs.run import Run
@@ -28,6 +27,7 @@ from pcs_annotator.runs.stream import Stream
 from pcs_annotator.showing import answer
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.files import read_json
+from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.faces.serve.running import running
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.stub.behaviour import pick
@@ -120,12 +120,12 @@ def test_report_and_answer_name_the_groups_without_a_promise(made: Path) -> None
 
 
 def test_another_fit_may_promise_for_all_together_again(run: Path) -> None:
-    found = fit_again(run, {"by": ""}).learned
+    found = fit_run(run, {"by": ""}).learned
     assert found.model.certificate is not None
     assert not found.model.certificate.promise.by
     assert found.by_group is None
     assert Run.open(run).by == ""
-    again = fit_again(run, {"by": "source"}).learned
+    again = fit_run(run, {"by": "source"}).learned
     assert again.model.certificate is not None
     assert again.model.certificate.groups["news"] > 100
 
@@ -247,7 +247,7 @@ def test_rows_of_a_large_table_are_decided_by_group(tmp_path: Path, monkeypatch:
     first = decisions(read_csv(folder / "labels.csv"))
     assert "accept" in first["news"]
     assert first["chat"] == {"review"}
-    fit_again(folder)
+    fit_run(folder)
     assert decisions(read_csv(folder / "labels.csv")) == first
     pcs.label(data, folder, tmp_path / "out.csv")
     new = decisions(read_csv(tmp_path / "out.csv"))

@@ -14,12 +14,12 @@ import pytest
 import pcs_annotator as pcs
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.runs import codebook
-from pcs_annotator.runs.fitting import fit_again, open_run
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import answer
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.files import read_json, write_json
+from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.faces.serve.running import running
 from tests.simulated import audited, read_csv, write_csv
 from tests.stub.behaviour import pick
@@ -108,12 +108,12 @@ def test_a_scale_keeps_its_labels_when_it_is_opened_and_used_again(scale: Path) 
     assert loaded.label_schema(new.select(["text"]).schema).names == new.column_names
     (outcome,) = loaded.label(["Case 1001 is about 4."])
     assert outcome.details["pcs_low"] <= outcome.label <= outcome.details["pcs_high"]
-    assert fit_again(scale).learned.model.shape[:2] == ("scale", STEPS)
+    assert fit_run(scale).learned.model.shape[:2] == ("scale", STEPS)
 
 
 def test_an_audit_of_a_scale_counts_labels_that_are_two_steps_off(scale: Path) -> None:
     audited(scale, lambda place: True, rows=20)
-    fit_again(scale)
+    fit_run(scale)
     found = read_json(scale / "model.json")["certificate"]["audit"]
     assert (found["rows"], found["wrong"]) == (20, 0)
 
@@ -147,7 +147,7 @@ def test_a_row_of_a_tree_gets_its_leaf_or_its_parent(tree: Path) -> None:
 @pytest.mark.system
 def test_a_tree_can_be_reviewed_and_compared_and_used_for_new_texts(tree: Path) -> None:
     audited(tree, lambda place: place > 0, rows=20)  # the first verdict is another leaf, mostly of the same parent
-    fit_again(tree)
+    fit_run(tree)
     found = read_json(tree / "model.json")["certificate"]["audit"]
     assert found["rows"] == 20
     assert found["wrong"] <= 1

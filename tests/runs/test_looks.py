@@ -13,6 +13,7 @@ from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.looks import Look, Looks, read_looks
+from pcs_annotator.runs.run import Run
 from pcs_annotator.verbs.fit import fit_run
 from tests.simulated import QUICK, move_run, read_csv, simulated_once, simulated_run, truth_of, write_csv
 
@@ -135,13 +136,16 @@ def test_a_look_is_due_when_a_promise_is_likely_or_after_half_as_many_rows_again
     assert not Looks(run="r", place="p").too_early(1, None)
 
 
-def test_a_promise_on_average_is_no_look_and_holds_for_later_texts_at_the_same_confidence(tmp_path: Path) -> None:
+def test_a_promise_on_average_uses_no_certainty_and_holds_for_later_texts_at_the_same_confidence(
+    tmp_path: Path,
+) -> None:
     result = simulated_run(tmp_path, rows=160, gold_rows=100, learn=replace(QUICK, promise="false-discoveries"))
     certificate = result.certificate
     assert certificate is not None
     assert certificate.holds
     folder = tmp_path / "run"
-    assert not (folder / "looks.json").exists() or not looks_of(folder)
+    assert [(look["promised"], look["average"]) for look in looks_of(folder)] == [(True, True)]
+    assert Run.open(folder).looked(replace(QUICK, max_error=0.2)).spent == 0
     rows = read_csv(folder / "labels.csv")
     least = certificate.thresholds[EVERY_LABEL]
     sure: dict[str, list[float]] = {row["pcs_decision"]: [] for row in rows}
@@ -150,3 +154,21 @@ def test_a_promise_on_average_is_no_look_and_holds_for_later_texts_at_the_same_c
     assert min(sure["accept"]) >= least - 1e-6
     assert max(sure["review"]) < least
     assert "on average" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_whoever_tries_promises_on_average_until_one_holds_is_told_what_all_of_them_allow(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=160, gold_rows=100, learn=replace(QUICK, promise="false-discoveries", max_error=0.001))
+    folder = tmp_path / "run"
+    assert [look["promised"] for look in looks_of(folder)] == [False]
+    for error, tried in ((0.3, 0.001), (0.3, 0.001), (0.25, 0.001)):  # the same again is the same look
+        found = fit_run(folder, {"max_error": error}).learned.model.certificate
+        assert found is not None
+        assert found.holds
+        assert found.tried == tried
+        assert f"at most {100 * (error + tried):.1f} %" in " ".join(promised(found).details)
+        assert Certificate.from_dict(found.to_dict()).tried == tried
+    assert [look["level"] for look in looks_of(folder)] == [0.001, 0.3, 0.25]
+    refused = Looks(run="r", place="p", refused="gone")
+    assert refused.with_look("k", found, ["t1"]) is refused
+    average = Looks(run="r", place="p", looks=(Look("a", 100, 0.1, False, True),))
+    assert not average.too_early(101, None)  # no certainty is wasted

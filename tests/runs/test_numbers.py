@@ -23,9 +23,9 @@ from pcs_annotator.reviewing.jointly import CodebookReview
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given
 from pcs_annotator.runs import codebook
-from pcs_annotator.runs.fitting import open_run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.codebook import estimate_codebook
+from pcs_annotator.verbs.fit import open_run
 from tests.simulated import read_csv, write_csv
 from tests.stub.behaviour import pick
 

@@ -16,7 +16,6 @@ from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.drawing import with_reviewed_audit
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.fitting import open_run
 from pcs_annotator.runs.gold import Gold, gold_of
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_review, read_verdicts
 from pcs_annotator.runs.run import Run
@@ -24,7 +23,7 @@ from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.tables import Columns, Dataset
-from pcs_annotator.verbs.fit import fit_run
+from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.reviewing.reviewing import judge
 from tests.runs.reviewing import Reviewing
 from tests.showing.report.reading import Page, section

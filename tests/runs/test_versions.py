@@ -9,14 +9,13 @@ from click.testing import CliRunner
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.faces.cli.main import pcs
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.fitting import open_run
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.runs.versions import list_versions, numbers
 from pcs_annotator.verbs.evaluate import compare
-from pcs_annotator.verbs.fit import fit_run, use_version
+from pcs_annotator.verbs.fit import fit_run, open_run, use_version
 from pcs_annotator.verbs.label import label
 from tests.simulated import move_run, read_csv, simulated_models, truth_of, write_csv, write_texts
 

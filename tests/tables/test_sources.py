@@ -5,15 +5,12 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import ClassVar
 
 import fsspec
-import pyarrow as pa
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.registry import _registry
-from pyarrow import parquet
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import MissingPackage, TableError
@@ -136,88 +133,10 @@ def test_a_damaged_article_of_fakenewsnet_is_named(articles: Path, content: str)
         read_source(f"fakenewsnet:{articles}", Columns())
 
 
-def test_sentiments_have_names_also_where_the_file_has_numbers(tmp_path: Path) -> None:
-    numbers, names, lines = tmp_path / "a.csv", tmp_path / "b.parquet", tmp_path / "c.jsonl"
-    numbers.write_text("id,text,label\n1,Bad.,0\n2,So so.,1\n3,Fine.,2\n4,?,\n", encoding="utf-8")
-    columns = {"sentence": ["Bad.", "Fine."], "label": [0, 2], "sentiment": ["negative", "Positive"]}
-    parquet.write_table(pa.table(columns), names)
-    lines.write_text('{"text": "Bad.", "sentiment": 0}\n{"text": "Fine.", "sentiment": 2}\n', encoding="utf-8")
-    assert read_source(f"sentiment:{numbers}", Columns()).gold == ("negative", "neutral", "positive", None)
-    assert read_source(f"sentiment:{names}", Columns()).gold == ("negative", "positive")
-    names_and_gold = tmp_path / "d.csv"
-    names_and_gold.write_text("text,label,gold\nBad.,0,no sentiment\n", encoding="utf-8")
-    assert read_source(f"sentiment:{names_and_gold}", Columns()).gold == ("negative",)
-    assert read_source(f"sentiment:{lines}", Columns()).gold == ("negative", "positive")
-
-
-def test_another_number_is_an_error_with_file_and_row(tmp_path: Path) -> None:
-    path = tmp_path / "test_df.csv"
-    path.write_text("text,label,gold\nBad.,0,x\nFine.,7,x\n", encoding="utf-8")
-    with pytest.raises(TableError, match=r"test_df\.csv, row 2, column 'label': '7'"):
-        read_source(f"sentiment:{path}", Columns())
-    path.write_text("text,mood\nBad.,0\n", encoding="utf-8")
-    with pytest.raises(TableError, match=r"test_df\.csv.*'sentiment'.*'label'.*text, mood"):
-        read_source(f"sentiment:{path}", Columns())
-
-
-class FakePart:
-    """The parts of a `datasets.Dataset` that are used."""
-
-    def __init__(self, columns: dict[str, list[object]], names: list[str] | None = None) -> None:
-        self.table = pa.table(columns)
-        self.features = {"label": SimpleNamespace(names=names) if names else SimpleNamespace()}
-
-    def with_format(self, kind: str) -> FakePart:
-        assert kind == "arrow"
-        return self
-
-    def __getitem__(self, rows: slice) -> pa.Table:
-        assert rows == slice(None)
-        return self.table
-
-
-@pytest.fixture
-def hugging_face(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, FakePart]]:
-    known: dict[str, dict[str, FakePart]] = {}
-    module = ModuleType("datasets")
-
-    def load_dataset(name: str) -> dict[str, FakePart]:
-        if name not in known:
-            raise ConnectionError("Couldn't reach the hub\nand more")
-        return known[name]
-
-    module.load_dataset = load_dataset  # type: ignore[attr-defined]  # a module made here
-    monkeypatch.setitem(sys.modules, "datasets", module)
-    return known
-
-
-def test_hugging_face_gives_the_test_split_or_the_one_named(hugging_face: dict[str, dict[str, FakePart]]) -> None:
-    name = "Sp1786/multiclass-sentiment-analysis-dataset"
-    hugging_face[name] = {
-        "train": FakePart({"text": ["Old."], "label": [0], "sentiment": ["negative"]}),
-        "test": FakePart({"text": ["New."], "label": [2], "sentiment": ["positive"]}),
-    }
-    assert texts(read_source(f"hf:{name}", Columns())) == {"1": ("New.", "positive")}
-    assert texts(read_source(f"hf:{name}@train", Columns())) == {"1": ("Old.", "negative")}
-    with pytest.raises(TableError, match=r"'dev'.*train, test"):
-        read_source(f"hf:{name}@dev", Columns())
-
-
-def test_hugging_face_labels_have_the_names_of_their_classes(hugging_face: dict[str, dict[str, FakePart]]) -> None:
-    hugging_face["a/b"] = {"only": FakePart({"text": ["x", "y"], "label": [1, -1]}, names=["ham", "spam"])}
-    assert read_source("hf:a/b", Columns()).gold == ("spam", None)
-    hugging_face["a/c"] = {"only": FakePart({"text": ["x"], "label": [1]})}
-    assert read_source("hf:a/c", Columns()).gold == ("1",)
-
-
-def test_a_dataset_that_cannot_be_loaded_is_an_error_with_the_reason(
-    hugging_face: dict[str, dict[str, FakePart]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(TableError, match=r"hf:no/such.*Couldn't reach the hub\)"):
-        read_source("hf:no/such", Columns())
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingPackage, match="pip install datasets"):
-        read_source("hf:no/such", Columns())
+@pytest.mark.parametrize(("spec", "remedy"), [("hf:a/b", "hf://datasets"), ("sentiment:x.csv", "--gold-column")])
+def test_a_source_that_was_removed_is_named_with_the_remedy(spec: str, remedy: str) -> None:
+    with pytest.raises(TableError, match=f"^{spec.partition(':')[0]}: was removed: .*{remedy}"):
+        read_source(spec, Columns())
 
 
 def test_a_good_dataset_gives_no_warning(tables: Path) -> None:

@@ -165,14 +165,14 @@ def test_the_fingerprint_changes_with_the_rows_and_not_with_the_name(tmp_path: P
 
 
 def test_a_public_set_is_a_stream_too(tmp_path: Path) -> None:
-    path = tmp_path / "test.csv"
-    path.write_text("text,sentiment\n" + "Fine.,positive\nBad.,negative\n" * 3, encoding="utf-8")
-    stream = open_stream(f"sentiment:{path}", Columns(), limit=5)
-    assert [chunk.gold for chunk in stream.chunks(4)] == [("positive", "negative") * 2, ("positive",)]
+    path = tmp_path / "politifact_fake.csv"
+    path.write_text("id,title\n" + "".join(f"{row},Title {row}\n" for row in range(6)), encoding="utf-8")
+    stream = open_stream(f"fakenewsnet:{tmp_path}", Columns(), limit=5)
+    assert [chunk.gold for chunk in stream.chunks(4)] == [("fake",) * 4, ("fake",)]
     assert (stream.rows, stream.check_ids()) == (5, 5)
     before = stream.fingerprint()
-    path.write_text("text,sentiment\nFine.,neutral\n", encoding="utf-8")
-    assert open_stream(f"sentiment:{path}", Columns(), limit=5).fingerprint() != before
+    path.write_text("id,title\n1,Another\n", encoding="utf-8")
+    assert open_stream(f"fakenewsnet:{tmp_path}", Columns(), limit=5).fingerprint() != before
 
 
 def test_numbers_as_texts_do_not_depend_on_the_chunk(tmp_path: Path) -> None:

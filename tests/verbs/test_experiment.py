@@ -25,7 +25,7 @@ def test_the_kind_of_a_source_follows_from_its_columns() -> None:
     Path("texts.jsonl").write_text('{"text": "A day."}\n', encoding="utf-8")
     Path("runs").mkdir()
     found = find_sources(
-        ["wide.csv", "long.v2.csv", "graded.csv", "texts.jsonl", "runs", "fakenewsnet:data/politifact", "hf:a/b@test"]
+        ["wide.csv", "long.v2.csv", "graded.csv", "texts.jsonl", "runs", "fakenewsnet:data/politifact"]
     )
     assert [(source.name, source.kind) for source in found] == [
         ("wide", "votes"),
@@ -34,7 +34,6 @@ def test_the_kind_of_a_source_follows_from_its_columns() -> None:
         ("texts", "texts"),
         ("runs", "run"),
         ("politifact", "texts"),
-        ("b@test", "texts"),
     ]
 
 

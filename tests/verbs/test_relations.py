@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.verbs.relations import (
-    check_relations,
     list_relations,
     try_relation,
 )
@@ -20,60 +18,15 @@ def settings(folder: Path, **given: object) -> Config:
     return read_settings(None, folder, given)
 
 
-TEXTS = [
-    "The committee rejected the plan on Monday.",
-    "It doesn't rain here.",
-    "",
-    "¿Dónde está la biblioteca de la ciudad nueva?",
-    "https://example.org/a/b",
-]
-
-
-@pytest.fixture
-def texts(tmp_path: Path) -> Path:
-    path = tmp_path / "texts.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "text"])
-        writer.writerows((f"t{row}", text) for row, text in enumerate(TEXTS))
-    return path
-
-
-def test_every_text_gets_a_status_under_every_relation(texts: Path, tmp_path: Path) -> None:
-    config = settings(tmp_path, relations=["rule:voice", "rule:case"])
-    found = check_relations(file=texts, config=config, out=tmp_path / "variants.csv")
-    assert list(found) == ["rule:voice", "rule:case"]
-    for coverage in found.values():
-        assert coverage.texts == len(TEXTS)
-        assert set(coverage.statuses) <= {"changed", "not_applicable", "rejected"}
-        assert coverage.causes.total() == len(TEXTS) - coverage.statuses["changed"]
-    with (tmp_path / "variants.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["id", "relation", "status", "text", "reason"]
-    assert [row["id"] for row in rows] == 2 * [f"t{row}" for row in range(len(TEXTS))]
-    by_cell = {(row["id"], row["relation"]): row for row in rows}
-    assert by_cell["t0", "rule:voice"]["text"] == "The plan was rejected by the committee on Monday."
-    assert by_cell["t1", "rule:case"]["text"] == "it doesn't rain here."
-    assert {row["status"] for row in rows if row["id"] in ("t2", "t4")} == {"not_applicable"}
-    assert all(row["reason"] for row in rows if row["status"] != "changed")
-
-
-def test_without_names_the_paper_s_three_are_measured(texts: Path, tmp_path: Path) -> None:
-    found = check_relations(file=texts, config=settings(tmp_path), limit=1)
-    assert list(found) == ["voice", "double-negation", "synonym"]
-    assert found["voice"].texts == 1
-
-
-def test_a_relation_from_a_file_takes_part(texts: Path, tmp_path: Path) -> None:
+def test_a_relation_from_a_file_takes_part(tmp_path: Path) -> None:
     config = tmp_path / "pcs.toml"
     config.write_text(
         '[relations]\nuse = ["polite"]\nrewriter = "scripted:hash"\n[relations.polite]\nprompt = "Politely: {text}"\n',
         encoding="utf-8",
     )
     assert "polite" in [relation.name for relation in list_relations(settings(tmp_path))]
-    found = check_relations(file=texts, config=settings(tmp_path, ledger=tmp_path / "ledger.db"))
-    assert list(found) == ["polite"]
-    assert set(found["polite"].statuses) <= {"rejected", "not_applicable"}
+    found = try_relation("polite", "It doesn't rain here.", settings(tmp_path, ledger=tmp_path / "ledger.db"))
+    assert found.variant.status == "rejected"
     assert (tmp_path / "ledger.db").exists()
 
 
@@ -111,13 +64,6 @@ def test_a_relation_of_the_question_shows_what_models_read(tmp_path: Path) -> No
     assert not tried.example
     with pytest.raises(ConfigError, match="'order:2': two labels"):
         try_relation("order:2", "A text.", settings(tmp_path))
-
-
-def test_a_question_is_no_rewrite(texts: Path, tmp_path: Path) -> None:
-    found = check_relations(file=texts, config=settings(tmp_path, relations=["order", "order+case"]))
-    assert (found["order"].statuses["original"], found["order"].causes) == (len(TEXTS), {})
-    assert found["order+case"].statuses["changed"] == 3
-    assert "original" not in found["order+case"].statuses
 
 
 def test_needs_are_listed(tmp_path: Path) -> None:

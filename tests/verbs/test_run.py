@@ -154,7 +154,7 @@ def test_a_folder_of_an_earlier_version_knows_its_data_too(data: Path) -> None:
         ("v1.2.PARQUET", "v1.2"),
         (".news.csv", ".news"),
         (".csv", ".csv"),
-        ("hf:somebody/set.v2@test", "set.v2@test"),
+        ("fakenewsnet:somebody/set.v2", "set.v2"),
     ],
 )
 def test_the_default_folder_has_the_whole_name_of_the_file(name: str, folder: str) -> None:

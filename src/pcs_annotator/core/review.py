@@ -9,7 +9,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Integers
 
-Queue = Literal["stream", "random", "learn", "audit", "doubtful", "conflicts", "chosen"]
+Queue = Literal["stream", "random", "learn", "audit", "doubtful", "finish", "conflicts", "chosen"]
 """How a row came to a person; `chosen` is by the person: searched for, gone to, or accepted with others."""
 SEQUENCE: tuple[Queue, ...] = ("random", "learn")
 """Queues that draw from one frame, one row after the other, so that estimates can use both together."""

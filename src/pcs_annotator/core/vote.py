@@ -41,8 +41,8 @@ class Vote:
 class Strategy(Protocol):
     """The order in which to ask about an item, and when to stop: the interface between asking and judging.
 
-    Two methods take the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` for a cell
-    that may still be asked, `NOT_ASKED` for one that cannot be; and what its text says. They must not modify them.
+    `needed` takes the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` for a cell that
+    may still be asked, `NOT_ASKED` for one that cannot be; and what its text says. It must not modify them.
     """
 
     @property
@@ -56,8 +56,4 @@ class Strategy(Protocol):
 
     def needed(self, cells: Codes, said: Floats | None = None) -> int:
         """Return how many of the next open cells must be asked in any case; 0 when the label is settled."""
-        ...
-
-    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
-        """Return how likely further votes are to change the label, on any scale; the highest goes first."""
         ...

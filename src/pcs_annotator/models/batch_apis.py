@@ -1,14 +1,12 @@
 """Batch APIs: many requests at once, answered within a day at half the price.
 
-OpenAI, Azure, Groq, Together and Mistral take a file of requests, under slightly different paths and names. Anthropic
-takes the requests themselves.
+OpenAI, Azure and Groq take a file of requests, Anthropic takes the requests themselves.
 """
 
 import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Collection, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -31,12 +29,8 @@ NOT_PROCESSED = ("batch_expired", "batch_cancelled")
 End = Literal["done", "expired", "cancelled", "failed", "gone"]
 _ENDS: Mapping[str, End] = {
     "completed": "done",
-    "success": "done",
-    "ended": "done",
     "expired": "expired",
-    "timeout_exceeded": "expired",
     "cancelled": "cancelled",
-    "canceled": "cancelled",
     "failed": "failed",
 }
 # Anthropic names a kind of error where others have an HTTP status.
@@ -93,29 +87,12 @@ def batch_api(model: ChatModel) -> "BatchApi | None":
     return getattr(model, "batches", None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileWays:
-    """How a provider's batches of files differ from OpenAI's."""
-
-    files: str = "files"  # path to upload to
-    batches: str = "batches"  # path of batches
-    purpose: str = "batch"  # the purpose of a file of requests
-    endpoint: str = "/v1/chat/completions"  # the endpoint that requests name
-    fields: Mapping[str, str] = field(default_factory=dict)  # further fields of the form
-    jobs: bool = False  # whether a batch is a job in Mistral's sense: a list of files, and one model for all
-
-
-OPENAI = FileWays()
-FILE_BATCHES: Mapping[str, FileWays] = {
-    "openai": OPENAI,
-    "azure": FileWays(endpoint="/chat/completions"),
-    "groq": OPENAI,
-    "together": FileWays(
-        files="files/upload", purpose="batch-api", fields={"file_name": "requests.jsonl", "file_type": "jsonl"}
-    ),
-    "mistral": FileWays(batches="batch/jobs", jobs=True),
+FILE_BATCHES: Mapping[str, str] = {
+    "openai": "/v1/chat/completions",
+    "azure": "/chat/completions",
+    "groq": "/v1/chat/completions",
 }
-"""Provider → how its batches of files work."""
+"""Provider with batches of files → the endpoint that its requests name."""
 
 
 class BatchApi:
@@ -123,13 +100,13 @@ class BatchApi:
 
     most_lines = 50_000  # maximum number of requests in a batch
 
-    def __init__(self, model: Translator, client: Client, place: CallSite, ways: FileWays = OPENAI) -> None:
-        self._model, self._client, self._place, self._ways = model, client, place, ways
+    def __init__(self, model: Translator, client: Client, place: CallSite, endpoint: str = "") -> None:
+        self._model, self._client, self._place, self._endpoint = model, client, place, endpoint
         chat, _, self._query = client.url.partition("?")
         self._folder = chat.removesuffix("/chat/completions").partition("/deployments/")[0]
         # addresses of all batches, of one, and of results; `{}` stands for its name
-        self._list_url = self._url(ways.batches, "page_size=100" if ways.jobs else "limit=100")
-        self._batch_url, self._results_url = self._url(f"{ways.batches}/{{}}"), self._url("files/{}/content")
+        self._list_url = self._url("batches", "limit=100")
+        self._batch_url, self._results_url = self._url("batches/{}"), self._url("files/{}/content")
 
     def _url(self, path: str, query: str = "") -> str:
         queries = "&".join(part for part in (self._query, query) if part)
@@ -140,10 +117,7 @@ class BatchApi:
         payload = self._model.payload(request)
         if self._place.batch_model:
             payload["model"] = self._place.batch_model
-        if self._ways.jobs:
-            del payload["model"]
-            return as_json({"custom_id": custom_id, "body": payload})
-        return as_json({"custom_id": custom_id, "method": "POST", "url": self._ways.endpoint, "body": payload})
+        return as_json({"custom_id": custom_id, "method": "POST", "url": self._endpoint, "body": payload})
 
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
@@ -154,11 +128,10 @@ class BatchApi:
         from aiohttp import FormData
 
         form = FormData()
-        for name, value in {"purpose": self._ways.purpose, **self._ways.fields}.items():
-            form.add_field(name, value)
+        form.add_field("purpose", "batch")
         with lines.open("rb") as file:
             form.add_field("file", file, filename="requests.jsonl", content_type="application/jsonl")
-            made = await self._json("POST", self._url(self._ways.files), form=form)
+            made = await self._json("POST", self._url("files"), form=form)
         name, wait = self._id(made), 0.1
         while made.get("status") in PENDING:  # Azure starts no batch before that
             await asyncio.sleep(wait)
@@ -168,12 +141,8 @@ class BatchApi:
 
     async def create(self, lines: Path, uploaded: str) -> str:
         """Start a batch, and return its ID; `RateLimited` if too many tokens are waiting already."""
-        given: dict[str, object] = {"input_file_id": uploaded, "completion_window": f"{HOURS}h"}
-        if self._ways.jobs:
-            given = {"input_files": [uploaded], "model": self._place.model, "timeout_hours": HOURS}
-        payload = {**given, "endpoint": self._ways.endpoint}
-        made = await self._json("POST", self._url(self._ways.batches), payload=payload)
-        return self._id(made.get("job", made))
+        payload = {"input_file_id": uploaded, "completion_window": f"{HOURS}h", "endpoint": self._endpoint}
+        return self._id(await self._json("POST", self._url("batches"), payload=payload))
 
     async def find(self, lost: LostBatch) -> str | None:
         """Return the ID of a batch that may have been started; None if it was not."""
@@ -185,8 +154,7 @@ class BatchApi:
         answer = await self._client.send("GET", self._batch_url.format(batch))
         if answer.status == 404:
             return BatchState("gone", trouble=f"{self._place.url} does not know it")
-        told = self._object(answer)
-        return self._state(told.get("job", told))  # Together wraps it
+        return self._state(self._object(answer))
 
     async def results(self, state: BatchState) -> AsyncIterator[BatchLine]:
         """Yield the results of a batch that has ended, in any order; unreadable lines are left out."""
@@ -199,12 +167,12 @@ class BatchApi:
                 yield found
 
     def _is_lost(self, lost: LostBatch, batch: Mapping[str, Any]) -> bool:
-        return lost.uploaded in (batch.get("input_file_id"), *(batch.get("input_files") or ()))
+        return batch.get("input_file_id") == lost.uploaded
 
     def _state(self, told: Mapping[str, Any]) -> BatchState:
         end = _ENDS.get(str(told.get("status")).lower())
         # a batch without answers has no file of answers, and one without errors no file of errors
-        files = [told.get(name) for name in ("output_file_id", "output_file", "error_file_id", "error_file")]
+        files = [told.get(name) for name in ("output_file_id", "error_file_id")]
         trouble = _batch_trouble(told) if end == "failed" else ""
         return BatchState(
             end,
@@ -315,7 +283,5 @@ def _batch_trouble(told: Mapping[str, Any]) -> str:
 
 
 def _finished(told: Mapping[str, Any]) -> int:
-    counts = told.get("request_counts")
-    given = counts if isinstance(counts, dict) else told
-    names = ("completed", "failed", "succeeded_requests", "failed_requests")
-    return sum(value for name in names if isinstance(value := given.get(name), int))
+    counts = told.get("request_counts") or {}
+    return sum(value for name in ("completed", "failed") if isinstance(value := counts.get(name), int))

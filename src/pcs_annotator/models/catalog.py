@@ -35,7 +35,7 @@ class Price:
 
 
 FREE = Price(0.0, 0.0, None)
-LOCAL = frozenset({"ollama", "llama", "embedded", "transformers", "scripted", "function"})
+LOCAL = frozenset({"ollama", "embedded", "transformers", "scripted", "function"})
 """Providers whose models run on the user's own machine."""
 
 

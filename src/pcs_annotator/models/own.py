@@ -82,24 +82,14 @@ class OwnModel:
             return self.name
         found = fingerprint(self._thing)
         if found.unseen:
-            self._warn(
-                f": the ledger does not notice when {', '.join(found.unseen)} changes, and uses the old answers: after "
-                "such a change, set another version"
+            warn_user(
+                f"{self._known_as}: the ledger does not notice when {', '.join(found.unseen)} changes, and uses the "
+                "old answers: after such a change, set another version, as in Annotator(model, version='2')"
             )
         return f"{self._known_as}#{found.digest}"
 
     async def close(self) -> None:
-        """Warn if answering changed what the model answers by: the next run would then ask everything again."""
-        known = self.__dict__.get("identity", self.name)
-        if known != self.name and known != f"{self._known_as}#{fingerprint(self._thing).digest}":
-            self._warn(
-                " changes while it answers (a list, dict or object that it uses has other contents now), so the next "
-                "run in this process takes it for another model and asks again: set a version to keep its answers"
-            )
-
-    def _warn(self, message: str) -> None:
-        said = f"{self._known_as}{message}, as in Annotator(model, version='2')"
-        warn_user(said)
+        """Do nothing: the object is the user's."""
 
 
 def _told(thing: Any, known: list[object]) -> str:

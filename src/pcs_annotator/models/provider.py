@@ -31,7 +31,7 @@ class Provider(Protocol):
         """
 
 
-_BUILT_IN = ("anthropic", "langchain", "local.llama", "local.models", "scripted", "wire")
+_BUILT_IN = ("anthropic", "langchain", "local.models", "scripted", "wire")
 providers: Registry[Provider] = Registry(
     "model provider", "pcs_annotator.models", [f"pcs_annotator.models.{name}" for name in _BUILT_IN]
 )

@@ -93,8 +93,8 @@ class WireModel(HttpModel):
     @property
     def batches(self) -> BatchApi | None:
         """The batch API of the host, if it has one."""
-        ways = FILE_BATCHES.get(self._host.name)
-        return None if ways is None else BatchApi(self, self._client, self._place, ways)
+        endpoint = FILE_BATCHES.get(self._host.name)
+        return None if endpoint is None else BatchApi(self, self._client, self._place, endpoint)
 
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer to a request that was sent in a batch; of the request, no text is needed."""

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from importlib.metadata import version as distribution_version
 from importlib.util import find_spec
@@ -92,16 +92,6 @@ class Parser:
             finally:
                 for text in batch:
                     del self._waiting[text]
-
-    def parse_many(self, texts: Iterable[str]) -> list[Doc]:
-        """Return the parses of several texts."""
-        texts = list(texts)
-        docs = {text: known for text in texts if (known := self._known(text)) is not None}
-        missing = [text for text in dict.fromkeys(texts) if text not in docs]
-        for text, doc in zip(missing, _parse(missing), strict=True):
-            docs[text] = doc
-            self._keep(text, doc)
-        return [docs[text] for text in texts]
 
     def _known(self, text: str) -> Doc | None:
         doc = self._docs.get(text)

@@ -106,15 +106,10 @@ class SentenceRule(ByFunction[SentenceFunction]):
 
     async def sentences(self, text: str, context: Context) -> list[Replacement] | NotApplicable:
         """Return a replacement for every sentence that the rule changes, or why there is none."""
-        reason = "the task asks if texts are true" if self.vouches and context.about_truth else why_not_parsed(text)
-        if reason:
-            return NotApplicable(reason)
+        reason = "the task asks if texts are true" if self.vouches and context.about_truth else why_not_english(text)
+        if reason or len(text) > LONGEST:
+            return NotApplicable(reason or "too long to parse")
         return by_sentence(await context.parser.parse(text), self.function)
-
-
-def why_not_parsed(text: str) -> str:
-    """Return why a text cannot be parsed; empty when it can."""
-    return why_not_english(text) or ("too long to parse" if len(text) > LONGEST else "")
 
 
 def text_rule(

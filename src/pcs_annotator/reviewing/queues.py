@@ -23,9 +23,9 @@ from pcs_annotator.reviewing.rows import Rows
 from pcs_annotator.reviewing.values import QueueProgress, ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, now
 
-QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "stream", "conflicts")
+QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "finish", "stream", "conflicts")
 
-UNDRAWN: tuple[Queue, ...] = ("conflicts", "stream")  # queues whose rows nobody has to draw
+UNDRAWN: tuple[Queue, ...] = ("conflicts", "stream", "finish")  # queues whose rows nobody has to draw
 
 
 def lock_review(path: Path) -> AbstractContextManager[None]:
@@ -122,8 +122,8 @@ class Queues:
         self._audit_frame = frame_hash(rows.ids[place] for place in accepted)
         certainty = rows.judgement.certainty
         self.teaching = np.argsort(certainty, kind="stable")
-        # rows that a promise about the whole table needs come first
-        self.doubtful = np.array([*dict.fromkeys([*rows.to_finish.tolist(), *self.teaching.tolist()])], dtype=np.intp)
+        self.doubtful = self.teaching
+        self.finishing = np.isin(np.arange(len(rows)), rows.to_finish[0])  # a promise about the whole table needs these
         if rows.judgement.model.text is not None:
             gold = [rows.texts[place].as_py() or "" for place in np.flatnonzero(rows.gold != UNLABELLED).tolist()]
             texts = [rows.texts[place].as_py() or "" for place in self.teaching[:COMPARED].tolist()]
@@ -216,14 +216,17 @@ class Queues:
             return f"Left for others: {counted(waiting, 'row')} that you skipped, or were the first of two to judge."
         if queue == "audit" and not among.any():
             return "No label is accepted, so there is nothing to check: judge random rows until a promise holds."
+        if queue == "finish":
+            goal = self.rows.to_finish[1]
+            return f"All rows for this are labelled: pcs finish says that {goal}." if goal else "Start with pcs finish."
         return f"Every {'accepted ' if queue == 'audit' else ''}row has a gold label or a verdict already."
 
     def _among(self, queue: Queue) -> Mask:
         """Return the rows that a queue is about, whoever has judged them."""
         if queue == "conflicts":
             return self.state.conflict
-        if queue == "stream":
-            return ~self._own
+        if queue in ("stream", "finish"):
+            return ~self._own if queue == "stream" else self.finishing & self._no_gold
         return (self.rows.judgement.accepted if queue == "audit" else self._no_gold) & self._own
 
     def progress(self) -> dict[Queue, QueueProgress]:
@@ -231,20 +234,21 @@ class Queues:
         done, seen, sequence = self.state.coders > 0, self.state.looked_at, self.sequence
         unseen, to_learn = self._no_gold & ~seen, ~sequence.closed
         streamed = self.rows.streamed
-        of_stream = QueueProgress(int(seen[streamed].sum()), int((~seen[streamed]).sum()))
+        finished = int((~self._no_gold | seen & (self.state.decided != UNLABELLED))[self.finishing].sum())
         open_rows = int((self._no_gold & self._own & ~done).sum())
         to_learn[self._places("learn")] = True
         settled = sum(
             any(one.queue == "conflicts" for one in given) for given in self.state.verdicts.values() if len(given) > 1
         )
-        found: dict[Queue, QueueProgress] = {
+        return {
             "random": QueueProgress(int(seen[sequence.at_random].sum()), int(unseen[sequence.order].sum())),
             "learn": QueueProgress(int(seen[self._places("learn")].sum()), int((unseen & to_learn).sum())),
             "audit": QueueProgress(int(done[self._places("audit")].sum()), int((self.auditable & ~done).sum())),
             "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), open_rows),
+            "finish": QueueProgress(finished, int(self.finishing.sum()) - finished),
             "conflicts": QueueProgress(settled, int(self.state.conflict.sum())),
+            "stream": QueueProgress(int(seen[streamed].sum()), int((~seen[streamed]).sum())),
         }
-        return {**found, "stream": of_stream} if len(streamed) else found
 
     def _places(self, queue: Queue) -> Integers:
         return np.fromiter(self._by_queue[queue], np.intp, len(self._by_queue[queue]))
@@ -255,18 +259,19 @@ class Queues:
             places: Array = np.flatnonzero(self.state.conflict & ~self.state.by(reviewer))
             yield from places.tolist()
             return
-        places = self._places(queue) if queue != "stream" else self.rows.streamed
+        undrawn = {"stream": self.rows.streamed, "finish": self.rows.to_finish[0]}
+        places = undrawn[queue] if queue in undrawn else self._places(queue)
         if queue == "random":  # a row that the order has reached belongs to the random sample, whoever drew it
             places = np.concatenate([self.sequence.at_random, places])
         yield from dict.fromkeys(places[self.needed(reviewer, queue)[places]].tolist())
 
     def needed(self, reviewer: str, queue: Queue) -> Mask:
-        """Return which rows still need a person's verdict; for the sequence, also those that were accepted in bulk."""
+        """Return which rows still need a person's verdict; for what proves something, those accepted in bulk, too."""
         state = self.state
         needed = (state.coders < self.wanted) & ~state.by(reviewer)
-        if queue in SEQUENCE:
+        if queue in (*SEQUENCE, "finish"):
             needed |= (state.coders > 0) & ~state.looked_at
-        return np.asarray(needed & self._no_gold)
+        return np.asarray(needed & self._no_gold & (self.finishing if queue == "finish" else True))
 
 
 def _wanted(rows: Rows, double: float) -> Array:

@@ -154,11 +154,12 @@ class Rows:
         return np.asarray((highest > lowest) & spoken.any(axis=1))
 
     @cached_property
-    def to_finish(self) -> Integers:
-        """The rows that people label for a promise about the whole table, the least certain first."""
+    def to_finish(self) -> tuple[Integers, str]:
+        """The rows that people label for a promise about the whole table, the least certain first, and the promise."""
         place = self.run.folder.finish
-        named = read_json(place)["by_people"] if place.exists() else ()
-        return np.array([self.places[name] for name in named if name in self.places], dtype=np.intp)
+        plan: dict[str, Any] = read_json(place) if place.exists() else {}
+        named = [self.places[name] for name in plan.get("by_people", ()) if name in self.places]
+        return np.array(named, dtype=np.intp), plan.get("goal", "")
 
     def refitted(self) -> Rows:
         """Return the rows with the model and the gold that are in the folder now; texts and votes stay."""

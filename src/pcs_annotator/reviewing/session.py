@@ -264,8 +264,9 @@ class Review:
             return "conflicts"
         if given.queue == "conflicts":
             return given.queue if self.state.conflict[place] else "chosen"
-        if given.queue == "stream":
-            return given.queue if place in self.rows.streamed else "chosen"
+        if given.queue in ("stream", "finish"):
+            among = self.rows.streamed if given.queue == "stream" else self.rows.to_finish[0]
+            return given.queue if place in among else "chosen"
         return given.queue if self.queues.draw_of(place, given.queue) else "chosen"
 
     def undo(self, reviewer: str) -> list[Verdict]:
@@ -360,6 +361,7 @@ class Review:
             queues=self.queues.progress(),
             reviewers={name: int(mask.sum()) for name, mask in state.judged_by.items() if mask.any()},
             fit=self.refits.news(),
+            goal=self.rows.to_finish[1],
         )
 
     def agreement(self) -> ReviewerAgreement:

@@ -188,6 +188,7 @@ class Progress:
     queues: Mapping[Queue, QueueProgress]  # queue → progress
     reviewers: Mapping[str, int]  # who has reviewed, and how many rows each
     fit: FitNews  # what was learned meanwhile
+    goal: str = ""  # what is promised about the whole table when the queue *finish* is done
 
 
 class ReviewerPair(NamedTuple):

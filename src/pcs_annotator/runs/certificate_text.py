@@ -49,6 +49,9 @@ def _guarantee(certificate: Certificate) -> Iterator[str]:
                 "it is about the rows without gold at this fit, and nearly holds for later texts at the same "
                 "confidence; to fit again until something is accepted brings more errors"
             )
+        if certificate.tried:
+            every = _percent(min(certificate.tried + promise.max_error, 1.0))
+            yield f"earlier fits accepted nothing: over all of them together, at most {every} are wrong on average"
         return
     yield (
         f"guaranteed: over all fits with other gold rows of these texts, at most {_percent(promise.delta)} end in a "

@@ -6,8 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.engine.progress import Tally, bills_of
-from pcs_annotator.asking.ledger.admin import LedgerEntry
+from pcs_annotator.asking.engine.progress import bills_of
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
@@ -19,9 +18,6 @@ from pcs_annotator.runs.files.config import config_from_dict
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import files
-from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.table_writer import WRITTEN
-from pcs_annotator.tables.tables import write_table
 
 
 def ledger_of(folder: RunFolder, config: Config) -> LedgerAddress:
@@ -55,53 +51,10 @@ def lock_run(folder: RunFolder, address: LedgerAddress, *, wait: bool = True, sa
         yield
 
 
-@contextmanager
-def noting_payments(folder: RunFolder, config: Config, tally: Tally, verb: str) -> Iterator[None]:
-    """Note in a folder what a command in it pays for, if the ledger is shared; one that is killed notes nothing."""
-    try:
-        yield
-    finally:
-        if config.ask.ledger and folder.path.exists():
-            paid = payments_in(folder)
-            files.write_json(folder.paid, {**paid, verb: paid.get(verb, Counter()) + tally.paid})
-
-
-def set_payments_aside(folder: RunFolder) -> None:
-    """Count what earlier runs in a folder paid for apart from the next one, whose results replace theirs."""
-    paid = payments_in(folder)
-    if "run" in paid:
-        earlier = paid.pop("run") + paid.get("earlier", Counter())
-        files.write_json(folder.paid, {**paid, "earlier": earlier})
-
-
-def payments_in(folder: RunFolder) -> dict[str, Counter[str]]:
-    """Return what commands in a folder that shares a ledger paid for: verb → what was taken, see `Tally.paid`."""
-    if not folder.paid.exists():
-        return {}
-    return {verb: Counter(taken) for verb, taken in files.read_json(folder.paid).items() if verb != "schema"}
-
-
 def paid_bills(address: LedgerAddress) -> list[Bill]:
     """Return the calls, tokens and cost of all that was paid for, also of answers that the ledger has no longer."""
     with existing_ledger(address) as ledger:
         return ledger.bills()
-
-
-def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -> int:
-    """Write all calls as a CSV or Parquet table; return how many. With `replace`, a file of that name is kept aside."""
-    files.refuse_inputs(out, None if on_server(address) else Path(address))
-    files.check_ending(out, WRITTEN)
-    files.refuse_existing(out, replace=replace)
-    with existing_ledger(address) as ledger:
-        entries = list(ledger.entries())
-    columns = {
-        name: [entry.key.hex() if name == "key" else getattr(entry, name) for entry in entries]
-        for name in LedgerEntry._fields
-        if name != "logprobs"
-    }
-    files.make_way(out)
-    write_table(out, pa.table(columns))
-    return len(entries)
 
 
 def import_ledger(address: LedgerAddress, other: LedgerAddress, *, wait: bool = True, say: Say = warn_user) -> int:
@@ -145,24 +98,20 @@ def existing_ledger(address: LedgerAddress) -> AnyLedger:
     return open_ledger(address)
 
 
-def bills_in(folder: RunFolder, config: Config, tally: Tally) -> Sequence[Bill]:
-    """Return what was paid for in a run folder, the calls of a command that is not noted yet among them."""
+def used_bills(config: Config, counted: Mapping[str, Any]) -> Sequence[Bill]:
+    """Return what all answers behind the votes of a run cost, whoever paid for them; `counted` is `Tally.to_dict`."""
+    used = Counter(counted.get("paid", {})) + Counter(counted.get("reused", {}))
+    return tuple(bills_of(used, pricing(config.ask.prices)))
+
+
+def bills_in(folder: RunFolder, config: Config, used: Sequence[Bill]) -> Sequence[Bill]:
+    """Return what was paid for in a run folder; with a ledger that others use, what its answers cost."""
     if config.ask.ledger:
-        noted = sum(payments_in(folder).values(), Counter(tally.paid))
-        return bills_of(noted, pricing(config.ask.prices))
+        return used
     if not folder.ledger.exists():
         warn_user(f"the cost is not shown: {folder.ledger} is gone; put it back, or ask again with pcs run")
         return ()
     return paid_bills(folder.ledger)
-
-
-def used_bills(
-    folder: RunFolder, config: Config, counted: Mapping[str, Any], tally: Tally
-) -> tuple[Sequence[Bill], Sequence[Bill]]:
-    """Return what all answers behind the votes of a run cost, and that part which others paid for."""
-    used, prices = Counter(counted.get("paid", {})) + Counter(counted.get("reused", {})), pricing(config.ask.prices)
-    here = payments_in(folder).get("run", Counter()) + tally.paid if config.ask.ledger else used
-    return tuple(bills_of(used, prices)), tuple(bills_of(used - here, prices))
 
 
 def refuse_lost_ledger(folder: RunFolder, config: Config) -> None:

@@ -2,6 +2,8 @@
 
 Every fit that tests for a promise is a look, and each look that finds none uses up some of the errors that promises may
 have. The folder remembers them in `looks.json`, so that all its promises together are as certain as each of them says.
+Promises on average have no such level, but whoever tries one after the other until something is accepted gets more
+errors than the last one says: at most the sum of what all of them allow, which the certificate says then.
 """
 
 import json
@@ -35,6 +37,7 @@ class Look(NamedTuple):
     rows: int  # gold rows that could support a promise
     level: float  # how much of the errors it may use
     promised: bool  # whether it found a promise; then its level is free for later looks (Holm)
+    average: bool = False  # whether it was for a promise on average; then its level is the error that this allows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +55,10 @@ class Looks:
         """What tells the looks apart, first to last."""
         return [look.key for look in self.looks]
 
-    def spent_before(self, key: str) -> float:
+    def spent_before(self, key: str, *, average: bool = False) -> float:
         """Return how much the looks before this one have used; before a new one, those are all."""
         before = self.looks[: self.keys.index(key)] if key in self.keys else self.looks
-        return float(sum(look.level for look in before if not look.promised))
+        return float(sum(look.level for look in before if not look.promised and look.average == average))
 
     def too_early(self, rows: int, foretold: int | None) -> str:
         """Return why a look at this number of gold rows would waste certainty; empty if it is worth it.
@@ -63,9 +66,10 @@ class Looks:
         After a look without a promise, the next one waits for as many rows as make a promise likely, or for half as
         many again if that is unknown. While there is a promise, looks use up nothing.
         """
-        if not self.looks or self.looks[-1].promised:
+        last = next((look for look in reversed(self.looks) if not look.average), None)
+        if last is None or last.promised:
             return ""
-        enough = max(foretold or math.ceil(GROWTH * self.looks[-1].rows), self.looks[-1].rows + 1)
+        enough = max(foretold or math.ceil(GROWTH * last.rows), last.rows + 1)
         if rows >= enough:
             return ""
         return (
@@ -75,10 +79,11 @@ class Looks:
 
     def with_look(self, key: str, certificate: Certificate, gold: Iterable[str]) -> "Looks":
         """Return the looks with this one, if it tested anything and is new."""
-        if not certificate.level or key in self.keys:
+        average = not certificate.promise.tested
+        if key in self.keys or not (self.refused == "" if average else certificate.level):
             return self
-        spent = certificate.unpromised
-        look = Look(key, certificate.gold_rows, spent or certificate.level, promised=not spent)
+        spent, level = certificate.unpromised, certificate.promise.max_error if average else certificate.level
+        look = Look(key, certificate.gold_rows, spent or level, certificate.found if average else not spent, average)
         return replace(self, looks=(*self.looks, look), gold=tuple(gold))
 
 

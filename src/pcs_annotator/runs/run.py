@@ -204,6 +204,9 @@ class Run:
         if early and learned.model.certificate is not None:  # what the last look foretold is still the best guess
             certificate = replace(learned.model.certificate, rows_needed=foretold)
             learned = replace(learned, model=replace(learned.model, certificate=certificate))
+        if learned.model.certificate is not None and not learned.model.certificate.promise.tested:
+            certificate = replace(learned.model.certificate, tried=looks.spent_before(key, average=True))
+            learned = replace(learned, model=replace(learned.model, certificate=certificate))
         model = learned.model if earlier is None else drawing.with_earlier_audit(learned.model, earlier)
         model = drawing.with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
         if own := self.dataset.streamed and len(self.votes) - len(self.dataset.streamed):
@@ -361,8 +364,7 @@ class Run:
         """Return the result of the run."""
         whole = read_whole(self.folder) if self.sampled else None
         counted = vote_files.read_note(self.folder.votes).get("tally", {}) if whole is None else whole.tally
-        tally = more.get("tally", Tally())
-        used, elsewhere = ledgers.used_bills(self.folder, self.config, counted, tally)
+        used = ledgers.used_bills(self.config, counted)
         return RunResult(
             folder=self.folder,
             config=self.config,
@@ -370,9 +372,8 @@ class Run:
             votes=self.votes,
             learned=learned,
             outcomes=Outcomes(outcomes),
-            bills=ledgers.bills_in(self.folder, self.config, tally),
+            bills=ledgers.bills_in(self.folder, self.config, used),
             used=used,
-            paid_elsewhere=elsewhere,
             rewrites=tuple(vote_files.count_variants(self.folder.variants)),
             unreadable=counted.get("unreadable", {}),
             cut=counted.get("cut", {}),

@@ -116,9 +116,8 @@ class RunResult(Frame):
         learned: The model, and its figures.
         outcomes: A label for every row.
         tally: Counts of calls, answers and failures.
-        bills: The cost of all calls that commands in this folder made, per model.
+        bills: The cost of all calls that commands in this folder made, per model; with a shared ledger, `used`.
         used: The cost of all answers behind the votes, also of those that others paid for in a shared ledger.
-        paid_elsewhere: That part of `used` which others paid for.
         rewrites: How rewrites ended, per relation and reason.
         unreadable: Reasons why answers have no label.
         cut: Annotator → texts that did not fit into its model's context.
@@ -144,7 +143,6 @@ class RunResult(Frame):
     tally: Tally
     bills: Sequence[Bill]
     used: Sequence[Bill] = ()
-    paid_elsewhere: Sequence[Bill] = ()
     rewrites: Sequence[VariantCount] = ()
     unreadable: Mapping[str, int] = field(default_factory=dict)
     cut: Mapping[str, int] = field(default_factory=dict)

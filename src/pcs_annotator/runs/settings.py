@@ -114,7 +114,7 @@ class AskSettings(SettingsSection):
             here.
         max_per_second: Maximum number of calls per second, to all models and from all workers together.
         timeout: Seconds to wait for a server's answer before asking again; slow servers on your own machine may need
-            more. Models in this process (`embedded:`, `llama:`, `transformers:`) are waited for.
+            more. Models in this process (`embedded:`, `transformers:`) are waited for.
         budget_usd: Maximum cost of all calls in the run folder in US dollars, earlier commands included.
         budget_per_day_usd: Maximum cost of the run folder per day, from midnight UTC, in US dollars.
         max_calls: Maximum number of calls in one command.

@@ -137,7 +137,7 @@ def _why(not_applicable: Counter[str], rejected: Counter[str], unreadable: int, 
         (
             not_applicable.total(),
             f"it did not apply to {{}} texts{_commonest(not_applicable)}",
-            "leave it out of --relations, or look for others with pcs relations check",
+            "leave it out of --relations, or try others: pcs relations list",
         ),
         (
             rejected.total(),

@@ -1,9 +1,10 @@
 """`pcs finish`: people label some rows, the machine the others, and few errors are left in the whole table."""
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.promising.acceptance import Judged
-from pcs_annotator.judging.promising.whole_table import TURN, Expert, doubt_of, few_enough, share_rows
+from pcs_annotator.judging.promising.whole_table import TURN, Expert, doubt_of, share_rows, small_enough
 from pcs_annotator.judging.weighing.scoring import choose, score
 from pcs_annotator.runs.drawing import write_to_label
 from pcs_annotator.runs.files.runs import RunFolder
@@ -26,10 +27,25 @@ from pcs_annotator.tables.files import expecting, read_json, write_json
 from pcs_annotator.tables.human_files import DrawnRow
 from pcs_annotator.tables.table_writer import PLAIN
 from pcs_annotator.tables.tables import write_table
+from pcs_annotator.version import __version__
 
 REMEDY = "remove it, and run pcs finish again"
 NOT_ASKED = -2
 SECONDS_PER_ROW, LONGEST_SECONDS = 10.0, 600.0
+Error = Literal["wrong", "near", "distance"]
+"""What counts as an error: another label, one that is several steps of a scale off, or each step, as a part of one."""
+GOALS: dict[Error, str] = {
+    "wrong": "at most {:g} % of all labels are wrong",
+    "near": "at most {:g} % of all labels are off by more than one step",
+    "distance": "labels are off by at most {:g} % of the scale on average",
+}
+
+
+class Terms(NamedTuple):
+    """What is promised beside the share of errors."""
+
+    certainty: float = 0.9
+    error: Error = "wrong"  # what counts; `near` instead if the run's promise says so
 
 
 class Expense(NamedTuple):
@@ -47,7 +63,8 @@ class Finish:
 
     max_error: float
     certainty: float
-    near: bool  # whether a label that is one step of a scale off counts as right
+    error: Error  # what counts as an error
+    goal: str  # the promise in words
     rows: int  # of the table
     gold_rows: int  # drawn at random, that the promise rests on
     by_people: int  # rows that people label, those that have a label among them
@@ -59,6 +76,7 @@ class Finish:
     seconds: float  # that people need for a row
     to_label: Path  # the table for people to fill in
     out: Path | None  # the finished table; None before the end
+    certificate: Path | None  # what is promised about it, and from what that is known; None before the end
 
     @property
     def hours(self) -> float:
@@ -69,8 +87,8 @@ class Finish:
 def finish(
     path: Path,
     max_error: float,
-    certainty: float = 0.9,
-    expense: Expense = Expense(),  # noqa: B008  # a frozen value
+    terms: Terms = Terms(),  # noqa: B008  # frozen values
+    expense: Expense = Expense(),  # noqa: B008
     *,
     again: bool = False,
     out: Path | None = None,
@@ -80,7 +98,7 @@ def finish(
     What the machine labels is fixed at the first call, with its labels. `again` shares the rows anew, with the gold
     that has come since, and with half of the doubt that was left before.
     """
-    name, price, person_price, _ = expense
+    (name, price, person_price, _), (certainty, error) = expense, terms
     if min(price, person_price) < 0 or (name and price >= person_price):
         raise ConfigError("prices cannot be negative, and an expert costs less: such as --price .02 --person-price .5")
     if not (0 < max_error < 1 and 0 < certainty < 1):
@@ -88,12 +106,19 @@ def finish(
     run = Run.open(path)
     if run.sampled:
         raise ConfigError(f"{path} keeps a sample of a large table: pcs finish needs a run of all rows")
+    if error == "distance" and not run.shape.ordered:
+        raise ConfigError("--error distance: these labels have no order; it is for a run with --kind scale or number")
+    if error == "wrong" and run.settings.promise == "off-by-more-than-one":
+        error = "near"
     place, machine = run.folder.finish, _machine(run, name)
     with expecting(place, REMEDY):
         plan = read_json(place, REMEDY) if place.exists() else None
-        near = run.settings.promise == "off-by-more-than-one"
-        wanted = {"max_error": max_error, "certainty": certainty, "near": near, "expense": [name, price, person_price]}
-        if plan is None or again or {"near": False, "expense": ["", 0.0, 0.0]} | plan != plan | wanted:
+        wanted: dict[str, Any] = {"max_error": max_error, "certainty": certainty, "error": error}
+        wanted |= {"expense": [name, price, person_price], "goal": GOALS[error].format(100 * max_error)}
+        if plan is not None:  # earlier versions wrote less
+            kind = "near" if plan.get("near") else "wrong"
+            plan = {"error": kind, "expense": ["", 0.0, 0.0], "by_expert": [], "goal": wanted["goal"]} | plan
+        if plan is None or again or plan != plan | wanted:
             plan = wanted | _shared(run, machine, wanted, 0 if plan is None else plan["turn"] + 1)
             write_json(place, plan)
         return _progress(run, plan, machine[1], expense, out or run.folder.path / "finished.csv")
@@ -107,21 +132,29 @@ def _shared(run: Run, machine: tuple[Votes, Integers], wanted: dict[str, Any], t
     known = expected_labels(votes, gold, run.settings, run.texts)
     # all turns together use 1 − certainty, and half at most: confidences were learned from the same gold rows
     delta = (1 - wanted["certainty"]) * TURN ** (turn + 1)
-    need = _least_rows(len(votes), max_error, delta)
+    need = bisect_left(range(len(votes)), True, key=lambda drawn: _tells(len(votes), drawn, wanted, delta))
     if known is None or sample.sum() < need:
         raise GoldError(
             f"{int(sample.sum())} gold rows were drawn at random, and such a promise needs {need} at least: "
             f"pcs review {run.folder.path}, queue Random"
         )
-    near, expert = wanted["near"], None
-    sure, best, right = judged_rows(run, votes, known.held_out, gold, near=near)
+    expert, error = None, wanted["error"]
+    sure, best, right = judged_rows(run, votes, known.held_out, gold, near=error == "near")
+    apart = run.shape.apart(votes.labels) / (len(votes.labels) - 1) if error == "distance" else None
+    wrong = ~right if apart is None else apart[best, gold]
+    if apart is not None:
+        sure = np.where(votes.silent, -1.0, 1 - (known.held_out * apart[best]).sum(axis=1))
     if name:
         if len(unknown := np.flatnonzero(sample & (said == NOT_ASKED))):
             count = f"{len(unknown)} of {int(sample.sum())} random gold rows"
             raise GoldError(f"{count} have no answer of {name}: ask it about {_to_ask(run, unknown)} first")
-        wrong = (said >= 0) & ~run.shape.right(said, gold, votes.labels, near=near)  # people label what it cannot
-        expert = Expert(doubt_of(sure, sample, wrong), wrong, price / person_price)
-    shared = share_rows(sure, sample, ~right, max_error, delta, expert)
+        heard = said >= 0  # people label what it cannot
+        theirs = heard & ~run.shape.right(said, gold, votes.labels, near=error == "near")
+        doubt, off = doubt_of(sure, sample, theirs), theirs if apart is None else apart[said, gold] * heard
+        expert = Expert(
+            doubt * off[sample & theirs].mean() if theirs[sample].any() else doubt, off, price / person_price
+        )
+    shared = share_rows(sure, sample, wrong, max_error, delta, expert)
     return {
         "turn": turn,
         "gold_rows": int(sample.sum()),
@@ -175,48 +208,64 @@ def _pace(folder: RunFolder) -> float:
     return float(np.mean(taken[-50:])) if taken else SECONDS_PER_ROW
 
 
-def _least_rows(rows: int, max_error: float, delta: float) -> int:
-    """Return how many random gold rows without an error are needed before the machine may label any row."""
-    return bisect_left(range(rows), True, key=lambda drawn: bool(few_enough(rows, drawn, 0, max_error, delta)))
+def _tells(rows: int, drawn: int, wanted: dict[str, Any], delta: float) -> bool:
+    """Return whether so many random gold rows without an error let the machine label any row."""
+    losses: Floats | Integers = np.zeros(drawn, dtype=np.intp)
+    if wanted["error"] == "distance":
+        losses = losses.astype(np.float64)
+    return small_enough(rows, losses, wanted["max_error"] * rows, delta)
 
 
 def _progress(run: Run, plan: dict[str, Any], said: Integers, expense: Expense, out: Path) -> Finish:
-    """Return how far the work is; when it is done, write the finished table."""
+    """Return how far the work is; when it is done, write the finished table and its certificate."""
     places = {name: row for row, name in enumerate(run.votes.ids)}
-    labels, expert = run.gold.labels, [places[name] for name in plan.get("by_expert", ())]
-    people = [*(places[name] for name in plan["by_people"]), *(row for row in expert if said[row] == UNLABELLED)]
+    labels, expert = _by_people(run), [places[name] for name in plan["by_expert"]]
+    silent = [row for row in expert if said[row] == UNLABELLED and run.votes.ids[row] not in plan["by_people"]]
+    if silent:  # people label what the expert could not
+        plan["by_people"] += [run.votes.ids[row] for row in silent]
+        write_json(run.folder.finish, plan)
+    people = [places[name] for name in plan["by_people"]]
     left = [row for row in people if labels[row] is None]
     to_ask = [row for row in expert if said[row] == NOT_ASKED and labels[row] is None]
-    folder, items = run.folder, run.dataset.items
+    folder, items, done = run.folder, run.dataset.items, not left
     if left:
         rows = [DrawnRow(items[row].id, "for review", text_hash(items[row].text)) for row in left]
         write_to_label(folder, items, run.gold, rows)
     if to_ask:
         _to_ask(run, to_ask)
-    if not (left or to_ask):
-        given = {places[name]: (label, "machine") for name, label in plan["by_machine"].items()}
-        _write(run, given | {row: (run.votes.labels[said[row]], expense.expert) for row in expert}, out)
-    return Finish(
-        max_error=plan["max_error"],
-        certainty=plan["certainty"],
-        near=plan.get("near", False),
+        done = False
+    found = Finish(
+        **{name: plan[name] for name in ("max_error", "certainty", "error", "goal", "gold_rows", "errors")},
         rows=len(labels),
-        gold_rows=plan["gold_rows"],
         by_people=len(people),
         left=len(left),
         by_expert=sum(labels[row] is None for row in expert),
         to_ask=len(to_ask),
-        errors=plan["errors"],
         cost=len(expert) * expense.price + len(left) * expense.person_price,
         seconds=expense.seconds_per_row or _pace(folder),
         to_label=folder.to_label,
-        out=None if left or to_ask else out,
+        out=out if done else None,
+        certificate=out.with_name(f"{out.stem}.certificate.json") if done else None,
     )
+    if found.certificate:
+        given = {places[name]: (label, "machine") for name, label in plan["by_machine"].items()}
+        _write(run, given | {row: (run.votes.labels[said[row]], expense.expert) for row in expert}, out)
+        proof = {"blake2b": blake2b(out.read_bytes()).hexdigest(), "version": __version__, "turn": plan["turn"]}
+        write_json(found.certificate, {n: v for n, v in asdict(found).items() if not isinstance(v, Path)} | proof)
+    return found
+
+
+def _by_people(run: Run) -> list[str | None]:
+    """Return the label that a person gave to each row, if one did; what is accepted in bulk is the machine's still."""
+    labels = list(run.gold.labels)
+    for row, one in run.gold.verdicts.by_row.items():  # those of audits are not gold
+        labels[row] = one.label if one.looked_at else None
+    return labels
 
 
 def _write(run: Run, given: dict[int, tuple[str, str]], out: Path) -> None:
     """Write the user's rows with a label each, and who gave it."""
-    named = [(label, "person") if label else given[row] for row, label in enumerate(run.gold.labels)]
+    named = [(label, "person") if label else given[row] for row, label in enumerate(_by_people(run))]
     table = run.dataset.table
     for column, cells in zip(("final_label", "labelled_by"), zip(*named, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells))

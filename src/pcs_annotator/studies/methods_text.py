@@ -127,7 +127,4 @@ def _about_promise(result: RunResult) -> Iterator[str]:
 def _about_cost(result: RunResult) -> str:
     cost = total_cost([bill.usd for bill in result.bills])
     cost = "of unknown price" if cost == PRICE_UNKNOWN else f"at a cost of {cost}"
-    made = f"{counted(sum(bill.calls for bill in result.bills), 'call')} were made, {cost}"
-    if others := sum(bill.calls for bill in result.paid_elsewhere):
-        made += f", and {counted(others, 'answer')} came from calls of other runs that share the ledger"
-    return f"{made}."
+    return f"{counted(sum(bill.calls for bill in result.bills), 'call')} were made, {cost}."

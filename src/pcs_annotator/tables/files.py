@@ -172,7 +172,7 @@ def expecting(path: Path, remedy: str) -> Iterator[None]:
         raise TableError(f"{path} is damaged ({type(error).__name__}: {error}): {remedy}") from error
 
 
-def write_page(path: Path, text: str, ours: bytes | None = None, *, replace: bool = False) -> None:
+def write_page(path: Path, text: str | bytes, ours: bytes | None = None, *, replace: bool = False) -> None:
     """Write a text completely or not at all; characters that UTF-8 cannot encode become question marks.
 
     With `ours`, a file in the way that does not match it is an error or, with `replace`, kept under a dated name.
@@ -181,7 +181,7 @@ def write_page(path: Path, text: str, ours: bytes | None = None, *, replace: boo
         refuse_existing(path, replace=replace)
         make_way(path)
     with atomic_path(path) as temporary:
-        temporary.write_bytes(text.encode("utf-8", "replace"))
+        temporary.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "replace"))
 
 
 class RemoteFile(NamedTuple):

@@ -4,20 +4,18 @@
 fakenewsnet:FOLDER     FakeNewsNet (Shu et al., arXiv:1809.01286), one site of it as FOLDER/SITE:
                        politifact_fake.csv, politifact_real.csv, …              id, news_url, title, tweet_ids
                        politifact/fake/politifact15014/news content.json        title, text, url, …
-sentiment:FILE         a file of Sp1786/multiclass-sentiment-analysis-dataset
-hf:OWNER/NAME@SPLIT    a dataset of Hugging Face
 ```
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.base.errors import MissingPackage, TableError, warn_user
-from pcs_annotator.base.text import first_line
+from pcs_annotator.base.errors import TableError, warn_user
+from pcs_annotator.base.removed import removed
 from pcs_annotator.core.arrays import is_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.tables.arrow import pa
@@ -28,9 +26,7 @@ from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, t
 
 NEWS_LABELS = ("fake", "real")
 ARTICLE = "news content.json"
-SENTIMENTS = ("negative", "neutral", "positive")  # by number: 0, 1, 2
-SENTIMENT_COLUMNS = ("sentiment", "label")
-SPLITS = ("test", "validation", "train")  # the default split is the first of these that exists
+FAKENEWSNET = "fakenewsnet"  # before the colon of a source
 
 Row = Mapping[str, str]
 
@@ -61,8 +57,8 @@ def open_stream(
     if not isinstance(spec, Path | str):
         return TableStream.of(spec, name_in_memory(spec), columns, limit)
     if is_public_set(spec):
-        layout, _, place = str(spec).partition(":")
-        return TableStream.of(_LOADERS[layout](place), str(spec), columns, limit)
+        table = _read_fakenewsnet(str(spec).partition(":")[2])
+        return TableStream.of(table, str(spec), columns, limit)
     files, (schema, rows, dialect, _) = open_parts(spec, limit, reading)
     name = source_name(spec)
     refuse_repeated(schema.names, name)
@@ -87,8 +83,12 @@ def name_in_memory(table: pa.Table) -> str:
 
 def is_public_set(spec: Path | str) -> bool:
     """Return whether a source names the layout of a public dataset; an existing file of that name takes precedence."""
-    layout, colon, rest = str(spec).partition(":")  # `hf://datasets/OWNER/NAME/FILE` is an address like others
-    return bool(colon) and layout in _LOADERS and not rest.startswith("//") and not Path(spec).exists()
+    layout, colon, rest = str(spec).partition(":")
+    if not colon or rest.startswith("//") or Path(spec).exists():  # `hf://datasets/…` is an address like others
+        return False
+    if gone := removed("source", layout):
+        raise TableError(f"{layout}: {gone}")
+    return layout == FAKENEWSNET
 
 
 def _read_fakenewsnet(place: str) -> pa.Table:
@@ -171,78 +171,3 @@ def _news_gold(rows: list[Row], place: str) -> list[str | None]:
             f"fakenewsnet:{place}: {sum(unclear)} rows have a text that occurs as both fake and real: they get no gold"
         )
     return [None if skip else row["gold"] for row, skip in zip(rows, unclear, strict=True)]
-
-
-def _read_sentiment_file(place: str) -> pa.Table:
-    """Return a file of the sentiment set (CSV, JSONL or Parquet); its gold labels may be names or numbers."""
-    path = Path(place)
-    table = as_arrow(path)
-    if not set(SENTIMENT_COLUMNS) & set(table.column_names):
-        listed = ", ".join(table.column_names)
-        raise TableError(f"{path.name} has no column 'sentiment' or 'label', only {listed}: rename the gold column")
-    return _with_sentiments(table, path.name)
-
-
-def _read_hugging_face(place: str) -> pa.Table:
-    """Return a dataset of Hugging Face, `OWNER/NAME` or `OWNER/NAME@SPLIT`, with label names where it has them."""
-    try:
-        import datasets  # type: ignore[import-not-found,unused-ignore]  # optional
-    except ImportError as error:
-        raise MissingPackage(
-            f"hf:{place} needs the package datasets: pip install datasets; or download the files and name one of them"
-        ) from error
-    name, _, split = place.partition("@")
-    try:
-        parts = datasets.load_dataset(name)
-    except Exception as error:  # whatever the package raises, its first line says why
-        raise TableError(
-            f"hf:{place} cannot be loaded ({first_line(error)}): check the name and the connection"
-        ) from error
-    split = split or next((one for one in SPLITS if one in parts), next(iter(parts), ""))
-    if split not in parts:
-        raise TableError(f"hf:{place}: there is no split {split!r}; there are {', '.join(parts)}")
-    table = as_arrow(parts[split].with_format("arrow")[:])
-    if "sentiment" in table.column_names:
-        return _with_sentiments(table, f"hf:{place}")
-    return _with_class_names(table, parts[split].features)
-
-
-def _with_sentiments(table: pa.Table, source: str) -> pa.Table:
-    """Return the table with a column `gold`: negative, neutral or positive, also where the table has 0, 1 or 2."""
-    columns = columns_of(table)
-    name = next(name for name in SENTIMENT_COLUMNS if name in columns)
-    gold: list[str | None] = []
-    for row, value in enumerate(text_column(name, columns[name]).to_pylist(), 1):
-        word = (value or "").strip().casefold()
-        if word in ("0", "1", "2"):
-            word = SENTIMENTS[int(word)]
-        if word and word not in SENTIMENTS:
-            raise TableError(
-                f"{source}, row {row}, column {name!r}: {value!r} is not a sentiment; "
-                f"write {', '.join(SENTIMENTS)}, or 0, 1, 2"
-            )
-        gold.append(word or None)
-    return _with_gold(table, gold)
-
-
-def _with_class_names(table: pa.Table, features: Any) -> pa.Table:
-    names = getattr(features.get("label"), "names", None)
-    if not names:
-        return table
-    codes = columns_of(table)["label"].to_pylist()
-    # the package writes -1 for a row without a label
-    return _with_gold(table, [names[code] if code is not None and code >= 0 else None for code in codes])
-
-
-def _with_gold(table: pa.Table, gold: list[str | None]) -> pa.Table:
-    if "gold" in table.column_names:
-        table = table.drop_columns(["gold"])
-    return table.append_column("gold", pa.array(gold, pa.string()))
-
-
-_LOADERS: Mapping[str, Callable[[str], pa.Table]] = {
-    "fakenewsnet": _read_fakenewsnet,
-    "hf": _read_hugging_face,
-    "sentiment": _read_sentiment_file,
-}
-"""Prefix of a source → the function that reads what follows the colon."""

@@ -1,29 +1,96 @@
 """`pcs fit` and `pcs use` in a run folder, and opening one: where the model changes, the report is written, too."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from pcs_annotator.runs import fitting
+from pcs_annotator.asking.ledger.lock import Say, lock_ledger
+from pcs_annotator.base.errors import MismatchError, TableError, warn_user
+from pcs_annotator.runs.gold import ROWS_TO_LABEL, FromPeople
+from pcs_annotator.runs.labelling.rows import relabel_whole
+from pcs_annotator.runs.learn import learned_from
+from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.versions import settings_of_fits, take_version
 from pcs_annotator.showing.report.page import write_report
-
-P = ParamSpec("P")
-
-
-def _reported(command: Callable[P, RunResult]) -> Callable[P, RunResult]:
-    """Return the command, which also writes the report of a fit."""
-
-    @wraps(command)
-    def reported(*given: P.args, **how: P.kwargs) -> RunResult:
-        result = command(*given, **how)
-        if result.to_label is not None:  # the model is another now
-            write_report(result)
-        return result
-
-    return reported
+from pcs_annotator.tables.files import clear_leftovers, expecting
 
 
-fit_run = _reported(fitting.fit_again)
-use_version = _reported(fitting.use_version)
-open_run = _reported(fitting.open_run)
+def fit_run(  # noqa: PLR0913  # options of pcs fit
+    path: Path,
+    changes: Mapping[str, Any] | None = None,
+    people: FromPeople | None = None,
+    *,
+    spreadsheet_safe: bool = False,
+    spare_looks: bool = False,
+    ledger: str = "",
+    say: Say = warn_user,
+) -> RunResult:
+    """Learn again from the votes of a run folder, with the labels and verdicts that people gave; no model is called.
+
+    Learning uses the settings of the last fit, with `changes`. A run that is changing the folder is waited for. With
+    `spare_looks`, a promise is tested for only when enough gold rows have come since the last test without one.
+    `ledger` says where the run's answers are now, if that has changed.
+    """
+    folder = Run.open(path).folder  # raises if this is not a run folder, before a lock is put there
+    people = people or FromPeople()
+    with lock_ledger(folder.ledger, say=say):
+        clear_leftovers(path)
+        run = Run.open(path, ledger)
+        settings = replace(run.settings, **(changes or {}))
+        run = run.having(config=replace(run.config, learn=settings), by=settings.by)
+        if people.gold is not None:
+            run = run.with_gold(people)
+        learned = run.learn(settings, spare_looks=spare_looks)
+        fits = {**settings_of_fits(folder), **(changes or {})}
+        if run.sampled:
+            learned = relabel_whole(run, learned, spreadsheet_safe=spreadsheet_safe)
+            run.write_learned(learned, settings, fits)
+            outcomes = list(learned.model.judge(run.votes))
+        else:
+            outcomes = run.write(learned, settings, fits, spreadsheet_safe=spreadsheet_safe)
+        return _reported(run.result(learned, outcomes, to_label=run.hand_out(learned, people.to_label)))
+
+
+def _reported(result: RunResult) -> RunResult:
+    write_report(result)
+    return result
+
+
+def use_version(path: Path, number: int, say: Say = warn_user) -> RunResult:
+    """Go back, or forward, to a version of a run: its model labels the rows, and whatever comes."""
+    folder = Run.open(path).folder
+    with lock_ledger(folder.ledger, say=say):
+        take_version(folder, number)
+        run = Run.open(path)
+        run = run.having(config=replace(run.config, learn=run.settings))
+        learned = learned_from(run.model_in_force(), run.figures())
+        if run.sampled:
+            relabel_whole(run, learned, spreadsheet_safe=False)
+            outcomes = list(learned.model.judge(run.votes))
+        else:
+            outcomes = run.write_labels(learned.model)
+        return _reported(run.result(learned, outcomes, to_label=run.hand_out(learned, ROWS_TO_LABEL)))
+
+
+def open_run(path: Path, version: int = 0) -> RunResult:
+    """Return the result of a run from its folder; a run that was stopped before it learned is fitted.
+
+    If model or figures are damaged or of different fits, what they would say is learned for this command alone: a
+    command that only reads leaves files as they are, and `pcs fit` puts them right.
+    """
+    run = Run.open(path, version=version)
+    run = run.having(config=replace(run.config, learn=run.settings))
+    figures = run.folder.evaluation
+    try:
+        with expecting(figures, REFIT):
+            learned = learned_from(run.model_in_force(), run.figures())
+        outcomes = list(learned.model.judge(run.votes))
+    except (TableError, MismatchError) as error:
+        if not run.folder.model.exists() or not figures.exists():
+            return fit_run(path)
+        warn_user(f"{error}; learned again for this command alone")
+        learned = run.learn(run.settings)
+        outcomes = list(learned.model.judge(run.votes))
+    return run.result(learned, outcomes)

@@ -17,7 +17,7 @@ from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
-from pcs_annotator.judging.spending.frugal import Check, Frugal, Spending, check_settled, rounds_of
+from pcs_annotator.judging.spending.frugal import Check, Frugal, Spending, check_settled
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers
 from pcs_annotator.runs.files import runs
@@ -96,8 +96,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
         recorded = Run.open(folder.path, request.config.ask.ledger)
         tally.rows_expected = texts.check()
         opened = _opened(replace(request, follow=watch.begin()), recorded, saving, tally)
-        with ledgers.noting_payments(folder, config, tally, "label"):
-            dataset, votes = texts.ask(opened)
+        dataset, votes = texts.ask(opened)
         checked = check_settled(opened.model, votes)
         opened.warn_if_words_fail(checked)
         found = learn.check_drift(opened.model, votes, [item.text for item in dataset.items])
@@ -147,10 +146,9 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     job, frugal, in_flight = fitted.job, fitted.frugal, fitted.settings.in_flight
     everything = ask.plan_job(job, found.sample.items, fitted.settings).for_rows(found.rows)
     if frugal is None:
-        return LabelPlan(everything, None, None, ways_to_label(job, everything, None, (), in_flight))
+        return LabelPlan(everything, None, None, ways_to_label(job, everything, None, in_flight))
     fewer = _scaled(everything, job, frugal.spending)
-    rounds = rounds_of(recorded.votes, frugal.strategy)
-    return LabelPlan(everything, fewer, frugal.spending, ways_to_label(job, everything, fewer, rounds, in_flight))
+    return LabelPlan(everything, fewer, frugal.spending, ways_to_label(job, everything, fewer, in_flight))
 
 
 def _scaled(plan: Plan, job: Job, spending: Spending) -> Plan:

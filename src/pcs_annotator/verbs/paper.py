@@ -15,15 +15,15 @@ from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.recorded_votes import check_order
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing import result_tables as rt
 from pcs_annotator.showing.answer import of_run
-from pcs_annotator.showing.result_tables import latex, markdown_text, to_csv, to_latex, to_markdown, without_intervals
 from pcs_annotator.showing.to_terminal import COPIED
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.tables.workbook import Sheet, write_workbook
 
-Format = Literal["markdown", "latex", "csv", "xlsx"]
-ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".xlsx": "xlsx"}
+Format = Literal["markdown", "latex", "csv", "xlsx", "docx"]
+ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".xlsx": "xlsx", ".docx": "docx"}
 OTHER_SCRIPTS = "% has characters that pdfLaTeX may lack: compile with XeLaTeX or LuaLaTeX and a font that has them"
 LAST_LATIN = 0x24F
 MORE = {"Class AUROC": "auroc", "ECE of confidence": "ece_confidence"}
@@ -90,20 +90,20 @@ def format_of(name: Format | None, out: Path | None) -> Format:
     if name is None and out is not None:
         check_ending(out, tuple(ENDINGS))
     found = name or ENDINGS.get("" if out is None else out.suffix.lower(), "markdown")
-    if found == "xlsx" and out is None:
-        raise ConfigError("a workbook is a file: name it with -o, such as -o table.xlsx")
+    if found in ("xlsx", "docx") and out is None:
+        raise ConfigError(f"that cannot be printed: name a file with -o, such as -o tables.{found}")
     return found
 
 
 def paper_text(paper: Paper, kind: Format) -> str:
     """Return the paper's parts as Markdown or LaTeX, or its figures as CSV."""
     if kind == "csv":
-        return to_csv(paper.figures)
+        return rt.to_csv(paper.figures)
     if kind == "markdown":
-        return "\n".join([*map(to_markdown, paper.tables), "### Methods", "", paper.methods, ""])
+        return "\n".join([*map(rt.to_markdown, paper.tables), "### Methods", "", paper.methods, ""])
     parts = [
-        *(to_latex(table, intervals=True) for table in paper.tables),
-        rf"\paragraph{{Methods.}} {latex(paper.methods)}",
+        *(rt.to_latex(table, intervals=True) for table in paper.tables),
+        rf"\paragraph{{Methods.}} {rt.latex(paper.methods)}",
         "",
     ]
     text = "\n".join(parts)
@@ -115,18 +115,18 @@ def paper_text(paper: Paper, kind: Format) -> str:
 def summary_of(result: RunResult, *, card: bool = False) -> str:
     """Return a run in brief as Markdown of GitHub; as a `card`, with the header and the method that others need."""
     title, certificate, found = result.dataset.name, result.learned.model.certificate, result.learned.against_gold
-    said = [(name, markdown_text(b.plain(words))) for name, words in of_run(result).lines if name not in COPIED]
+    said = [(name, rt.markdown_text(b.plain(words))) for name, words in of_run(result).lines if name not in COPIED]
     parts = [
-        f"## {markdown_text(title)}",
+        f"## {rt.markdown_text(title)}",
         "",
         "| | |",
         "| --- | --- |",
         *(f"| {name} | {text} |" for name, text in said),
     ]
     if certificate is not None:
-        promise = promised(certificate)
-        parts += ["", "### Promise", "", *(f"- {markdown_text(one)}" for one in (promise.headline, *promise.details))]
-    parts += ["", *([] if found is None else [to_markdown(agreement_tables(found)[0])])]
+        told = promised(certificate)
+        parts += ["", "### Promise", "", *(f"- {rt.markdown_text(one)}" for one in (told.headline, *told.details))]
+    parts += ["", *([] if found is None else [rt.to_markdown(agreement_tables(found)[0])])]
     if not card:
         return "\n".join(parts)
     about = {
@@ -136,7 +136,7 @@ def summary_of(result: RunResult, *, card: bool = False) -> str:
         "configs": [{"config_name": "default", "data_files": result.folder.labels.name}],
     }
     header = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in about.items()]  # JSON is YAML
-    method = ["### Method", "", markdown_text(methods_of(result)), "", COLUMNS, ""]
+    method = ["### Method", "", rt.markdown_text(methods_of(result)), "", COLUMNS, ""]
     return "\n".join(["---", *header, "---", "", *parts, *method])
 
 
@@ -148,10 +148,10 @@ def write_paper(paper: Paper, kind: Format, out: Path, *, keep_earlier: bool = F
         sheets = [_sheet(table) for table in (*paper.tables, *paper.shares, paper.figures)]
         write_workbook(out, [*sheets, Sheet(name="methods", header=["methods"], rows=[[paper.methods]])])
         return out
-    write_page(out, paper_text(paper, kind))
+    write_page(out, rt.to_docx(paper.tables, [paper.methods]) if kind == "docx" else paper_text(paper, kind))
     return out
 
 
 def _sheet(table: ResultTable) -> Sheet:
-    header, rows = without_intervals(table)
+    header, rows = rt.without_intervals(table)
     return Sheet(name=table.name, header=header, rows=rows)

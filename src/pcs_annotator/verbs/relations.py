@@ -1,39 +1,29 @@
-"""Lists relations, tries one on a text, and measures them on a file."""
+"""Lists relations, and tries one on a text."""
 
-import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.asking.engine.ask import Rewriter
-from pcs_annotator.asking.engine.collect import in_blocks
 from pcs_annotator.asking.engine.job import QuestionForm
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.core.task import Item, Phrasing, Task
-from pcs_annotator.core.variant import Status, Variant
+from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.variant import Variant
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, Original, QuestionRelation, Relation, asks_about_truth, rephrased
 from pcs_annotator.relations.choose import choose_relations, known_relations, text_parts
 from pcs_annotator.relations.parse import Parser
-from pcs_annotator.relations.rule import why_not_parsed
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.ask import CollectSettings, open_asker
 from pcs_annotator.runs.settings import Config
-from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, refuse_inputs
-from pcs_annotator.tables.sources import read_source
-from pcs_annotator.tables.table_writer import WRITTEN
-from pcs_annotator.tables.tables import write_table
 
-AT_ONCE = 256
 EXAMPLE = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 """The task that relations of the question are shown with if `pcs.toml` has none."""
 
@@ -48,25 +38,6 @@ class KnownRelation:
     needs: tuple[str, ...]
     deterministic: bool
     usable: bool
-
-
-@dataclass(slots=True)
-class Coverage:
-    """How well one relation does on a file."""
-
-    statuses: Counter[Status] = field(default_factory=Counter)  # number of texts per status
-    causes: Counter[str] = field(default_factory=Counter)  # why texts were not changed, with counts
-
-    @property
-    def texts(self) -> int:
-        """Number of texts."""
-        return self.statuses.total()
-
-    def add(self, variant: Variant) -> None:
-        """Count a text."""
-        self.statuses[variant.status] += 1
-        if variant.text is None:
-            self.causes[variant.cause] += 1
 
 
 def list_relations(config: Config) -> list[KnownRelation]:
@@ -117,40 +88,6 @@ def _read_as(question: Phrasing, source: str, text: str) -> str:
     return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
 
 
-def check_relations(
-    file: Path, config: Config, out: Path | None = None, *, replace: bool = False, limit: int | None = None
-) -> dict[str, Coverage]:
-    """Return how well each relation of the settings, or of the paper's three, does on the texts of a file.
-
-    `out` gets every variant; with `replace`, a file in its way is kept under a dated name.
-    """
-    if out is not None:
-        check_ending(out, WRITTEN)
-        refuse_inputs(out, file)
-        refuse_existing(out, replace=replace)
-    items = read_source(file, resolve_config.columns_of(config), limit, resolve_config.reading_of(config)).items
-    variants: list[tuple[Item, Variant]] = []
-
-    async def all_of_them() -> dict[str, Coverage]:
-        async with _opened(config.relations.use or resolve_config.DEFAULT, config) as (relations, context):
-            found = {relation.name: Coverage() for relation in relations}
-            for some in in_blocks(items, AT_ONCE):
-                if any("parser" in relation.needs for relation in relations):  # once for all relations
-                    context.parser.parse_many(item.text for item in some if not why_not_parsed(item.text))
-                for relation in relations:
-                    made = await asyncio.gather(*(relation.rewrite(item.text, context) for item in some))
-                    for variant in made:
-                        found[relation.name].add(variant)
-                    variants.extend(zip(some, made, strict=True))
-            return found
-
-    found = run_sync(all_of_them)
-    if out is not None:
-        make_way(out)
-        _write_variants(out, variants)
-    return found
-
-
 @asynccontextmanager
 async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[Sequence[Relation], Context]]:
     """Open relations that are ready to rewrite, and close their model at the end; a ledger keeps paid rewrites."""
@@ -167,9 +104,3 @@ async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[S
             stack.push_async_callback(model.close)
             context = replace(context, ask=Rewriter(model, open_asker(ledger, CollectSettings())))
         yield relations, context
-
-
-def _write_variants(path: Path, variants: Sequence[tuple[Item, Variant]]) -> None:
-    columns = ("relation", "status", "text", "reason")
-    rows = [{"id": item.id, **{name: getattr(one, name) for name in columns}} for item, one in variants]
-    write_table(path, pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in ("id", *columns)])))

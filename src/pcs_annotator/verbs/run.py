@@ -66,11 +66,7 @@ def run(request: RunRequest) -> RunResult:
     refuse_lost_ledger(folder, config)
     tally = Tally(rows_expected=len(table.sample.items))
     watch = Watch(folder, f"run {request.data_name}", tally, request.metrics_file)
-    with (
-        ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say),
-        ledgers.noting_payments(folder, config, tally, "run"),
-        watch,
-    ):
+    with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say), watch:
         return _run(request, config, table, tally, watch, started)
 
 
@@ -171,7 +167,6 @@ def _asked(request: RunRequest, config: Config, table: RunTable, tally: Tally, *
     clear_leftovers(folder.path)
     if replacing:
         request.say(f"the old results are kept in {folder.set_results_aside()}")
-        ledgers.set_payments_aside(folder)
     digest = job_digest(job, dataset.items)
     found = folder_votes.reusable_votes(folder, ledger, job, dataset.items, digest, tally)
     start: dict[str, Any] = {

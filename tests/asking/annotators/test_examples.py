@@ -13,8 +13,8 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning
 from pcs_annotator.core.chat import Message
-from pcs_annotator.runs.fitting import open_run
 from pcs_annotator.runs.resolve_config import read_settings, task_of
+from pcs_annotator.verbs.fit import open_run
 from tests.simulated import simulated_models, truth_of, write_texts
 
 SHOWN = (Example("A goal in the last minute.", "sport", "a match"), Example("Shares fell.", "MONEY"))

@@ -52,8 +52,7 @@ def test_a_batch_gives_the_votes_of_live_calls_at_half_their_price(tmp_path: Pat
         assert (record.end, record.answered, record.keys) == ("done", 60, set())
         assert record.usd == pytest.approx(bill.usd)
 
-    wrapped = provider == "together"
-    at_desk(tmp_path, Behaviour(batch_wrapped=wrapped), test)
+    at_desk(tmp_path, Behaviour(), test)
 
 
 def elsewhere(desk: Desk) -> Desk:
@@ -86,7 +85,7 @@ def test_answers_are_joined_by_id_and_strange_or_repeated_ones_left_out(tmp_path
     at_desk(tmp_path, Behaviour(), test)
 
 
-@pytest.mark.parametrize("provider", ["openai", "mistral", "anthropic"])
+@pytest.mark.parametrize("provider", ["openai", "groq", "anthropic"])
 def test_of_an_expired_batch_the_finished_part_is_kept_and_the_rest_submitted_again(
     tmp_path: Path, provider: str
 ) -> None:
@@ -102,7 +101,7 @@ def test_of_an_expired_batch_the_finished_part_is_kept_and_the_rest_submitted_ag
     at_desk(tmp_path, Behaviour(batch_end="expired", batch_done=0.2, batch_faults=1), test)
 
 
-@pytest.mark.parametrize("provider", ["openai", "mistral", "anthropic"])
+@pytest.mark.parametrize("provider", ["openai", "groq", "anthropic"])
 def test_a_cancelled_batch_stops_the_run_and_the_next_one_goes_on(tmp_path: Path, provider: str) -> None:
     async def test(desk: Desk) -> None:
         with pytest.raises(Interrupted, match=r"batch_1 of .*; 100 of 200 requests were answered, and are kept"):
@@ -277,7 +276,7 @@ def test_a_batch_that_the_provider_no_longer_has_is_asked_again(tmp_path: Path) 
     at_desk(tmp_path, Behaviour(), test)
 
 
-@pytest.mark.parametrize("provider", ["openai", "mistral", "anthropic"])
+@pytest.mark.parametrize("provider", ["openai", "groq", "anthropic"])
 def test_a_batch_whose_id_was_lost_is_found_again(tmp_path: Path, provider: str) -> None:
     """Killed after the server started the batch, and before its ID was written down."""
 
@@ -328,7 +327,7 @@ def test_only_what_labels_still_need_is_asked_in_later_waves(tmp_path: Path) -> 
     """With a strategy, every wave asks what the next step of each text needs."""
 
     async def test(desk: Desk) -> None:
-        models = [MODELS["openai"], "openai:gpt-4o", MODELS["mistral"]]
+        models = [MODELS["openai"], "openai:gpt-4o", MODELS["groq"]]
         everything = await elsewhere(desk).ask(texts(200), models, live=True)
         desk.stub.reset()
         votes = await desk.ask(texts(200), models, strategy=MajorityOfThree())
@@ -373,7 +372,7 @@ def test_batches_are_no_larger_than_providers_take(
     at_desk(tmp_path, Behaviour(), test)
 
 
-@pytest.mark.parametrize("provider", ["openai", "mistral", "anthropic"])
+@pytest.mark.parametrize("provider", ["openai", "groq", "anthropic"])
 def test_a_batch_is_not_started_twice_if_the_connection_breaks_at_its_start(tmp_path: Path, provider: str) -> None:
     async def test(desk: Desk) -> None:
         with pytest.warns(PcsWarning, match="no connection to .*; trying again"):

@@ -51,7 +51,9 @@ def test_a_model_is_tested_against_each_coder(made: Path, capsys: pytest.Capture
     printed = " ".join(capsys.readouterr().out.split())
     assert "Alternative annotator test (ε = 0.1): the model may" in printed
     stored = json.loads((made / "evaluation.json").read_text(encoding="utf-8"))["among_coders"]["replacing"]
-    parts, rows_for = found.pop("parts"), found.pop("rows_for")
+    parts, rows_for, to_pass = (found.pop(name) for name in ("parts", "rows_for", "rows_to_pass"))
+    assert 30 <= to_pass <= 120
+    assert "Such rows to pass the test in four of five cases, if the model is as good as it seems:" in printed
     assert stored == {**found, "coders": [{key: one[key] for key in one if key != "name"} for one in found["coders"]]}
     assert [*parts] == ["model says good", "model says bad"]
     assert parts["model says good"]["coders"][0]["rows"] + parts["model says bad"]["coders"][0]["rows"] == 120

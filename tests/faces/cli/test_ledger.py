@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
 import io
 import json
 from collections.abc import Callable
@@ -33,29 +32,6 @@ def test_size_shows_calls_and_cost_per_model(ledger: LedgerAddress, capsys: pyte
     assert main(["ledger", "size", str(ledger), "--json"]) == 0
     (model,) = json.loads(capsys.readouterr().out)["models"]
     assert (model["model"], model["calls"], model["usd"]) == ("scripted:hash", 5, 0.0)
-
-
-def test_export_writes_every_call(ledger: LedgerAddress, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ledger", "export", str(ledger), str(tmp_path / "calls.csv")]) == 0
-    assert "5 calls written" in capsys.readouterr().out
-    with (tmp_path / "calls.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 5
-    assert all(row["reply"] for row in rows)
-
-
-def test_export_keeps_a_file_that_is_there(
-    ledger: LedgerAddress, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "calls.csv"
-    out.write_text("mine\n")
-    assert main(["ledger", "export", str(ledger), str(out)]) == 2
-    assert "calls.csv exists" in " ".join(capsys.readouterr().err.split())
-    assert out.read_text() == "mine\n"
-    assert main(["ledger", "export", str(ledger), str(out), "--replace"]) == 0
-    (kept,) = tmp_path.glob("calls-*.csv")
-    assert kept.read_text() == "mine\n"
-    assert len(out.read_text().splitlines()) > 5
 
 
 def test_import_brings_calls_over_once(

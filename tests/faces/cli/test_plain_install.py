@@ -13,13 +13,12 @@ pytestmark = pytest.mark.system
 
 HIDDEN = (
     "fsspec", "ipywidgets", "langchain", "langchain_core", "lemminflect", "psycopg", "ray",
-    "sklearn", "spacy", "starlette", "tokenizers", "torch", "tqdm", "transformers", "uvicorn", "xllamacpp", "zstandard",
+    "sklearn", "spacy", "starlette", "tokenizers", "torch", "tqdm", "transformers", "uvicorn", "zstandard",
 )  # fmt: skip
 ASK = ["data.csv", "--labels", "good,bad", "--model"]
 SCRIPTED = [*ASK, "scripted:hash"]
 NEEDS = {
     "local": [["demo"], ["run", *ASK, "embedded:smollm2"], ["models", "check", "embedded:smollm2"]],
-    "gguf": [["run", *ASK, "llama:model.gguf"]],
     "langchain": [["run", *ASK, "langchain:openai:gpt-4o"]],
     "transformers": [["run", *ASK, "transformers:Qwen/Qwen3-0.6B"]],
     "rules": [

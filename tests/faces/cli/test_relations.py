@@ -65,13 +65,6 @@ def test_try_shows_how_the_question_reads(capsys: pytest.CaptureFixture[str]) ->
     assert json.loads(capsys.readouterr().out)["question"] is None
 
 
-def test_check_says_that_texts_stay_as_they_are(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["relations", "check", str(texts), "--relations", "order,case"]) == 0
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
-    assert "text unchanged" in lines["order"]
-    assert "2 (67 %)" in lines["case"]
-
-
 def test_try_says_why_a_text_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["relations", "try", "voice", "Guten Morgen, wie geht es Ihnen und Ihrer Familie heute?"]) == 1
     text = capsys.readouterr().out
@@ -99,37 +92,10 @@ def test_a_rejected_rewrite_is_shown_with_the_reason(capsys: pytest.CaptureFixtu
     assert "the reply has no rewrite of the text" in text
 
 
-def test_check_prints_the_agreed_figures_and_writes_every_variant(
-    texts: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    names = "rule:voice,rule:case"
-    assert main(["relations", "check", str(texts), "--relations", names, "--json", "--out", "v.csv"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert set(found) == set(names.split(","))
-    for figures in found.values():
-        assert figures["texts"] == figures["changed"] + figures["not_applicable"] + figures["rejected"] == 3
-    with open("v.csv", newline="", encoding="utf-8") as file:
-        assert next(csv.reader(file)) == ["id", "relation", "status", "text", "reason"]
-        assert len(list(csv.reader(file))) == 6
-
-
-def test_check_prints_a_table_with_causes(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["relations", "check", str(texts), "--relations", "voice,case"]) == 0
-    text = capsys.readouterr().out
-    assert "1 (33 %)" in text
-    assert "empty text" in text
-    assert main(["relations", "check", str(texts), "--relations", "frame", "--out", "v.csv"]) == 0
-    assert main(["relations", "check", str(texts), "--relations", "frame", "--out", "v.csv"]) == 2
-    assert "v.csv exists" in capsys.readouterr().err
-    assert main(["relations", "check", str(texts), "--relations", "frame", "--out", "v.csv", "--replace"]) == 0
-    assert "v.csv" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
         ["relations", "try", "cleft", SENTENCE],
-        ["relations", "check", "texts.csv", "--relations", "voice,rule:cleft"],
         ["run", "texts.csv", "--labels", "a,b", "--model", "scripted:hash", "--relations", "original,frame+cleft"],
         ["run", "texts.csv", "--labels", "a,b", "--model", "scripted:hash", "-c", "old.toml"],
     ],
@@ -172,13 +138,12 @@ def test_an_old_run_folder_with_removed_relations_still_opens(capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["check", "nowhere.csv"], "nowhere.csv"),
-        (["check", "texts.csv", "--relations", "voise"], "'voice'"),
-        (["check", "texts.csv", "--text-column", "body"], "'body'"),
-        (["check", "texts.csv", "-c", "none.toml"], "none.toml"),
+        (["try", "voise", "A text."], "'voice'"),
+        (["try", "voice", "A text.", "-c", "none.toml"], "none.toml"),
+        (["check", "texts.csv"], "relations check was removed: pcs run FILE"),
         (["try", "paraphrase", "A text."], "--rewriter MODEL"),
         (["try", "voice", "A text.", "--rewriter", "nobody:knows"], "nobody:knows"),
-        (["audit", "texts.csv"], "relations audit was removed: pcs relations check"),
+        (["audit", "texts.csv"], "relations audit was removed: pcs relations try"),
     ],
 )
 @pytest.mark.usefixtures("texts")

@@ -46,11 +46,10 @@ COMMANDS = {
     "ledger": ["ledger", "size", f"{FOLDER}/ledger.db"],
     "models": ["models", "check", *MODELS],
     "all models": ["models", "list"],
-    "relations": ["relations", "check", "data.csv", "--relations", "case,rule:frame|rule:case|rule:typo"],
     "all relations": ["relations", "list"],
     "relation value": ["relations", "value", FOLDER, "--resamples", "20", "--repeats", "1"],
 }
-SHORTENED = {"run": 120, "plan": 120, "plan of labelling": 120, "ledger": 120, "relations": 80}
+SHORTENED = {"run": 120, "plan": 120, "plan of labelling": 120, "ledger": 120}
 """Commands with long names in tables, and the width from which these are in full."""
 NUMBER = re.compile(r"(?<![\w.,-])\d[\d.,]*\d(?: ?– ?\d[\d.]*| to [+-]?\d[\d.]*)?")
 

@@ -297,6 +297,20 @@ def test_a_run_without_gold_has_scores_and_no_confidence(tmp_path: Path) -> None
         assert "No row has verdicts of two people yet" in client.ask("/people").text
 
 
+def test_the_rows_of_a_promise_about_the_whole_table_have_a_queue_of_their_own(run: Path) -> None:
+    with page_of(run) as url:
+        page = Client(url).ask("/?queue=finish").text
+        assert "Start with pcs finish." in page
+        assert "<b>Finish</b><span" not in page  # it is not offered
+        assert "Nothing is left for you in “Stream”" in Client(url).ask("/?queue=stream").text
+    plan = {"by_people": ["t90", "t91", "gone"], "goal": "at most 5 % of all labels are wrong"}
+    (run / "finish.json").write_text(json.dumps(plan))
+    with page_of(run) as url:
+        page = Client(url).ask("/?queue=finish").text
+        assert "<b>0</b> of 2 rows, then at most 5 % of all labels are wrong" in page
+        assert "<b>Finish</b><span" in page
+
+
 def test_a_run_with_gold_for_every_row_leads_to_the_list(tmp_path: Path) -> None:
     simulated_run(tmp_path, rows=12, gold_rows=12)
     with page_of(tmp_path / "run") as url:

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.core.arrays import Codes
 from pcs_annotator.judging.metrics.agreement import (
     alternative_annotator,
     alternative_in_parts,
@@ -147,3 +148,28 @@ def test_coders_who_always_agree_or_have_one_label_need_rows_too() -> None:
     assert 0 < rows_for_interval(same, 0.1) < 100
     assert rows_for_interval(np.zeros((2, 40), dtype=np.int8), 0.1) > 0
     assert rows_for_interval(np.full((2, 40), -1, dtype=np.int8), 0.1) > 0
+
+
+def panel(rng: np.random.Generator, rows: int, right: tuple[float, float]) -> tuple[Codes, Codes]:
+    """Return labels of a model, and of three coders, which are right so often."""
+    truth = rng.integers(0, 3, rows)
+    said = [
+        np.where(rng.random(rows) < share, truth, (truth + rng.integers(1, 3, rows)) % 3)
+        for share in (right[1], *[right[0]] * 3)
+    ]
+    return said[0].astype(np.int8), np.array(said[1:], dtype=np.int8)
+
+
+def test_with_the_rows_that_are_said_to_be_enough_the_model_passes_in_four_of_five_cases() -> None:
+    rng = np.random.default_rng(0)
+    enough = alternative_annotator(*panel(rng, 50_000, (0.85, 0.75))).rows_to_pass
+    assert enough is not None
+    assert 150 < enough < 200
+    passed = sum(alternative_annotator(*panel(rng, enough, (0.85, 0.75))).may_replace for _ in range(60))
+    assert 40 <= passed <= 58  # 48 are expected
+
+
+def test_no_number_of_rows_is_enough_for_a_bad_model_and_few_for_a_perfect_one() -> None:
+    rng = np.random.default_rng(0)
+    assert alternative_annotator(*panel(rng, 2000, (0.9, 0.5))).rows_to_pass is None
+    assert alternative_annotator(*panel(rng, 2000, (0.6, 1.0))).rows_to_pass == 30

@@ -2,14 +2,15 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, most_errors, share_rows
+from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, share_rows, small_enough
 
 
 @pytest.mark.parametrize(("rows", "drawn", "wrong"), [(100, 20, 0), (100, 20, 3), (500, 50, 10), (40, 40, 4)])
 def test_the_bound_is_the_largest_number_of_errors_that_the_sample_leaves_possible(
     rows: int, drawn: int, wrong: int
 ) -> None:
-    found = most_errors(rows, drawn, wrong, 0.1)
+    losses = np.repeat([1, 0], [wrong, drawn - wrong])
+    found = next((most for most in range(rows) if small_enough(rows, losses, most, 0.1)), rows)
     assert hypergeom.cdf(wrong, rows, found, drawn) > 0.1
     assert found == rows or hypergeom.cdf(wrong, rows, found + 1, drawn) <= 0.1
 
@@ -105,3 +106,43 @@ def test_the_expert_s_doubt_is_learned_from_gold_and_may_fall_with_confidence() 
     order = np.argsort(confidence)
     assert (np.diff(found[order]) <= 1e-12).all()
     assert found.mean() == pytest.approx(theirs.mean(), abs=0.03)
+
+
+def scale_table(seed: int, rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+    """Return how sure labels on a scale of five are, 1 less what they are expected to be off, and what they are off."""
+    rng = np.random.default_rng(seed)
+    spread = rng.beta(1.2, 2, rows)
+    steps = np.minimum((rng.random((rows, 4)) < spread[:, np.newaxis] / 2).cumprod(axis=1).sum(axis=1), 4)
+    powers = (spread[:, np.newaxis] / 2) ** np.arange(1, 5)
+    return 1 - powers.sum(axis=1) / 4, steps / 4
+
+
+def test_the_mean_distance_on_a_scale_is_promised_and_takes_fewer_rows_than_no_errors_would() -> None:
+    broken, people, as_wrong = 0, 0, 0
+    for seed in range(100):
+        confidence, off = scale_table(seed)
+        sample = np.zeros(1000, dtype=np.bool_)
+        sample[np.random.default_rng(seed + 1000).permutation(1000)[:150]] = True
+        found = share_rows(confidence, sample, off, 0.05, 0.1)
+        broken += off[found.by_machine].sum() > 50
+        people += len(found.by_people)
+        as_wrong += len(share_rows(confidence, sample, off > 0, 0.05, 0.1).by_people)
+        assert found.errors <= 50
+    assert broken <= 16  # 10 are expected at most; more than 16 happen once in 50 times
+    assert people < 0.6 * as_wrong
+
+
+def test_a_bet_is_lost_if_the_sample_alone_has_more_than_is_allowed() -> None:
+    assert not small_enough(100, np.array([0.5, 1.0, 0.75]), 2.0, 0.1)
+    assert small_enough(100, np.array([*[0.0] * 60, 0.25]), 10.0, 0.1)
+    assert not small_enough(100, np.full(60, 0.5), 49.0, 0.1)
+
+
+def test_an_expert_who_is_nearly_right_may_answer_rows_of_a_scale() -> None:
+    confidence, off = scale_table(5)
+    near = np.where(np.random.default_rng(1).random(1000) < 0.9, 0.0, 0.25)
+    sample = np.arange(1000) % 5 == 0
+    doubt = doubt_of(confidence, sample, near > 0) * 0.25
+    found = share_rows(confidence, sample, off, 0.03, 0.1, Expert(doubt, near, 0.02))
+    assert len(found.by_expert) > 0
+    assert len(found.by_people) < len(share_rows(confidence, sample, off, 0.03, 0.1).by_people)

@@ -15,7 +15,6 @@ from pcs_annotator.judging.spending.frugal import (
     exact_stop,
     graded_annotators,
     learn_frugal,
-    rounds_of,
     simulate,
     spending_of,
 )
@@ -162,10 +161,3 @@ def test_the_trial_judges_gold_rows_asked_about_in_the_same_way() -> None:
     assert full is not None
     assert np.mean(frugal.trial.judged.best == full.judged.best) >= 0.95  # labels of means over several splits
     assert not np.array_equal(frugal.trial.scores, full.scores)
-
-
-def test_the_shares_of_all_rounds_add_up_to_the_share_that_is_asked() -> None:
-    frugal = learned()
-    rounds = rounds_of(VOTES, frugal.strategy)
-    assert len(rounds) > 1
-    assert sum(rounds) == pytest.approx(frugal.spending.questions)

@@ -63,9 +63,6 @@ class AskTwo:
         is_open = [cells[cell] == OPEN for cell in self.order]
         return int(sum(is_open) > 1)
 
-    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
-        return 0.0
-
 
 def test_weights_that_read_log_odds_are_ordered_by_their_summary() -> None:
     votes = votes_of([[[0, 1], [1, 1]]])
@@ -96,13 +93,3 @@ def test_learned_weights_of_every_kind_stop_early_with_the_same_labels(name: str
     all_asked, early = (choose(score(one, weights), votes.labels) for one in (votes, stopped.votes))
     np.testing.assert_array_equal(early, all_asked)
     assert stopped.asked.mean() < 10 or name == "scaling"  # which reads log-odds, so that everything is asked
-
-
-def test_the_rounds_of_a_replay_are_the_steps_of_all_items_together() -> None:
-    votes, gold = simulated_votes([0.85, 0.75, 0.4], items=60, relations=2)
-    weights = quiet_fit(votes, [*gold], "lr")
-    rule = ExactStop(weights, votes.labels, order_of(weights))
-    stopped = simulate(votes, rule)
-    untouched = np.full(votes.codes.shape[1:], OPEN, dtype=np.int8)
-    assert stopped.rounds[0] == rule.needed(untouched) * len(votes)
-    assert sum(stopped.rounds) == stopped.asked.sum()

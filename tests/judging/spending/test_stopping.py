@@ -78,9 +78,6 @@ class OneByOne:
     def needed(self, cells: Codes, said: Floats | None = None) -> int:
         return min(self.rule.needed(cells), 1)
 
-    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
-        return self.rule.urgency(cells)
-
 
 def exact(panel: HardPanel) -> ExactStop:
     return ExactStop(panel.weights, panel.votes.labels, panel.order)
@@ -203,29 +200,8 @@ def test_graded_answers_and_weights_that_read_log_odds_ask_about_everything(read
         replace(Weights.uniform(votes), evidence=evidence), votes.labels, all_cells(votes), graded=reads == "shares"
     )
     cells = np.array([[[0], [0], [OPEN]]], dtype=np.int8)
-    assert (rule.needed(cells), rule.urgency(cells)) == (1, 1.0)
-    assert (rule.needed(np.zeros_like(cells)), rule.urgency(np.zeros_like(cells))) == (0, 0.0)
-
-
-@given(hard_panels())
-def test_urgency_is_zero_when_settled_and_at_most_one(panel: HardPanel) -> None:
-    rule = exact(panel)
-    for cells in np.where(panel.votes.codes == ABSTAINED, OPEN, panel.votes.codes):
-        assert 0 <= rule.urgency(cells) <= 1
-        if rule.needed(cells) == 0:
-            assert rule.urgency(cells) == 0
-
-
-@pytest.mark.parametrize(("reads", "calibration"), COMBINATIONS)
-def test_urgency_of_calibrated_labels_is_between_zero_and_one(reads: Reads, calibration: Calibration) -> None:
-    found = []
-    for seed in range(SEEDS):
-        panel = random_panel(seed, reads, calibration)
-        cells, _ = opened(panel, np.random.default_rng(seed), most=3)
-        found.append(calibrated(panel).urgency(cells))
-    assert min(found) == 0
-    assert max(found) <= 1
-    assert calibration == "falling" or max(found) > 0.5
+    assert rule.needed(cells) == 1
+    assert rule.needed(np.zeros_like(cells)) == 0
 
 
 def test_three_equal_votes_of_four_settle_the_label_and_two_do_not() -> None:
@@ -257,15 +233,6 @@ def test_a_strong_prior_still_needs_a_vote() -> None:
     )
     sure = replace(Weights.uniform(votes), evidence=evidence)
     assert simulate(votes, ExactStop(sure, votes.labels, all_cells(votes))).asked.tolist() == [1]
-
-
-def test_the_closer_the_votes_the_more_urgent_is_the_next() -> None:
-    votes = votes_of([[[0, 0, 0, 0]]])
-    rule = ExactStop(Weights.uniform(votes), votes.labels, all_cells(votes))
-    tied = rule.urgency(np.array([[[0], [1], [OPEN], [OPEN]]], dtype=np.int8))
-    ahead = rule.urgency(np.array([[[0], [0], [OPEN], [OPEN]]], dtype=np.int8))
-    settled = rule.urgency(np.array([[[0], [0], [0], [OPEN]]], dtype=np.int8))
-    assert tied == 1 > ahead > settled == 0
 
 
 def test_weights_below_the_margin_are_asked_to_the_end() -> None:

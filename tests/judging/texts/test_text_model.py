@@ -199,4 +199,4 @@ def test_asking_starts_from_the_text_and_ends_with_the_label_of_asking_everythin
     said = frugal.strategy.said_of(texts[300])
     assert said is not None
     one = np.full(votes.codes.shape[1:], -3, dtype=np.int8)
-    assert 0 <= frugal.strategy.urgency(one, said) <= 1
+    assert 0 <= frugal.strategy.needed(one, said) <= one.size

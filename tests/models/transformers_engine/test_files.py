@@ -114,7 +114,7 @@ def test_bad_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no folder .*absent"):
         find_files(str(tmp_path / "absent"), {})
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
-    with pytest.raises(ConfigError, match="llama:"):
+    with pytest.raises(ConfigError, match="llama-server"):
         find_files(str(tmp_path / "model.gguf"), {})
     for broken in ("{", "[]"):
         write_model(tmp_path)

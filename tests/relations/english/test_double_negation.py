@@ -16,6 +16,7 @@ from pcs_annotator import Variant
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.english.double_negation import FRAMES
 from pcs_annotator.relations.facts import word_set
+from tests.relations.parses import parse_all
 
 CONTEXT = Context()
 GOLDEN = (Path(__file__).parent / "double_negation_golden.txt").read_text(encoding="utf-8").splitlines()
@@ -142,7 +143,7 @@ def _is_framed(text: str, changed: str | None) -> bool:
 
 
 def test_adversarial_sentences_are_framed_or_left_alone() -> None:
-    CONTEXT.parser.parse_many(text for text, _ in ADVERSARIAL)
+    parse_all(CONTEXT.parser, [text for text, _ in ADVERSARIAL])
     wrong = []
     for text, expected in ADVERSARIAL:
         changed = rewrite(text).text
@@ -153,7 +154,7 @@ def test_adversarial_sentences_are_framed_or_left_alone() -> None:
 
 def test_no_frame_dominates_and_the_same_sentence_always_gets_the_same_one() -> None:
     texts = [f"Many farmers in the valley sold {number} of their cattle." for number in range(10, 90)]
-    CONTEXT.parser.parse_many(texts)
+    parse_all(CONTEXT.parser, texts)
     frames = Counter(next(frame for frame in FRAMES if (rewrite(text).text or "").startswith(frame)) for text in texts)
     assert len(frames) == len(FRAMES)
     assert max(frames.values()) < 40

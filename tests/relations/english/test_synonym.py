@@ -13,6 +13,7 @@ from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.english.synonym import _TAKES_AN, TAGS, Synonym, entries, load, synonym
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.rule import NotApplicable, by_sentence, splice
+from tests.relations.parses import parse_all
 
 GOLDEN = Path(__file__).with_name("synonym_golden.txt").read_text("utf-8").splitlines()
 CHANGED = [(old[2:], new[2:]) for old, new in pairwise(GOLDEN) if old.startswith("- ")]
@@ -78,11 +79,11 @@ parser = Parser()
 
 @pytest.fixture(scope="module", autouse=True)
 def parse_in_one_batch() -> None:
-    parser.parse_many([*KEPT, *(before for before, _ in CHANGED)])
+    parse_all(parser, [*KEPT, *(before for before, _ in CHANGED)])
 
 
 def rewritten(text: str, parser: Parser = parser) -> str | NotApplicable:
-    found = by_sentence(parser.parse_many([text])[0], synonym)
+    found = by_sentence(parse_all(parser, [text])[0], synonym)
     return found if isinstance(found, NotApplicable) else splice(text, found)
 
 

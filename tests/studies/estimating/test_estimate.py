@@ -1,5 +1,6 @@
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -265,11 +266,15 @@ def test_tables_and_sentences_tell_the_same(estimated: Estimated) -> None:
     assert "naive" in " ".join(estimates.notes)
 
 
-@pytest.mark.parametrize("ending", ["html", "md", "tex", "csv", "json"])
+@pytest.mark.parametrize("ending", ["html", "md", "tex", "csv", "json", "docx"])
 def test_estimates_are_written_as_the_name_says(estimated: Estimated, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"e.{ending}"
     write_estimates(estimated, path)
-    text = path.read_text(encoding="utf-8")
+    text = (
+        zipfile.ZipFile(path).read("word/document.xml").decode()
+        if ending == "docx"
+        else path.read_text(encoding="utf-8")
+    )
     shown = f"{100 * estimated.lines[0].corrected.value:.1f}"
     if ending == "json":
         assert json.loads(text)["estimates"][0]["corrected"]["value"] == estimated.lines[0].corrected.value

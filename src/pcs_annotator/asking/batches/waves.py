@@ -61,7 +61,7 @@ async def ask_in_waves(
     return replace(asker, defer=collector.recall), batches.answered
 
 
-def is_small(rest: float, waves: int, requests: float) -> bool:
+def is_small(rest: int, waves: int, requests: int) -> bool:
     """Return whether what is left after some waves is so little that it is asked live; the first wave never is."""
     share = SMALL_SHARE if waves < USUAL_WAVES else LATE_SHARE
     return waves > 0 and rest <= max(SMALL_COUNT, share * requests)
@@ -118,13 +118,10 @@ def ways_to_run(job: Job, plan: Plan, in_flight: int) -> list[WayToAsk]:
     return [live, _batches("--executor batch", job, plan, _steps(job))] if _has_batches(job) else [live]
 
 
-def ways_to_label(
-    job: Job, everything: Plan, frugal: Plan | None, rounds: Sequence[float], in_flight: int
-) -> list[WayToAsk]:
+def ways_to_label(job: Job, everything: Plan, frugal: Plan | None, in_flight: int) -> list[WayToAsk]:
     """Return the ways to label new texts, with all questions and with those that their labels need.
 
-    `frugal` is the plan of stopping early, if it can be known when to stop, and `rounds` are the questions that it asks
-    in each round, as a share of all.
+    `frugal` is the plan of stopping early, if it can be known when to stop. In batches, that takes the usual waves.
     """
     ways = [_live("live, all questions", everything, in_flight)]
     if frugal is not None:
@@ -132,10 +129,7 @@ def ways_to_label(
     if _has_batches(job):
         ways.append(_batches("--executor batch --ask all", job, everything, _steps(job)))
         if frugal is not None:
-            asked = [share * everything.calls for share in rounds]
-            waves = _waves_of(asked)
-            left = sum(asked[waves:]) / max(sum(asked), 1e-9)
-            ways.append(_batches("--executor batch", job, frugal, _steps(job) - 1 + waves, left))
+            ways.append(_batches("--executor batch", job, frugal, _steps(job) - 1 + USUAL_WAVES))
     return ways
 
 
@@ -150,14 +144,6 @@ def _steps(job: Job) -> int:
     return 1 + rewritten + judged + any(calls_of(kind_of(one.name)) > 1 for one, _ in job.annotators)
 
 
-def _waves_of(asked: Sequence[float]) -> int:
-    """Return how many rounds are asked in batches before the rest is small."""
-    waves = 0
-    while waves < len(asked) and not is_small(asked[waves], waves, sum(asked[:waves])):
-        waves += 1
-    return waves
-
-
 def _live(name: str, plan: Plan, in_flight: int) -> WayToAsk:
     calls: Counter[str] = Counter()
     for bill in plan.models:
@@ -166,9 +152,8 @@ def _live(name: str, plan: Plan, in_flight: int) -> WayToAsk:
     return WayToAsk(name, plan.calls, plan.usd, 0, slowest * SECONDS_PER_CALL / in_flight / 3600)
 
 
-def _batches(name: str, job: Job, plan: Plan, waves: int, live_share: float = 0.0) -> WayToAsk:
+def _batches(name: str, job: Job, plan: Plan, waves: int) -> WayToAsk:
     able = {model.name for model in models_of(job) if batch_api(model) is not None}
-    share = live_share + (1 - live_share) * PRICE_SHARE
-    prices = [bill.usd and bill.usd * (share if bill.model in able else 1.0) for bill in plan.models]
+    prices = [bill.usd and bill.usd * (PRICE_SHARE if bill.model in able else 1.0) for bill in plan.models]
     usd = None if plan.usd is None else sum(price or 0.0 for price in prices)
     return WayToAsk(name, plan.calls, usd, waves, float(HOURS * waves))

@@ -145,12 +145,11 @@ class AnswerLengths:
 
 
 class _Limit(NamedTuple):
-    """A limit; what is spent of it, and what of that by this process; what calls in flight and one more may take."""
+    """A limit; what is spent of it; what calls in flight and one more may take."""
 
     option: str
     most: float
     spent: float
-    spent_now: float
     held: float
     cost: float
 
@@ -245,16 +244,6 @@ class BudgetTracker(Expenses):
         limits = self._limits(Cost(None, 0))
         return {one.option.strip("-").replace("-", "_"): max(0.0, one.most - one.spent) for one in limits}
 
-    def calls_left(self) -> float:
-        """Return about how many more calls the budget allows, at their average cost so far; infinity when unknown."""
-        lefts = [
-            (limit.most - limit.spent) / limit.spent_now * self.calls
-            for limit in self._limits(Cost(None, 0))
-            if limit.spent_now
-        ]
-        unused = [] if self.budget.calls is None or self.calls else [float(self.budget.calls)]
-        return min([*lefts, *unused], default=float("inf"))
-
     def _paid_today(self) -> float:
         return self._usd_today if today() == self._day else 0.0
 
@@ -263,10 +252,10 @@ class BudgetTracker(Expenses):
         budget, paid, usd = self.budget, self._elsewhere, expected.usd or 0.0
         today, tokens, calls = self._paid_today(), paid.beside.tokens + self.tokens, paid.beside.calls + self.calls
         limits = (
-            ("--budget", budget.usd, paid.usd + self.usd, self.usd, self._held_usd, usd),
-            ("--budget-per-day", budget.usd_per_day, paid.usd_today + today, self.usd, self._held_usd, usd),
-            ("--max-tokens", budget.tokens, tokens, self.tokens, self._held_tokens, expected.tokens),
-            ("--max-calls", budget.calls, calls, self.calls, self._held_calls, 1),
+            ("--budget", budget.usd, paid.usd + self.usd, self._held_usd, usd),
+            ("--budget-per-day", budget.usd_per_day, paid.usd_today + today, self._held_usd, usd),
+            ("--max-tokens", budget.tokens, tokens, self._held_tokens, expected.tokens),
+            ("--max-calls", budget.calls, calls, self._held_calls, 1),
         )
         return [_Limit(option, most, *rest) for option, most, *rest in limits if most is not None]
 

@@ -1,6 +1,6 @@
 """Runs a job: items in, votes out.
 
-All questions are asked, or those about each item until its label is settled; with a budget, where it matters most.
+All questions are asked, or those about each item until its label is settled.
 """
 
 import asyncio
@@ -9,18 +9,15 @@ from collections import defaultdict
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from heapq import heappop, heappush
 from itertools import islice
-from math import inf
 from typing import TypeVar
 
 import numpy as np
 
 from pcs_annotator.asking.engine.ask import Asker, Deferred
-from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
-from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, ItemAsker, Missing, PreparedJob
+from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.engine.item_asker import ItemAsker, Missing, PreparedJob
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.base.errors import Interrupted, PcsError
 from pcs_annotator.core.arrays import CODE, Codes
@@ -28,22 +25,19 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
 from pcs_annotator.core.votes import Votes
 
-CALLS_LEFT_PER_STEP = 4  # calls that must be left per step in progress, so that the last go to the most urgent items
-
 Work = Callable[[], Awaitable[None]]
 
 
 def adaptive_work(item_asker: ItemAsker, strategy: Strategy, items: AsyncIterable[Item]) -> AsyncIterator[Work]:
-    """Return the work on all items: item by item without a budget, step by step with one.
+    """Return the work on all items: item by item without a budget; with one, every item gets its first answers first.
 
     Without a budget, an item is dropped as soon as it is settled. With one, all unsettled items stay in memory, with
-    their texts and one byte per cell, so that the most urgent can be chosen.
+    their texts and one byte per cell.
     """
-    tracker = item_asker.asker.tracker
     waiting = _adaptive_items(item_asker, strategy, items)
-    if tracker.budget == Budget():
+    if item_asker.asker.tracker.budget == Budget():
         return (adaptive_item.settle async for adaptive_item in waiting)
-    return Rationing(tracker, item_asker.tally).steps(waiting)
+    return _first_steps_first(waiting)
 
 
 async def _adaptive_items(
@@ -61,19 +55,13 @@ async def _adaptive_items(
 class AdaptiveItem:
     """One item, asked about until its label is settled or no cell is open."""
 
-    __slots__ = ("_cells", "_item", "_item_asker", "_next", "_said", "_strategy", "_texts", "row")
+    __slots__ = ("_cells", "_item", "_item_asker", "_said", "_strategy", "_texts", "row")
 
     def __init__(self, item_asker: ItemAsker, strategy: Strategy, item: Item, row: int, cells: Codes) -> None:
         self.row = row
         self._item_asker, self._strategy, self._item, self._cells = item_asker, strategy, item, cells
         self._said = strategy.said_of(item.text)
         self._texts: dict[int, str | None] = {}
-        self._next: list[Cell] | None = None
-
-    @property
-    def urgency(self) -> float:
-        """How likely further votes are to change the label."""
-        return self._strategy.urgency(self._cells, self._said)
 
     async def settle(self) -> None:
         """Take steps until none is left."""
@@ -81,19 +69,17 @@ class AdaptiveItem:
             pass
 
     async def step(self) -> bool:
-        """Ask all cells that must be asked next, at the same time; return whether more must be asked after them."""
-        batch = self._choose() if self._next is None else self._next
-        if batch:
-            try:
-                await self._ask(batch)
-            except Deferred:
-                return False
-            batch = self._choose()
-        self._next = batch
+        """Ask all cells that must be asked next, at the same time; return whether there may be more after them."""
+        batch = self._choose()
         if not batch:
             self._item_asker.finish(self.row)
             self._item_asker.tally.spared += int((self._cells == OPEN).sum())
-        return bool(batch)
+            return False
+        try:
+            await self._ask(batch)
+        except Deferred:
+            return False
+        return True
 
     def _choose(self) -> list[Cell]:
         needed = self._strategy.needed(self._cells, self._said)
@@ -123,52 +109,24 @@ class AdaptiveItem:
         await self._item_asker.ask(self.row, relation, text, wanted.items())
 
 
-class Rationing:
-    """Spends a budget on the items whose labels it is most likely to change.
+async def _first_steps_first(adaptive_items: AsyncIterable[AdaptiveItem]) -> AsyncIterator[Work]:
+    """Yield the first step of every item, and then the rest of those that it did not settle."""
+    ended: asyncio.Queue[AdaptiveItem | None] = asyncio.Queue()
+    begun = 0
 
-    Every item takes its first step, in row order. After that, the most urgent item always takes the next step.
-    """
-
-    def __init__(self, tracker: BudgetTracker, tally: Tally) -> None:
-        self._tracker, self._tally = tracker, tally
-        self._refused_before = tally.failed[BUDGET_REACHED]
-        self._waiting: list[tuple[float, int, AdaptiveItem]] = []
-        self._under_way = 0
-        self._step_ended = asyncio.Event()
-
-    async def steps(self, adaptive_items: AsyncIterable[AdaptiveItem]) -> AsyncIterator[Work]:
-        """Yield steps, each chosen only when the caller is ready for it."""
-        async for adaptive_item in adaptive_items:
-            yield self._begin(adaptive_item)
-        while self._under_way:
-            await self._until_a_step_ends()
-        while self._waiting or self._under_way:
-            if self._waiting and self._under_way < self._at_once():
-                yield self._begin(heappop(self._waiting)[-1])
-            else:
-                await self._until_a_step_ends()
-
-    def _begin(self, adaptive_item: AdaptiveItem) -> Work:
-        self._under_way += 1
-        return partial(self._step, adaptive_item)
-
-    async def _step(self, adaptive_item: AdaptiveItem) -> None:
+    async def first(one: AdaptiveItem) -> None:
+        unsettled = None
         try:
-            if await adaptive_item.step():
-                heappush(self._waiting, (-adaptive_item.urgency, adaptive_item.row, adaptive_item))
+            unsettled = one if await one.step() else None
         finally:
-            self._under_way -= 1
-            self._step_ended.set()
+            ended.put_nowait(unsettled)
 
-    async def _until_a_step_ends(self) -> None:
-        self._step_ended.clear()
-        await self._step_ended.wait()
-
-    def _at_once(self) -> float:
-        """Return how many steps may run at once: fewer as the budget runs out, no limit once it is spent."""
-        if self._tally.failed[BUDGET_REACHED] > self._refused_before:
-            return inf
-        return max(1.0, self._tracker.calls_left() / CALLS_LEFT_PER_STEP)
+    async for one in adaptive_items:
+        begun += 1
+        yield partial(first, one)
+    for _ in range(begun):
+        if (unsettled := await ended.get()) is not None:
+            yield unsettled.settle
 
 
 SECONDS_TO_FINISH = 10.0
@@ -190,8 +148,8 @@ async def run_job(
     Items are read as needed, rewriting and asking overlap, and only a bounded number of items is in progress, so memory
     does not grow with the number of rows. A question without an answer stays open (`NOT_ASKED`, counted in the tally)
     and the next run asks it again; `missing`, if given, is filled with the reasons, row by row. With a strategy, asking
-    about an item stops once its label is settled; if there is a budget as well, unsettled items stay in memory and the
-    budget goes to those that need it most. Cancelling stops new calls, waits for those in flight and stores their
+    about an item stops once its label is settled; if there is a budget as well, unsettled items stay in memory until
+    every item has its first answers. Cancelling stops new calls, waits for those in flight and stores their
     replies. A job that is asked again and again should be prepared.
     """
     prepared = job if isinstance(job, PreparedJob) else PreparedJob.of(job, asker.ledger)

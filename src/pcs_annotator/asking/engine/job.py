@@ -13,7 +13,6 @@ from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
 from pcs_annotator.asking.ledger.admin import PriceOf
-from pcs_annotator.asking.ledger.ledger import call_key
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.chat import ChatModel, gets_no_examples, identity_of
@@ -205,31 +204,17 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
 
     It is another one every time if a relation has code from elsewhere, because a change of that would not be noticed.
     """
-    # Two questions differ if the ledger's keys for them differ, so keys of questions about one text stand for prompt,
-    # model and sampling.
-    text = "The same text for all questions."
-    asked: list[object] = [code_stamp(), Parser().version, job.draws, job.task.nearest and job.task.examples]
+    asked: list[object] = [code_stamp(), Parser().version, job.task, job.draws]
     asked += [job.rewriter and identity_of(job.rewriter), {name: [*own] for name, own in sorted(job.questions.items())}]
-    if job.task.asked:
-        asked += [job.task.asked, job.task.labels, job.task.meanings, job.task.examples, job.task.known]
+    for annotator, model in job.annotators:
+        how = [getattr(annotator, entry.name) for entry in fields(annotator) if entry.name != "model"]
+        asked += [annotator.identity(model), model.context_tokens, *how]
     for relation in job.relations:
         parts = list(_parts(relation))
         if any(callable(part) and not str(getattr(part, "__module__", "")).startswith(_OUR_CODE) for part in parts):
             return uuid4().hex
-        asking = job.form(relation)
         described = (f"{one.__module__}.{one.__qualname__}" if callable(one) else repr(one) for one in parts)
-        asked += [relation.name, relation.version, asking.order, *described]
-        for annotator, (_, model) in zip(asking.annotators, job.annotators, strict=True):
-            question = annotator.question(asking.about(text), text, model)
-            key = question if isinstance(question, Vote) else call_key(annotator.identity(model), question.request, 0)
-            asked += [
-                annotator.name,
-                annotator.elicitation,
-                annotator.answers,
-                annotator.cut,
-                model.context_tokens,
-                key,
-            ]
+        asked += [relation.name, relation.version, *described]
     digest = blake2b(repr(asked).encode("utf-8", "surrogatepass"), digest_size=16)
     for item in items:
         digest.update(f"{len(item.id)} {item.id}{len(item.text)} {item.text}".encode("utf-8", "surrogatepass"))

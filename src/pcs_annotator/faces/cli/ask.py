@@ -14,7 +14,7 @@ from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import RunSettings
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.formats import signed
+from pcs_annotator.showing.report.sections.quality import what_more_questions_bought
 from pcs_annotator.verbs import run
 from pcs_annotator.verbs.codebook import run_codebook
 from pcs_annotator.verbs.init_config import write_first_config
@@ -82,6 +82,7 @@ FOLDER = Path("pcs-demo")
 # A model this small and sixty gold rows are not enough for the usual promise of 5 %.
 MAX_ERROR = 0.2
 NEXT = "pcs run your.csv --labels a,b,c --model embedded:smollm2"
+NOT_A_BENCHMARK = "A tour: the news items are invented, and the model is a thousandth of a large one."
 ASKED = {"original": "as it is", "order": "labels in reverse order"}
 
 
@@ -123,7 +124,9 @@ def tour_shown(result: RunResult) -> list[b.Block]:
     """Explain a run to a newcomer: one text, the gain, the answer, and what to try next."""
     found = answer.of_run(result)
     lines = [line for line in found.lines if line[0] not in ("next", "look at", "")]
-    return [_one_text(result), *_gain(result), b.Answer([*lines, ("next", b.strong(NEXT))])]
+    learned = result.learned
+    gain = what_more_questions_bought(learned.figures) or learned.no_figures
+    return [_one_text(result), gain, b.note(NOT_A_BENCHMARK), b.Answer([*lines, ("next", b.strong(NEXT))])]
 
 
 def _one_text(result: RunResult) -> b.Section:
@@ -168,21 +171,3 @@ def _votes(result: RunResult, row: int, relation: int) -> Iterator[str]:
             continue
         sure = "" if votes.grades is None else f" {100 * votes.grades[row, annotator, relation, 0, code]:.0f} %"
         yield f"{'✓' if votes.labels[code] == gold else '✗'} {votes.labels[code]}{sure}"
-
-
-def _gain(result: RunResult) -> list[b.Block]:
-    figures = result.learned.figures
-    if not figures:
-        return [b.text(result.learned.no_figures, kind="warning")]
-    ours = figures[0]
-    single = next(one for one in figures if one.method.startswith("zero-shot"))
-    test = single.accuracy_behind
-    assert test is not None, "only the first method has none"
-    low, high = test.interval.rounded(2)
-    cells = result.votes.codes.shape[1] * result.votes.codes.shape[2]
-    return [
-        f"One question to the better prompt labels {100 * single.accuracy.value:.0f} % of the rows right. {cells} "
-        f"questions, weighed, label {100 * ours.accuracy.value:.0f} %: {signed(test.difference * 100, 0)} "
-        f"points ({signed(low * 100, 0)} to {signed(high * 100, 0)}, {test.n} rows).",
-        b.note("A tour, not a benchmark: the news items are invented, and the model is a thousandth of a large one."),
-    ]

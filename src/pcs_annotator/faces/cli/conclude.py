@@ -71,6 +71,13 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: 
 @click.option("--max-error", type=SHARE, required=True, metavar="X", help="Share of all labels that may be wrong.")
 @click.option("--certainty", type=SHARE, default=0.9, show_default=True, metavar="X", help="How sure that must be.")
 @click.option(
+    "--error",
+    type=click.Choice(["wrong", "distance"]),
+    default="wrong",
+    show_default=True,
+    help="What X is: a share of labels, or of a scale how far labels are off on average (1: its whole length).",
+)
+@click.option(
     "--expert", default="", metavar="NAME", help="Model of the run, or run folder of one, asked before people."
 )
 @click.option("--price", type=float, default=0.0, metavar="X", help="What an answer of the expert costs.")
@@ -87,12 +94,11 @@ def finish_command(*, folder: Path, max_error: float, **given: Any) -> None:
     The machine labels the others, and an expert, such as a dearer model, those between, so that it costs least. It may
     be asked again at any time; once all have done their rows, the finished table is written. No model is called.
     """
-    found = finishing.finish(folder, max_error, expense=options.take(finishing.Expense, given), **given)
-    wrong = "off by more than one step" if found.near else "wrong"
-    share, sure = percent(max_error, 1), percent(found.certainty, 1)
+    terms, expense = options.take(finishing.Terms, given), options.take(finishing.Expense, given)
+    found = finishing.finish(folder, max_error, terms, expense, **given)
     people = f"{found.by_people:,} rows ({percent(found.by_people, found.rows)})"
     lines: list[tuple[str, b.Words]] = [
-        ("promise", f"at most {share} of the {found.rows:,} final labels are {wrong}, with {sure} certainty"),
+        ("promise", f"{found.goal}, in {found.rows:,} rows, with {percent(found.certainty, 1)} certainty"),
         ("people", f"{people}, {found.left:,} of them still to do"),
     ]
     if found.by_expert:
@@ -101,10 +107,11 @@ def finish_command(*, folder: Path, max_error: float, **given: Any) -> None:
         lines.append(("cost", f"about {found.cost:,.2f}, for expert and people"))
     if found.left:
         lines.append(("time", f"about {found.hours:.1f} hours, at {found.seconds:.0f} seconds a row"))
-        lines.append(("rows", f"{found.to_label}, the least certain first, or pcs review, queue Doubtful first"))
+        lines.append(("rows", f"{found.to_label}, the least certain first, or pcs review, queue Finish"))
         lines.append(("next", b.strong(join(["pcs", "review", str(folder)]))))
     if found.out is not None:
         lines.append(("labels", f"{found.out} (columns final_label, labelled_by)"))
+        lines.append(("certificate", str(found.certificate)))
     options.show(lambda: {**asdict(found), "hours": found.hours}, lambda: [b.Answer(lines)])
 
 
@@ -168,7 +175,7 @@ class EstimateCommand(options.ManyOptions):
 @click.option("--gold", default="", metavar="COLUMN", help="Of a table: true labels, in some of its rows.")
 @click.option("--confidence", default="", metavar="COLUMN", help="Of a table: higher where the machine is surer.")
 @question_options
-@click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .csv or .json.")
+@click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .docx, .csv or .json.")
 @options.DETAILS
 @options.JSON
 def estimate_command(*, source: str, out: Path | None, **given: Any) -> None:

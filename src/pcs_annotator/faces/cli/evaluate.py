@@ -153,7 +153,7 @@ def replacing_json(found: evaluate.Replacing) -> dict[str, Any]:
     values = test.to_dict()
     named = [{"name": name, **one} for name, one in zip(names, values["coders"], strict=True)]
     tested = {name: one and one.to_dict() for name, one in parts.items()}
-    return {**values, "coders": named, "parts": tested, "rows_for": dict(rows_for)}
+    return {**values, "coders": named, "parts": tested, "rows_for": dict(rows_for), "rows_to_pass": test.rows_to_pass}
 
 
 def replacing_shown(found: evaluate.Replacing) -> list[b.Block]:
@@ -172,12 +172,14 @@ def replacing_shown(found: evaluate.Replacing) -> list[b.Block]:
         digits={"p": 3},
     )
     needed = ", ".join(f"± {width:g}: {rows:,}" for width, rows in rows_for.items())
+    enough = "more would not help" if test.rows_to_pass is None else f"{test.rows_to_pass:,} of each coder"
+    passing = f"Such rows to pass the test in four of five cases, if the model is as good as it seems: {enough}."
     parts = ResultTable(
         name="parts",
         title="The same for parts of the rows, all tested together",
         columns=["rows", "agrees as well", "coders it may replace"],
         rows=[[name, one and one.advantage, one and one.winning_rate] for name, one in tested.items()],
-        notes=["– : too few rows.", f"Rows that two coders must label for an interval of κ or α of {needed}."],
+        notes=["– : too few rows.", f"Rows that two coders must label for an interval of κ or α of {needed}.", passing],
     )
     return [table, parts]
 

@@ -34,8 +34,8 @@ def command(*, name: str, sources: tuple[str, ...], out: Path, config: Path | No
     """Does the paper hold on your data? Its questions rq1, rq2, rq3, rq4, size, optimisers, temperature, or all.
 
     Each of the SOURCES is a dataset: a table of votes with gold, a run folder, or texts with gold, which models are
-    asked about first, as in pcs run. Texts come from a CSV, JSONL or Parquet file, fakenewsnet:FOLDER/SITE,
-    sentiment:FILE or hf:OWNER/NAME. A dataset is named after its file, unless you write NAME=PATH.
+    asked about first, as in pcs run. Texts come from a CSV, JSONL or Parquet file, here or at an address, or
+    from fakenewsnet:FOLDER/SITE. A dataset is named after its file, unless you write NAME=PATH.
     """
     baselines = given.pop("baselines")
     if baselines and name not in WITH_BASELINES:

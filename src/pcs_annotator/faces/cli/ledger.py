@@ -2,7 +2,6 @@
 
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
 
 import click
 
@@ -37,17 +36,6 @@ def size(ledger: LedgerAddress) -> None:
             f"paid for, with {gone:,} calls whose answers are not in it: {total}" if gone else None,
         ],
     )
-
-
-@command.command()
-@LEDGER
-@click.argument("out", type=options.PATH)
-@options.KEEP_EARLIER
-@options.JSON
-def export(ledger: LedgerAddress, out: Path, replace: bool) -> None:
-    """Write all calls to OUT, a CSV or Parquet file."""
-    count = ledgers.export_ledger(ledger, out, replace=replace)
-    options.tell({"written": count}, f"{count:,} calls written to {out}")
 
 
 @command.command("import")

@@ -12,7 +12,7 @@ from pcs_annotator.verbs import models
 
 PRICES = (
     "Prices are in US dollars per million tokens. Any other model works too; its price can be set in [ask.prices] of "
-    "pcs.toml. Models here are free: embedded:smollm2, llama:FILE.gguf, transformers:FOLDER-OR-REPO, ollama:NAME"
+    "pcs.toml. Models here are free: embedded:smollm2, transformers:FOLDER-OR-REPO, ollama:NAME"
 )
 
 

@@ -1,6 +1,6 @@
-"""`pcs relations`: which relations there are, what one does to a text, how well they work, and what they add."""
+"""`pcs relations`: which relations there are, what one does to a text, and what they add."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,13 @@ from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
 from pcs_annotator.showing.diff import clipped
-from pcs_annotator.showing.formats import count, percent
-from pcs_annotator.showing.report.sections.questions import reasons
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate, relations
 
 
 @click.group("relations")
 def command() -> None:
-    """List relations, try one on a text, or measure them on a file."""
+    """List relations, try one on a text, or measure what they add."""
 
 
 @command.command("list")
@@ -51,31 +49,6 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int
     tried = relations.try_relation(name, text, read_settings(config, Path.cwd(), {"rewriter": rewriter}))
     options.show(tried_json, tried_shown, tried)
     return exit_code(int(tried.variant.text is None))
-
-
-@command.command()
-@click.argument("file", type=options.PATH)
-@options.list_option("--relations", "Relations; default: those of pcs.toml, or voice,double-negation,synonym.")
-@options.options_for("rewriter")
-@options.CONFIG
-@options.reading_options
-@options.options_for("text_column", "id_column")
-@click.option("--ledger", metavar="ADDRESS", help="Keep paid rewrites here, so that none is paid for twice.")
-@options.options_for("limit")
-@click.option("-o", "--out", type=options.PATH, help="Write every rewrite here (CSV or Parquet).")
-@options.KEEP_EARLIER
-@options.JSON
-def check(*, config: Path | None, **given: Any) -> None:
-    """Measure relations on the texts of FILE.
-
-    Shows how many texts each one changes, and why it does not change the others.
-    """
-    settings = read_settings(config, Path.cwd(), options.take_settings(given))
-    found = relations.check_relations(config=settings, **given)
-    options.show(
-        lambda: {name: coverage_json(one) for name, one in found.items()},
-        lambda: coverage_shown(found, given["out"]),
-    )
 
 
 @command.command()
@@ -126,7 +99,6 @@ NEEDS = {
     "parser": "the extra [rules]",
     "examples": "--examples, or gold rows",
 }
-CAUSES_SHOWN = 3
 NAMES = (
     "A bare name such as voice means llm:voice with a rewriter, else rule:voice.",
     "More orders, wordings and sets of examples have numbers: order:2, order:3, …, wording:2, …, examples:2.",
@@ -178,33 +150,3 @@ def tried_shown(tried: relations.TriedRelation) -> Iterator[b.Block]:
         example = " (an example; [task] in pcs.toml has yours)" if tried.example else ""
         yield b.Paragraph(f"The question{example}:", "title")
         yield b.Change(tried.usual_question, tried.question)
-
-
-def coverage_json(coverage: relations.Coverage) -> dict[str, Any]:
-    """Return the figures of a relation as plain values."""
-    return {
-        "texts": coverage.texts,
-        "changed": coverage.statuses["changed"],
-        "not_applicable": coverage.statuses["not_applicable"],
-        "rejected": coverage.statuses["rejected"],
-        "causes": dict(coverage.causes.most_common()),
-    }
-
-
-def coverage_shown(found: Mapping[str, relations.Coverage], out: Path | None) -> Iterator[b.Block]:
-    """Yield one row per relation, and why texts were not changed."""
-    columns = b.numbers("changed", "not applicable", "rejected")
-    rows: list[b.Row] = []
-    for name, one in found.items():
-        changed = "text unchanged" if one.statuses["original"] else _count(one.statuses["changed"], one.texts)
-        others = (_count(times, one.texts) for times in (one.statuses["not_applicable"], one.statuses["rejected"]))
-        rows.append([name, changed, *others])
-    yield b.Table(columns=[b.Column("relation"), *columns], rows=rows)
-    for name, one in found.items():
-        yield reasons(f"{name}, reasons for no rewrite:", one.causes, CAUSES_SHOWN)
-    if out is not None:
-        yield f"All rewrites are in {out}"
-
-
-def _count(times: int, total: int) -> str:
-    return f"{count(times)} ({percent(times, total)})"

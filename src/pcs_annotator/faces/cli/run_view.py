@@ -8,7 +8,6 @@ from typing import Any
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
 from pcs_annotator.runs.codebook import CodebookFolder
@@ -47,7 +46,6 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "answers_without_probabilities": dict(_most_first(result.hard)),
         "answers_with_bounded_probabilities": result.bounded,
         "bills": [asdict(bill) for bill in result.bills],
-        "paid_elsewhere": [asdict(bill) for bill in result.paid_elsewhere],
         "seconds": {step: round(seconds, 3) for step, seconds in result.seconds.items()},
         **learned_view.learned_json(result.learned, result.votes),
         "look_at": [flag._asdict() for flag in what_to_look_at(result.facts)],
@@ -92,16 +90,10 @@ def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
 def _asked(result: RunResult) -> Iterator[b.Block]:
     tally = result.tally
     reused = f", {counted(tally.from_ledger, 'answer')} from the ledger" if tally.from_ledger else ""
-    yield f"{counted(tally.calls, 'call')}{reused}; cost of this folder so far: {_cost(result.bills)}"
-    if elsewhere := result.paid_elsewhere:
-        paid = counted(sum(bill.calls for bill in elsewhere), "answer was", "answers were")
-        yield f"{paid} paid for in other folders that share the ledger: {_cost(elsewhere)}"
+    cost = total_cost([bill.usd for bill in result.bills])
+    yield f"{counted(tally.calls, 'call')}{reused}; cost of this folder so far: {cost}"
     for kind, what in SILENCES.items():
         yield reasons(f"{count(sum(result.silences[kind].values()))} {what}:", result.silences[kind], REASONS_SHOWN)
-
-
-def _cost(bills: Sequence[Bill]) -> str:
-    return total_cost([bill.usd for bill in bills])
 
 
 def print_panel(panel: DefaultPanel) -> None:

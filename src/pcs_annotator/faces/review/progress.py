@@ -25,13 +25,13 @@ WHAT_ALPHA_IS = (
 
 def progress_view(progress: Progress, queue: Queue) -> Markup:
     """Return the strip above the row."""
-    now = progress.queues[queue]
+    now, goal = progress.queues[queue], progress.goal if queue == "finish" else ""
     share = now.done / (now.done + now.left) if now.done + now.left else 1.0
     done = tag(
         "span",
         bar(share),
         tag("b", count(now.done)),
-        f" done, {count(now.left)} left",
+        f" of {count(now.done + now.left)} rows, then {goal}" if goal else f" done, {count(now.left)} left",
         class_="done",
         title=f"{QUEUES[queue].title}: {percent(now.done, now.done + now.left)}",
     )
@@ -89,7 +89,8 @@ def _state(fit: FitNews) -> str:
 
 def queue_menu(progress: Progress, queue: Queue) -> Markup:
     """Return the queues to choose from, with what each is good for."""
-    entries = [_entry(name, progress, name == queue) for name in TO_CHOOSE if name in progress.queues]
+    unused = [name for name in ("finish", "stream") if not any(progress.queues[name])]
+    entries = [_entry(name, progress, name == queue) for name in TO_CHOOSE if name not in unused]
     summary = tag("summary", "Queue: ", tag("b", QUEUES[queue].title))
     return tag("details", summary, tag("ul", *entries, class_="sheet"), class_="menu queues", data_queue=queue)
 
@@ -116,7 +117,7 @@ def end_view(queue: Queue, progress: Progress, why: str, folder: Path) -> Markup
     others = [
         tag("li", tag("a", QUEUES[name].title, href=link("/", queue=name), data_go=""), f": {QUEUES[name].purpose}")
         for name in TO_CHOOSE
-        if name != queue and name in progress.queues and progress.queues[name].left
+        if name != queue and progress.queues[name].left
     ]
     if progress.fit.waiting:
         learn = tag("code", shlex.join(["pcs", "fit", str(folder)]))

@@ -40,6 +40,12 @@ QUEUES: Mapping[Queue, QueueText] = {
         "Corrects labels and teaches weights; unfit for estimates.",
         False,
     ),
+    "finish": QueueText(
+        "Finish",
+        "What pcs finish leaves to people, the least certain rows first; then the whole table has few errors.",
+        "Gives the certificate of pcs finish; corrects labels and teaches weights; unfit for estimates.",
+        False,
+    ),
     "stream": QueueText(
         "Stream",
         "Texts that pcs serve and pcs label left for people, and some that were accepted, drawn at random.",
@@ -59,4 +65,4 @@ QUEUES: Mapping[Queue, QueueText] = {
         False,
     ),
 }
-TO_CHOOSE: tuple[Queue, ...] = ("learn", "random", "audit", "doubtful", "stream", "conflicts")
+TO_CHOOSE: tuple[Queue, ...] = ("learn", "random", "audit", "doubtful", "finish", "stream", "conflicts")

@@ -30,7 +30,7 @@ Weighting = Literal["equal", "linear", "quadratic"]
 Scale = Literal["nominal", "ordinal", "interval"]  # what labels are: names, ranks, or numbers
 LEAST_ROWS = 30
 LEAST_CODERS = 2
-LEVEL = 0.05
+LEVEL, NEVER = 0.05, 1e-5
 EPSILON = 0.2  # what the authors recommend against experts; .15 against skilled annotators, .1 against crowd workers
 
 
@@ -146,6 +146,22 @@ class AlternativeAnnotator(NamedTuple):
     def may_replace(self) -> bool:
         """Whether the model may replace coders."""
         return self.winning_rate >= 0.5
+
+    @property
+    def rows_to_pass(self) -> int | None:
+        """How many rows each coder must share with another one to pass in four of five cases; None for too many.
+
+        The model is as good as it seems, but for a row more on which it loses. It must win against half of the coders.
+        """
+        from scipy.special import ndtri
+
+        rows, ours, theirs = np.array([(one.rows, one.model, one.coder) for one in self.coders]).T
+        every, half = len(rows), -(-len(rows) // 2)
+        level = LEVEL * half / every / sum(1 / number for number in range(1, every + 1))  # of the last that is needed
+        ahead, apart = (rows * (ours - theirs) - 1) / (rows + 1), (rows * (2 - ours - theirs) + 1) / (rows + 1)
+        reach = (ndtri(1 - level) + ndtri(0.8)) / np.maximum(ahead + self.epsilon, NEVER)
+        needed = np.sort(reach**2 * (apart - ahead**2))[half - 1]
+        return max(LEAST_ROWS, int(np.ceil(needed))) if needed < 1 / NEVER else None
 
     def sentence(self, names: Sequence[str]) -> str:
         """Return the result in words."""

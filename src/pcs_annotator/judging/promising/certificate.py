@@ -142,6 +142,7 @@ class Certificate:
         rows_needed: Gold rows that the promise would probably need, in all; None when it holds, or that is unknown.
         level: How much of δ the test of this fit may use; 0 when there was none.
         spent: How much of δ earlier looks have used.
+        tried: How much error earlier fits allowed on average, and accepted nothing.
         split: How gold was split, in a sentence.
         accepted_share: Share of the rows at hand that are accepted.
         review_rows: Number of the rows at hand that a person must review.
@@ -156,6 +157,7 @@ class Certificate:
     rows_needed: RowsNeeded | None = None
     level: float = 0.0
     spent: float = 0.0
+    tried: float = 0.0
     split: str = ""
     accepted_share: float = 0.0
     review_rows: int = 0
@@ -253,6 +255,7 @@ class Certificate:
             "split": self.split,
             "fingerprint": self.fingerprint and self.fingerprint._asdict(),
             "audit": self.audit and self.audit._asdict(),
+            **({"tried": self.tried} if self.tried else {}),
             **({"upper": [dict(one) for one in self.upper]} if self.upper else {}),
             **({"by": promise.by, "groups": dict(self.groups)} if promise.by else {}),
         }
@@ -278,6 +281,7 @@ class Certificate:
             rows_needed=_needed(values["rows_needed"]),
             level=values.get("level", 0.0),
             spent=values.get("spent", 0.0),
+            tried=values.get("tried", 0.0),
             upper=tuple(values.get("upper", ())),
             groups=values.get("groups", {}),
             **{name: values[name] for name in ("why_not", "split", "accepted_share", "review_rows")},

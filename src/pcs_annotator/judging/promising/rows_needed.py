@@ -79,7 +79,7 @@ def rows_to_finish(confidence: Floats, judged: Judged, max_error: float, delta: 
     found = {}
     for size in np.unique(np.geomspace(min(30, rows), min(rows, MOST_ROWS), 20).astype(np.intp)).tolist():
         seen = errors * size + 0.84 * np.sqrt(errors * size * (1 + size / (wrong + right).sum()))
-        most = int(few_enough(rows, size, np.arange(int(max_error * size) + 2), max_error, delta).sum()) - 1
+        most = int(few_enough(rows, size, np.arange(int(max_error * size) + 2), max_error * rows, delta).sum()) - 1
         by_machine = np.searchsorted(seen, most, side="right") / len(some)
         found[size] = round(rows - by_machine * (rows - size))
     least = min(found, key=found.__getitem__)

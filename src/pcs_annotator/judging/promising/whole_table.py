@@ -6,6 +6,9 @@ wrong ones among them is hypergeometric, so the largest number of errors in the 
 upper bound with the promised certainty. The first place of the order with too many errors is fixed, whatever the gold
 rows are, so one bound, at that place, has to hold, and not one for every place (fixed-sequence testing; PAC labels).
 
+On a scale, an error may be a part of one: how far a label is off. The sum of such losses is bounded by a bet against
+too large a sum, one gold row after the other, whose stake grows in few cases if it is too large (Waudby-Smith, Ramdas).
+
 An expert, such as a dearer model, may stand between. An error costs λ. At every λ each row has the one who is cheapest
 for it: the machine for λ times its doubt, the expert for its price and λ times its own doubt, or a person for theirs.
 While λ falls, rows go from people to the expert and on to the machine. The same bound holds along that path, because it
@@ -21,6 +24,7 @@ from pcs_annotator.core.arrays import CODE, Floats, Integers, Mask
 from pcs_annotator.judging.weighing.optimisers.logit import Normal, fit_logistic
 
 DOUBT = 1e-12
+BETS_BEFORE, LARGEST_BET = 10, 0.99
 TURN = 0.5  # each sharing of a table spends so much of the doubt that is left, because confidences saw the gold rows
 
 
@@ -28,7 +32,7 @@ class Expert(NamedTuple):
     """Somebody who answers doubtful rows for less than people do."""
 
     doubt: Floats  # how probable its answer to each row is wrong
-    wrong: Mask  # which of its answers are wrong, of rows with gold
+    wrong: Mask | Floats  # which of its answers are wrong, or how much, of rows with gold
     price: float  # of an answer, as a share of what a person costs
 
 
@@ -42,15 +46,15 @@ class Shared(NamedTuple):
 
 
 def share_rows(
-    confidence: Floats, sample: Mask, wrong: Mask, max_error: float, delta: float, expert: Expert | None = None
+    confidence: Floats, sample: Mask, wrong: Mask | Floats, max_error: float, delta: float, expert: Expert | None = None
 ) -> Shared:
     """Return which rows the machine may label, and which ones the expert, so that it costs least.
 
     Args:
         confidence: The probability that the machine's label of a row is right, from fits that did not see its gold.
         sample: Which rows have gold and were drawn at random.
-        wrong: Which of these have a wrong label.
-        max_error: The share of all rows that may be wrong in the end.
+        wrong: Which of these have a wrong label, or how wrong it is, from 0 to 1.
+        max_error: The share of all rows that may be wrong in the end, or how wrong they may be on average.
         delta: How often more of them may be.
         expert: Who may answer before people do.
     """
@@ -63,20 +67,30 @@ def share_rows(
     to_expert = (1 - price) / np.maximum(theirs, DOUBT)
     via = to_expert > to_machine
     at = np.concatenate([to_expert[via], to_machine])
-    ours, added = (wrong & sample).astype(np.intp), (wrong_there & sample & via).astype(np.intp)
-    more = np.concatenate([added[via], ours - added])
+    kind = np.result_type(wrong, wrong_there, np.intp)  # whole numbers if rows are wrong or right
+    ours, added = np.where(sample, wrong, 0).astype(kind), np.where(sample & via, wrong_there, 0).astype(kind)
+    more, whose = np.concatenate([added[via], ours - added]), np.concatenate([np.flatnonzero(via), np.arange(rows)])
     levels, place = np.unique(-at, return_inverse=True)  # rows that are equally certain stay together
-    seen = np.cumsum(np.bincount(place, more, len(levels))).round().astype(np.intp)
-    drawn = int(sample.sum())
-    enough = few_enough(rows, drawn, np.arange(int(seen.max()) + 1), max_error, delta)[seen] & (levels < 0)
-    good = int(np.argmin(np.append(enough, [False])))  # so many levels are
+    losses, good = np.zeros(rows, dtype=kind), int((levels < 0).sum())
+    order = np.random.default_rng(0).permutation(np.flatnonzero(sample))  # bets need rows in a random order
+    moves = np.flatnonzero(more)
+    for level in [-1, *np.unique(place[moves]).tolist()]:
+        now = moves[place[moves] == level]
+        after = losses.copy()
+        after[whose[now]] += more[now]
+        if not small_enough(rows, after[order], max_error * rows, delta):
+            good = min(good, max(level, 0))
+            break
+        losses = after
     least = -levels[good - 1] if good else np.inf
     machine = (to_machine >= least) & (good > 0)
     asked = via & ~machine & (to_expert >= least)
-    order = np.argsort(-confidence, kind="stable")
-    left = order[~(machine | asked)[order]][::-1]
-    errors = most_errors(rows, drawn, int(seen[good - 1]), delta) if good else 0
-    return Shared(order[machine[order]], left, errors, order[asked[order]])
+    best = np.argsort(-confidence, kind="stable")
+    left = best[~(machine | asked)[best]][::-1]
+    # the smallest number of errors to which the sample limits those of the table
+    limits = range(int(max_error * rows))
+    errors = bisect_left(limits, True, key=lambda most: small_enough(rows, losses[order], most, delta)) if good else 0
+    return Shared(best[machine[best]], left, errors, best[asked[best]])
 
 
 def doubt_of(confidence: Floats, sample: Mask, wrong: Mask) -> Floats:
@@ -91,15 +105,30 @@ def doubt_of(confidence: Floats, sample: Mask, wrong: Mask) -> Floats:
     return np.asarray(1 / (1 + np.exp(margin)))
 
 
-def few_enough(rows: int, drawn: Integers | int, wrong: Integers | int, max_error: float, delta: float) -> Mask:
-    """Return whether a sample with so many wrong rows bounds the share of errors in the table by `max_error`."""
+def small_enough(rows: int, losses: Floats | Integers, most: float, delta: float) -> bool:
+    """Return whether losses of a sample, in random order, bound those of all rows together by `most`.
+
+    That is untrue in δ of cases at most, exactly so if losses are whole numbers, 0 and 1.
+    """
+    if losses.dtype.kind != "f":
+        return bool(few_enough(rows, len(losses), losses.sum(), most, delta))
+    number, before, squares = np.arange(len(losses)), np.cumsum(losses) - losses, np.cumsum(losses**2) - losses**2
+    expected = (most - before) / (rows - number)  # the mean loss of the rows that are left, if all have `most`
+    if (expected <= 0).any():
+        return False
+    # what is known before each bet, with some rows that are half as wrong as they may be; then the best stake for that
+    half = most / rows / 2
+    mean = (before + BETS_BEFORE * half) / (number + BETS_BEFORE)
+    square = (squares + BETS_BEFORE * half**2) / (number + BETS_BEFORE)
+    gain = expected - mean
+    stake = np.clip(
+        gain / np.maximum(square - mean**2 + gain**2, DOUBT), 0, LARGEST_BET / (1 - np.minimum(expected, 0.5))
+    )
+    return bool(np.cumsum(np.log1p(stake * (expected - losses))).max() >= -np.log(delta))
+
+
+def few_enough(rows: int, drawn: Integers | int, wrong: Integers | int, most: float, delta: float) -> Mask:
+    """Return whether a sample with so many wrong rows bounds the number of errors in the table by `most`."""
     from scipy.stats import hypergeom
 
-    return np.asarray(hypergeom.cdf(wrong, rows, int(max_error * rows) + 1, drawn) <= delta)
-
-
-def most_errors(rows: int, drawn: int, wrong: int, delta: float) -> int:
-    """Return the largest number of errors in a table with which a sample has so few of them in more than δ of cases."""
-    from scipy.stats import hypergeom
-
-    return bisect_left(range(rows + 1), True, key=lambda n: bool(hypergeom.cdf(wrong, rows, n, drawn) <= delta)) - 1
+    return np.asarray(hypergeom.cdf(wrong, rows, int(most) + 1, drawn) <= delta)

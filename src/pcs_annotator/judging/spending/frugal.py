@@ -6,8 +6,7 @@ power, which changes no label, and the certificate is made again, both from gold
 have been asked for.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -151,12 +150,6 @@ def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
     )
 
 
-def rounds_of(votes: Votes, strategy: ExactStop) -> list[float]:
-    """Return the share of the recorded questions that a strategy would have asked in each round about all texts."""
-    could = max(int((votes.codes != NOT_ASKED).sum()), 1)
-    return [asked / could for asked in simulate(votes, strategy).rounds]
-
-
 def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | None = None) -> list[Cell]:
     """Return every cell in the order to ask it: cheap annotators first, and among equal prices by weight.
 
@@ -187,8 +180,6 @@ class Stopped(NamedTuple):
 
     votes: Votes  # the votes that it would have collected
     asked: Integers  # number of cells that it would have asked, per item
-    # number of cells in each round, over all items: those of all first steps, then of all second ones
-    rounds: Sequence[int]
 
 
 def simulate(votes: Votes, strategy: Strategy) -> Stopped:
@@ -201,20 +192,18 @@ def simulate(votes: Votes, strategy: Strategy) -> Stopped:
         inverse = inverse.ravel()
     codes, asked = np.empty_like(patterns), np.empty(len(patterns), dtype=np.intp)
     where = places_of(strategy.order, shape)
-    alike, rounds = np.bincount(inverse, minlength=len(patterns)), Counter[int]()
     for row, pattern in enumerate(patterns):
         cells = np.where(pattern == NOT_ASKED, NOT_ASKED, OPEN).astype(CODE)
         askable = where[pattern[where] != NOT_ASKED]
-        count = step = 0
+        count = 0
         while further := strategy.needed(cells.reshape(shape), None if said is None else said[row]):
             now = askable[count : count + further]
             cells[now] = pattern[now]
-            rounds[step] += len(now) * int(alike[row])
-            count, step = count + further, step + 1
+            count += further
         codes[row], asked[row] = np.where(cells == OPEN, NOT_ASKED, cells), count
     kept = codes[inverse].reshape(votes.codes.shape)
     grades = votes.grades
     if grades is not None:
         grades = np.where((kept >= 0)[..., np.newaxis], grades, np.float32(np.nan))
     stopped = replace(votes, codes=kept, stated=None, grades=grades)
-    return Stopped(stopped, asked[inverse], [rounds[step] for step in range(len(rounds))])
+    return Stopped(stopped, asked[inverse])

@@ -1,6 +1,5 @@
 """When to stop asking about an item: as soon as no open vote can change its label."""
 
-import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -8,12 +7,11 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.ngrams import text_key
-from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
+from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Evidence, Weights
 from pcs_annotator.judging.texts.text_model import TextModel
 from pcs_annotator.judging.weighing.calibration import UNCALIBRATED, Calibrator
-from pcs_annotator.judging.weighing.scoring import softmax
 
 # Far above the rounding of scores, so that asking never stops on what would end as a tie.
 MARGIN = 1e-9
@@ -32,8 +30,6 @@ class _Prospect(Protocol):
     """The score of one item so far, and how far open votes can still change it."""
 
     def needed(self, cells: Codes, said: Floats | None) -> int: ...
-
-    def urgency(self, cells: Codes, said: Floats | None) -> float: ...
 
 
 class ExactStop:
@@ -102,12 +98,6 @@ class ExactStop:
             self._known[pattern] = self._prospect.needed(cells, None)
         return self._known[pattern]
 
-    def urgency(self, cells: Codes, said: Floats | None = None) -> float:
-        """Return how likely random further votes are to change the label: 1 for a tie, 0 when nothing can."""
-        if not self.needed(cells, said):
-            return 0.0
-        return 1.0 if self._prospect is None else self._prospect.urgency(cells, said)
-
 
 def is_checked(text: str) -> bool:
     """Tell whether a text is asked about even if its words settle its label: one in twenty, always the same ones."""
@@ -172,10 +162,6 @@ def _needed(won: Mask, gains: Floats, voted: bool) -> int:
     return int(hopeful[0] if len(hopeful) else np.flatnonzero(gains).max(initial=0)) + 1
 
 
-def _chance(lead: float, spread: float) -> float:
-    return math.erfc(lead / spread / math.sqrt(2)) if spread > 0 else 0.0
-
-
 class _LinearProspect:
     """Eq. 1 and 2 with open votes.
 
@@ -194,15 +180,6 @@ class _LinearProspect:
         asked = np.append(0.0, np.cumsum(gains))[:, np.newaxis]
         won = self.rivals.won(scores + asked, scores + (asked[-1] - asked), said)
         return _needed(won, gains, bool(cells.max() >= 0))
-
-    def urgency(self, cells: Codes, said: Floats | None) -> float:
-        scores, gains = self._outlook(cells)
-        now, best = self.rivals.strengths(np.stack([scores, scores + gains.sum()]), said)
-        leader = int(now.argmax())
-        # the share of its reach that a rival gains if every open vote is given at random
-        at_random = math.sqrt(float(gains @ gains)) / max(float(gains.sum()), MARGIN)
-        others = [one for one in range(len(now)) if one != leader]
-        return max(_chance(float(now[leader] - now[one]), at_random * float(best[one] - now[one])) for one in others)
 
     def _outlook(self, cells: Codes) -> tuple[Floats, Floats]:
         """Return the score of every label while open votes are given to none, and the value of each in order."""
@@ -239,15 +216,6 @@ class _EvidenceProspect:
         worst, gains = self._outlook(cells)
         reach = worst + np.concatenate([np.zeros((1, *worst.shape)), np.cumsum(gains, axis=0)])
         return _needed(self.rivals.won_by_odds(reach, said), np.abs(gains).max(axis=(1, 2)), bool(cells.max() >= 0))
-
-    def urgency(self, cells: Codes, said: Floats | None) -> float:
-        _, gains = self._outlook(cells)
-        logits = self._logits(np.where(cells == OPEN, NOT_ASKED, cells).reshape(-1, self.draws))
-        chances = self.rivals.calibrator.apply(softmax(logits[np.newaxis]), self.rivals.labels, said)[0]
-        leader = int(chances.argmax())
-        lead = -np.log(np.maximum(chances / chances[leader], np.finfo(np.float64).tiny))
-        spread = np.sqrt(np.sum((gains[:, leader] / 2) ** 2, axis=0))
-        return max(_chance(float(lead[one]), float(spread[one])) for one in range(len(lead)) if one != leader)
 
     def _logits(self, by_cell: Codes) -> Floats:
         """Return what votes `[cell, draw]` add up to for every label, while open votes add nothing."""

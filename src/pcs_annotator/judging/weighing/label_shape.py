@@ -80,8 +80,7 @@ class LabelShape(NamedTuple):
     def right(self, best: Codes, gold: Codes, labels: Sequence[str], *, near: bool, level: int = 0) -> Mask:
         """Return which labels are right: on a scale, if `near`, within a step; in a tree, down to a level."""
         if near:
-            rank = np.argsort(self._order(labels))
-            return np.asarray(np.abs(rank[best] - rank[gold]) <= self.within)
+            return np.asarray(self.apart(labels)[best, gold] <= self.within)
         if not level:
             return np.asarray(best == gold)
         group = self.at(level, labels)[1]
@@ -96,9 +95,12 @@ class LabelShape(NamedTuple):
             return np.asarray((probabilities * (group == group[best][:, np.newaxis])).sum(axis=1))
         if not near:
             return probabilities[np.arange(len(best)), best]
+        return np.asarray((probabilities * (self.apart(labels) <= self.within)[best]).sum(axis=1))
+
+    def apart(self, labels: Sequence[str]) -> Integers:
+        """Return how many steps of a scale every two labels are apart."""
         rank = np.argsort(self._order(labels))
-        same = np.abs(rank[:, np.newaxis] - rank) <= self.within
-        return np.asarray((probabilities * same[best]).sum(axis=1))
+        return np.abs(rank[:, np.newaxis] - rank)
 
     def at(self, level: int, labels: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
         """Return the paths of a tree down to a level, and the position among them of every label."""

@@ -1,1 +1,1 @@
-"""Models in this process: the embedded one in numpy, those of transformers in torch, GGUF files in llama.cpp."""
+"""Models in this process: the embedded one in numpy and those of transformers in torch."""

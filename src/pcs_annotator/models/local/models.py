@@ -18,11 +18,10 @@ from dataclasses import replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from time import perf_counter
-from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.models.local.runner import Manner, Runner, Style, TokenRunner
+from pcs_annotator.models.local.runner import Manner, Runner, Style
 from pcs_annotator.models.local.weights import ModelFiles, download, find_files, pull, weights_of, weights_path
 from pcs_annotator.models.provider import opens
 from pcs_annotator.models.sharing import lease, release
@@ -73,7 +72,7 @@ class LocalModel:
     def _key(self) -> Hashable:
         raise NotImplementedError
 
-    def _runner(self) -> Runner[Any]:
+    def _runner(self) -> Runner:
         raise NotImplementedError
 
 
@@ -107,14 +106,14 @@ class EmbeddedModel(LocalModel):
     def _key(self) -> Hashable:
         return str(weights_path(self.weights, self._environment))
 
-    def _runner(self) -> Runner[Any]:
+    def _runner(self) -> Runner:
         # The engine needs optional packages.
         from pcs_annotator.models.local.numpy_engine import NumpyEngine, processors
 
         def load() -> NumpyEngine:
             return NumpyEngine(pull(self.weights, environment=self._environment))
 
-        return TokenRunner(
+        return Runner(
             f"embedded:{self.weights}",
             load,
             context_tokens=CONTEXT_TOKENS,
@@ -149,14 +148,14 @@ class TransformersModel(LocalModel):
     def _key(self) -> Hashable:
         return "transformers", str(self.files.folder.resolve()), self._device, self._dtype
 
-    def _runner(self) -> Runner[Any]:
+    def _runner(self) -> Runner:
         # torch takes seconds to import
         from pcs_annotator.models.local.torch_engine import TorchEngine, load_engine
 
         def load() -> TorchEngine:
             return load_engine(download(self.files, self._environment), self._device, self._dtype)
 
-        return TokenRunner(self.name, load, context_tokens=self.context_tokens)
+        return Runner(self.name, load, context_tokens=self.context_tokens)
 
 
 STYLES, PRIORS = ("chat", "plain"), ("prior", "no-prior")

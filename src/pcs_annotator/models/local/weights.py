@@ -242,7 +242,7 @@ def find_files(name: str, environment: Mapping[str, str]) -> ModelFiles:
     if not _REPO.fullmatch(repo) or folder.is_file():
         raise ConfigError(
             f"there is no folder {folder}: write transformers: and the folder of a model, or its name on the hub, as "
-            "in transformers:HuggingFaceTB/SmolLM2-360M-Instruct; a .gguf file is opened with llama:"
+            "in transformers:HuggingFaceTB/SmolLM2-360M-Instruct; llama-server serves a .gguf file"
         )
     config = _config_path(repo, revision or None, environment)
     return _checked(ModelFiles(config.parent, repo, config.parent.name), name)

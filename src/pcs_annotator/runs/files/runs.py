@@ -42,7 +42,6 @@ class RunFolder:
     to_label = _File("to_label.csv")  # rows that a person should label next
     drawn = _File("drawn.csv")  # which rows were written out for people so far, and how they were chosen
     ledger = _File("ledger.db")  # every paid call
-    paid = _File("paid.json")  # what commands in this folder paid for, if it shares a ledger with others
     status = _File("status.json")  # how far the last command is, or how it ended; a service has `status-PORT.json`
     batches = _File("batches.json")  # batches at their providers, open and ended
     variants = _File("variants.parquet")  # every rewrite, or the reason why there is none

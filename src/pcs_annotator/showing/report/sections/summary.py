@@ -224,20 +224,8 @@ def cost(result: RunResult) -> b.Folded | None:
     bills = result.bills
     rows = [*b.bill_rows(bills), *([b.bill_total("total", bills)] if len(bills) > 1 else [])]
     table = b.Table(columns=b.bill_columns(), rows=rows) if bills else None
-    shown = [table, _elsewhere(result), _last_run(result)]
+    shown = [table, _last_run(result)]
     return b.Folded("Cost, by model", shown) if any(shown) else None
-
-
-def _elsewhere(result: RunResult) -> b.Paragraph | None:
-    """Return what was taken from a shared ledger that others had paid for; None if nothing was."""
-    bills = result.paid_elsewhere
-    if not bills:
-        return None
-    paid, all_ = (counted(sum(bill.calls for bill in some), "answer") for some in (bills, result.used))
-    price = total_cost([bill.usd for bill in bills])
-    return b.note(
-        f"The ledger is shared: {paid} of the {all_} behind these labels had been paid for in other folders ({price})."
-    )
 
 
 def _last_run(result: RunResult) -> b.Paragraph | None:
