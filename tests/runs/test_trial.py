@@ -82,7 +82,7 @@ def write(model: str, gold: int, rows: int = 60) -> None:
     Path("pcs.toml").write_text(CONFIG.format(model=model))
     lines = ["text,topic,tone"]
     for row in range(rows):
-        known = f"{truth(row, 'topic')},{truth(row, 'tone')}" if row >= rows - gold else ","
+        known = f"{truth(row, 'topic').upper()},{truth(row, 'tone')}" if row >= rows - gold else ","
         lines.append(f"Text {row},{known}")
     Path("data.csv").write_text("\n".join(lines) + "\n")
 

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
@@ -89,8 +89,7 @@ def _answer(entries: Sequence[Mapping[str, Any]], text: str) -> tuple[TokenPosit
     ends = list(accumulate(map(len, pieces)))
     found: list[TokenPosition] = []
     for heading, (start, end) in _regions(said, wanted).items():
-        if heading:
-            found.append(TokenPosition(heading, ()))
+        found += [TokenPosition(heading, ())] if heading else []
         first = min(bisect_right(ends, start), len(ends) - 1)
         for number in range(first, min(first + MOST_POSITIONS, len(ends))):
             place = ends[number] - len(pieces[number])
@@ -104,13 +103,11 @@ def part_of(logprobs: tuple[TokenPosition, ...] | str | None, name: str) -> tupl
     """Return the tokens of the answer to one of several questions; a text says why there are none."""
     if not isinstance(logprobs, tuple):
         return logprobs
-    heading, found = "", []
-    for position in logprobs:
-        if not position.alternatives and _HEADING.fullmatch(position.token):
-            heading = position.token
-        elif heading == f"<{name.casefold()}>":
-            found.append(position)
-    return tuple(found) or NOT_MARKED
+    headings = [place for place, one in enumerate(logprobs) if not one.alternatives and _HEADING.fullmatch(one.token)]
+    for start, end in pairwise([*headings, len(logprobs)]):
+        if logprobs[start].token == f"<{name.casefold()}>":
+            return logprobs[start + 1 : end]
+    return NOT_MARKED
 
 
 @lru_cache(maxsize=1024)

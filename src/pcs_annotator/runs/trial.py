@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import comb
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.text import series
+from pcs_annotator.core.task import label_code
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs import ask, ledgers, resolve_config
@@ -34,20 +35,16 @@ Floats = npt.NDArray[np.float64]
 LEVEL = 0.05  # how probable it may be that a variable loses so much by chance
 
 
-class Trial(NamedTuple):
-    """What a trial found."""
+def try_both(parts: Mapping[str, RunRequest], texts: int) -> dict[str, Any]:
+    """Ask about some texts in both ways, those with gold first, and choose one; `parts` are those asked together.
 
-    together: bool  # whether to ask about all variables in one call
-    said: str  # what was chosen, and why
-    variables: Mapping[str, Sequence[float]]  # shares of same answers and, with gold, of right ones in both ways
-    finished: bool  # whether every question was answered
-
-
-def try_both(parts: Mapping[str, RunRequest], texts: int) -> Trial:
-    """Ask about some texts in both ways, those with gold first, and choose one; `parts` are those asked together."""
+    Returns whether to ask `together`, why that is `said`, whether every question was answered (`finished`), and for all
+    `variables` the shares of same answers and, with gold, of right ones in both ways.
+    """
     data = {part: open_table(one.open_data(), RunFolder(one.folder), one.config).sample for part, one in parts.items()}
     known = {part: one.gold or [None] * len(one.items) for part, one in data.items()}
-    rows = Random(0).sample(range(len(known[next(iter(known))])), len(known[next(iter(known))]))
+    count = len(data[next(iter(data))].items)
+    rows = Random(0).sample(range(count), count)
     rows = sorted(rows, key=lambda row: -sum(bool(one[row]) for one in known.values()))[:texts]
     found: dict[str, list[tuple[Floats, Floats]]] = {}
     joint, alone = Tally(), Tally()
@@ -56,21 +53,27 @@ def try_both(parts: Mapping[str, RunRequest], texts: int) -> Trial:
         # all parts share the joint call, and those of a variable share its own
         tallies = Tally() if found else joint, Tally() if variable in found else alone
         votes = [_asked(request, data[part], rows, *how) for how in zip((JOINT, ALONE), tallies, strict=True)]
-        gold = [votes[0].labels.index(label) if label else -1 for label in (known[part][row] for row in rows)]
+        gold = [
+            label_code(label, votes[0].labels, part) if label else -1 for label in (known[part][row] for row in rows)
+        ]
         codes = np.concatenate([one.codes[..., 0] for one in votes], axis=2)
         found.setdefault(variable, []).append(compared(codes, np.array(gold)))
+    tokens = [sum(n for of, n in (one.paid + one.reused).items() if "tokens" in of) for one in (joint, alone)]
+    price = f"{100 * tokens[0] / len(JOINT) / max(tokens[1], 1):.0f} % of the tokens of {len(found)}"
+    chosen = _chosen(found, f"on {len(rows)} texts asked both ways ({joint.calls + alone.calls} calls)", price)
+    return {**chosen, "finished": not (joint.failed or alone.failed)}
+
+
+def _chosen(found: Mapping[str, Sequence[tuple[Floats, Floats]]], where: str, price: str) -> dict[str, Any]:
     shares = {name: np.mean([one for one, _ in some], axis=0) for name, some in found.items()}
     lost = [name for name, some in found.items() if loses(np.sum([against for _, against in some], axis=0))]
     least = min(shares, key=lambda name: float(shares[name][0]))
     why = f"no variable loses more than chance explains ({_in_words(least, shares)})"
     if lost:
         why = f"one call is worse for {series([_in_words(name, shares) for name in lost])}"
-    tokens = [sum(n for of, n in (one.paid + one.reused).items() if "tokens" in of) for one in (joint, alone)]
-    price = f"{100 * tokens[0] / len(JOINT) / max(tokens[1], 1):.0f} % of the tokens of {len(found)}"
-    said = f"on {len(rows)} texts asked both ways ({joint.calls + alone.calls} calls), {why}; one call takes {price}"
+    said = f"{'separately' if lost else 'together'}: {where}, {why}; one call takes {price}"
     figures = {name: [*map(float, some[~np.isnan(some)])] for name, some in shares.items()}
-    finished = not (joint.failed or alone.failed)
-    return Trial(not lost, f"{'separately' if lost else 'together'}: {said}", figures, finished)
+    return {"together": not lost, "said": said, "variables": figures}
 
 
 def _asked(request: RunRequest, data: Dataset, rows: Sequence[int], relations: Sequence[str], tally: Tally) -> Votes:
@@ -79,8 +82,7 @@ def _asked(request: RunRequest, data: Dataset, rows: Sequence[int], relations: S
     config = replace(config, ask=replace(config.ask, together=relations is JOINT))
     config = with_gold_examples(request, config, data)
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
-    how: dict[str, Any] = {"draws": 1, "questions": {}, "rewriter": None, "cluster": None, "tally": tally}
-    settings = replace(settings, **how)
+    settings = replace(settings, draws=1, questions={}, rewriter=None, cluster=None, tally=tally)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, relations, settings)
     ledger = ledgers.ledger_of(RunFolder(request.folder), config)
     with lock_ledger(ledger, wait=request.wait, say=request.say):

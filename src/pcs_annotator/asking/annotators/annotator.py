@@ -41,14 +41,11 @@ from pcs_annotator.models.logprobs import part_of
 DEFAULT_SAMPLING = Sampling(temperature=0.0, max_tokens=64)
 # Guesses and their probabilities take lines rather than a tag.
 ELICITED_SAMPLING = replace(DEFAULT_SAMPLING, max_tokens=256)
-# Tokens reserved for an answer without a limit.
-_ANSWER_TOKENS = 256
-# Tokens reserved for markers, roles and the server's chat template.
-_FRAME_TOKENS = 96
+_ANSWER_TOKENS = 256  # reserved for an answer without a limit
+_FRAME_TOKENS = 96  # reserved for markers, roles and the server's chat template
 _SHORTEST_ANSWER = 16
 _FEWEST_ALTERNATIVES = 5
 _OTHER_SPELLINGS = 2
-_VERDICTS = ("A", "B")
 _SIGNS_OF_NUMBERS = "0123456789.,"
 _prompt_tokens = lru_cache(maxsize=256)(estimate_tokens)
 
@@ -137,8 +134,7 @@ class Annotator:
         if task.together is not None:
             joint = self._answers_several(model)
             task = replace(task, examples=(), nearest=0) if joint else replace(task, together=None)
-        constrained = plain and self.constrain and model.can_constrain and task.together is None
-        constrained = constrained and not task.number
+        constrained = plain and self.constrain and model.can_constrain and not (task.together or task.number)
         answer: AnswerFormat = "bare" if constrained else "tag"
         cut = 0
         if task.examples and gets_no_examples(model):
@@ -157,7 +153,7 @@ class Annotator:
         request = Request(
             messages=self._messages(task, text, answer),
             sampling=_sampling(self.sampling, len(task.together.parts) if task.together else 1),
-            constraint=_choices(task.labels) if constrained else None,
+            constraint=Constraint(choices=tuple(task.labels)) if constrained else None,
             logprobs=self.alternatives(task, model),
             parts=question_parts(task, text, answer) if plain and task.together is None else None,
         )
@@ -182,7 +178,7 @@ class Annotator:
         request = Request(
             messages=found,
             sampling=self._sampling_after(found, model),
-            constraint=Constraint(choices=_VERDICTS) if constrained else None,
+            constraint=Constraint(choices=("A", "B")) if constrained else None,
         )
         return replace(question, request=request)
 
@@ -263,16 +259,10 @@ def _vote(reply: Reply, question: Question) -> Vote:
     return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
 
 
-@lru_cache(maxsize=256)
 def _sampling(usual: Sampling, parts: int) -> Sampling:
     if parts == 1 or usual.max_tokens is None:
         return usual
     return replace(usual, max_tokens=usual.max_tokens + TOKENS_PER_PART * (parts - 1))
-
-
-@lru_cache(maxsize=256)
-def _choices(labels: tuple[str, ...]) -> Constraint:
-    return Constraint(choices=labels)
 
 
 def _complete_text(reply: Reply) -> str:

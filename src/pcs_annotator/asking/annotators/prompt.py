@@ -108,12 +108,7 @@ def question_parts(task: Task, text: str, answer: AnswerFormat) -> QuestionParts
 
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
     """Return the part of the prompt before the text: the same for every text, unless examples are chosen for it."""
-    fixed = _fixed_part(task, answer).content
-    if not task.examples:
-        return fixed
-    phrases = phrases_around(task.instruction, task.labels)
-    shown = _examples(tuple(task.examples), phrases.fenced, _last_word(phrases, answer), answer, MARKER_KEY)
-    return "\n\n".join([fixed, *(message.content for message in shown)])
+    return "\n\n".join(message.content for message in build_messages(task, "", answer=answer)[:-1])
 
 
 def _phrases(task: Task) -> Phrases:

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation, opening
+from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation
+from pcs_annotator.asking.annotators.prompt import OtherAnswer, build_messages
 from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.core.elicitations import LING_1S, PHRASES
 from pcs_annotator.core.task import Task
 
-_LONGEST_FIRST = sorted(PHRASES, key=len, reverse=True)
 # With such a word before it, a phrase means something else, for which there is no survey.
 _PHRASE = re.compile(
     r"(?<!\w)((?:not|very|extremely|quite|fairly|less|more|most|rather|somewhat|really|so|too)\s++)?("
-    + "|".join(phrase.replace(" ", r"[\s_-]++") for phrase in _LONGEST_FIRST)
+    + "|".join(phrase.replace(" ", r"[\s_-]++") for phrase in sorted(PHRASES, key=len, reverse=True))
     + r")(?!\w)",
     re.IGNORECASE,
 )
@@ -40,9 +40,8 @@ class Linguistic(Elicitation):
             "Name the likeliest label, and say with one of these phrases how likely it is to be right: "
             f"{', '.join(PHRASES)}. Write only these lines:\nGuess: <label>\nConfidence: <phrase>"
         )
-        return opening(
-            task, text, wanted=wanted, last="Answer with these two lines and nothing else.", style=self.style
-        )
+        answer = OtherAnswer(wanted, "Answer with these two lines and nothing else.")
+        return build_messages(task, text, style=self.style, answer=answer)
 
     def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the probability in the reply."""

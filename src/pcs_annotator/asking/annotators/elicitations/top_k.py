@@ -13,14 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from pcs_annotator.asking.annotators.elicitations.base import (
-    Elicitation,
-    Messages,
-    Stated,
-    elicitation,
-    followed_up,
-    opening,
-)
+from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation, followed_up
+from pcs_annotator.asking.annotators.prompt import OtherAnswer, build_messages
 from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.asking.annotators.vocabulary import Mention, vocabulary
@@ -64,7 +58,7 @@ class _TopK(Elicitation):
         size = min(self.k, len(task.labels))
         likeliest = "Name the likeliest label" if size == 1 else f"Name the {size} likeliest labels in order"
         wanted = f"{likeliest}{self.also}. {_ONLY}\n{_numbered(self.line, size)}"
-        return opening(task, text, wanted=wanted, last=_LAST, style=self.style)
+        return build_messages(task, text, style=self.style, answer=OtherAnswer(wanted, _LAST))
 
 
 @elicitation("1s-top-k")
