@@ -2,7 +2,7 @@
 
 One call is good enough if no variable loses more than chance explains. With gold labels, a text counts against it if
 more models are right separately than together. Without, it does if more answers differ between the two ways than
-between two orders of the same call. A sign test compares the texts for and against.
+between two orders of the same question. A sign test compares the texts for and against.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from pcs_annotator.runs.labelling.run_table import open_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables.tables import Dataset
 
-JOINT, ALONE = (ORIGINAL, "order"), (ORIGINAL,)  # what is asked in one call, and in a call for each variable
+AGAIN = (ORIGINAL, "order")  # what is asked about a variable without gold, in a call of its own
 LEAST_GOLD = 10  # with fewer gold rows, only answers are compared
 Floats = npt.NDArray[np.float64]
 LEVEL = 0.05  # how probable it may be that a variable loses so much by chance
@@ -43,43 +43,47 @@ def try_both(parts: Mapping[str, RunRequest], texts: int) -> dict[str, Any]:
     """
     data = {part: open_table(one.open_data(), RunFolder(one.folder), one.config).sample for part, one in parts.items()}
     known = {part: one.gold or [None] * len(one.items) for part, one in data.items()}
-    count = len(data[next(iter(data))].items)
-    rows = Random(0).sample(range(count), count)
+    rows = [*range(min(len(one.items) for one in data.values()))]
+    Random(0).shuffle(rows)
     rows = sorted(rows, key=lambda row: -sum(bool(one[row]) for one in known.values()))[:texts]
     found: dict[str, list[tuple[Floats, Floats]]] = {}
-    joint, alone = Tally(), Tally()
+    joint, all_alone, tokens = Tally(), Tally(), 0.0
     for part, request in parts.items():
-        variable = part.partition("=")[0]
-        # all parts share the joint call, and those of a variable share its own
-        tallies = Tally() if found else joint, Tally() if variable in found else alone
-        votes = [_asked(request, data[part], rows, *how) for how in zip((JOINT, ALONE), tallies, strict=True)]
-        gold = [
-            label_code(label, votes[0].labels, part) if label else -1 for label in (known[part][row] for row in rows)
-        ]
-        codes = np.concatenate([one.codes[..., 0] for one in votes], axis=2)
+        variable, given = part.partition("=")[0], [known[part][row] for row in rows]
+        ways, alone = (ORIGINAL,) if sum(map(bool, given)) >= LEAST_GOLD else AGAIN, Tally()
+        together = _asked(request, data[part], rows, (ORIGINAL,), Tally() if found else joint, together=True)
+        separately = _asked(request, data[part], rows, ways, alone, together=False)
+        all_alone.add(alone)
+        tokens += 0 if variable in found else _tokens(alone) / len(ways)  # the parts of a variable share its call
+        gold = [label_code(label, together.labels, part) if label else -1 for label in given]
+        codes = np.concatenate([one.codes[..., 0] for one in (together, separately)], axis=2)
         found.setdefault(variable, []).append(compared(codes, np.array(gold)))
-    tokens = [sum(n for of, n in (one.paid + one.reused).items() if "tokens" in of) for one in (joint, alone)]
-    price = f"{100 * tokens[0] / len(JOINT) / max(tokens[1], 1):.0f} % of the tokens of {len(found)}"
-    chosen = _chosen(found, f"on {len(rows)} texts asked both ways ({joint.calls + alone.calls} calls)", price)
-    return {**chosen, "finished": not (joint.failed or alone.failed)}
+    price = f"{100 * _tokens(joint) / max(tokens, 1):.0f} % of the tokens of {len(found)}"
+    chosen = _chosen(found, f"on {len(rows)} texts asked both ways ({joint.calls + all_alone.calls} calls)", price)
+    return {**chosen, "finished": not (joint.failed or all_alone.failed)}
+
+
+def _tokens(tally: Tally) -> int:
+    return sum(number for of, number in (tally.paid + tally.reused).items() if "tokens" in of)
 
 
 def _chosen(found: Mapping[str, Sequence[tuple[Floats, Floats]]], where: str, price: str) -> dict[str, Any]:
     shares = {name: np.mean([one for one, _ in some], axis=0) for name, some in found.items()}
     lost = [name for name, some in found.items() if loses(np.sum([against for _, against in some], axis=0))]
-    least = min(shares, key=lambda name: float(shares[name][0]))
-    why = f"no variable loses more than chance explains ({_in_words(least, shares)})"
-    if lost:
-        why = f"one call is worse for {series([_in_words(name, shares) for name in lost])}"
+    worst = lost or [min(shares, key=lambda name: float(shares[name][0]))]
+    listed = series([_in_words(name, shares) for name in worst])
+    why = f"one call is worse for {listed}" if lost else f"no variable loses more than chance explains ({listed})"
     said = f"{'separately' if lost else 'together'}: {where}, {why}; one call takes {price}"
     figures = {name: [*map(float, some[~np.isnan(some)])] for name, some in shares.items()}
     return {"together": not lost, "said": said, "variables": figures}
 
 
-def _asked(request: RunRequest, data: Dataset, rows: Sequence[int], relations: Sequence[str], tally: Tally) -> Votes:
+def _asked(
+    request: RunRequest, data: Dataset, rows: Sequence[int], relations: Sequence[str], tally: Tally, *, together: bool
+) -> Votes:
     """Return the votes on some rows, of the first draw; the run will find the answers in the ledger."""
     config = resolve_config.resolve(request.config, data)
-    config = replace(config, ask=replace(config.ask, together=relations is JOINT))
+    config = replace(config, ask=replace(config.ask, together=together))
     config = with_gold_examples(request, config, data)
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     settings = replace(settings, draws=1, questions={}, rewriter=None, cluster=None, tally=tally)
@@ -92,12 +96,12 @@ def _asked(request: RunRequest, data: Dataset, rows: Sequence[int], relations: S
 def compared(codes: npt.NDArray[np.int16], gold: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Return the shares of same answers and of right ones, and how many answers to each text are against one call.
 
-    Codes are by text, model and way to ask; gold is -1 where it is not known. Without enough gold, shares are nan.
+    Codes are by text, model and way: together, separately and, without enough gold, so again; unknown gold is -1.
     """
-    together, again, separately = np.moveaxis(codes, 2, 0)
+    together, separately, *again = np.moveaxis(codes, 2, 0)
     known, same = gold >= 0, together == separately
-    if known.sum() < LEAST_GOLD:
-        return np.array([same.mean(), np.nan, np.nan]), ((together == again) * 1.0 - same).sum(axis=1)
+    if again:
+        return np.array([same.mean(), np.nan, np.nan]), ((separately == again[0]) * 1.0 - same).sum(axis=1)
     right = np.array([way == gold[:, None] for way in (together, separately)]) * 1.0
     against = np.where(known, (right[1] - right[0]).sum(axis=1), 0.0)
     return np.array([same.mean(), *right[:, known].mean(axis=(1, 2))]), against

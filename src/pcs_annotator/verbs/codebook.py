@@ -48,8 +48,8 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
     book = open_codebook(request)
     folder.path.mkdir(parents=True, exist_ok=True)
     trial = _tried(config, folder, book.requests)
-    kept = {"trial": trial} if trial.get("finished") else {}
-    write_json(folder.codebook, {"folders": {part: place_of(part) for part in book.requests}, **kept})
+    folders = {part: place_of(part) for part in book.requests}
+    write_json(folder.codebook, {"folders": folders, **({"trial": trial} if trial.get("finished") else {})})
     results = {}
     for name, part in book.requests.items():
         announce(name)

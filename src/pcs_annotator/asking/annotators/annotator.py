@@ -260,9 +260,8 @@ def _vote(reply: Reply, question: Question) -> Vote:
 
 
 def _sampling(usual: Sampling, parts: int) -> Sampling:
-    if parts == 1 or usual.max_tokens is None:
-        return usual
-    return replace(usual, max_tokens=usual.max_tokens + TOKENS_PER_PART * (parts - 1))
+    more = TOKENS_PER_PART * (parts - 1)
+    return usual if usual.max_tokens is None or not more else replace(usual, max_tokens=usual.max_tokens + more)
 
 
 def _complete_text(reply: Reply) -> str:

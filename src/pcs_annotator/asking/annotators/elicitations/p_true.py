@@ -42,10 +42,8 @@ class PTrue(Elicitation):
             verdict = read_verdict(own_words(replies[1], text, question))
             return verdict if isinstance(verdict, str) else Stated({label: float(verdict)})
         proposed = f"<label>{label}</label>" if self.answer == "tag" else label
-        asked = (
-            f"The proposed label is: {label}\nIs it right?\n(A) True\n(B) False\nAnswer with A or B and nothing else."
-        )
-        return followed_up(question, proposed, asked)
+        verdict = "Is it right?\n(A) True\n(B) False\nAnswer with A or B and nothing else."
+        return followed_up(question, proposed, f"The proposed label is: {label}\n{verdict}")
 
 
 def read_verdict(reply: str) -> bool | str:

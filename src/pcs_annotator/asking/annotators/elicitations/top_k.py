@@ -113,11 +113,8 @@ def number_of(found: re.Match[str]) -> Number:
     """Return the number that `NUMBER` matched."""
     sign, digits, exponent, percent, whole = found.groups()
     value = float(digits.replace(",", ".")) * 10.0 ** int(exponent or 0) * (-1 if sign else 1)
-    if percent:
-        return Number(value / _PERCENT, True)
-    if whole and int(whole) > 0:
-        return Number(value / int(whole), True)
-    return Number(value, False)
+    of = _PERCENT if percent else int(whole or 0)
+    return Number(value / of, True) if of else Number(value, False)
 
 
 def stated(named: Mapping[str, Number]) -> Stated | str:
