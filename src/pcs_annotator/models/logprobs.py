@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
@@ -78,7 +78,10 @@ def _answer(entries: Sequence[Mapping[str, Any]], text: str) -> tuple[TokenPosit
     if not _plain(said):
         pieces = [_token(entry) for entry in entries]
         said = "".join(pieces)
-        if _rejoined(said) != said:  # two tokens share a character: one sign per byte, so that places fit again
+        raw = said.encode("utf-8", "surrogateescape")
+        if (
+            raw.decode("utf-8", "surrogateescape") != said
+        ):  # two tokens share a character: one sign per byte, so that places fit again
             pieces = [piece.encode("utf-8", "surrogateescape").decode("latin-1") for piece in pieces]
             said, wanted = "".join(pieces), wanted.encode("utf-8", "replace").decode("latin-1")
     if wanted not in said or len(said) > LONGEST_ANSWER:
@@ -86,8 +89,7 @@ def _answer(entries: Sequence[Mapping[str, Any]], text: str) -> tuple[TokenPosit
     ends = list(accumulate(map(len, pieces)))
     found: list[TokenPosition] = []
     for heading, (start, end) in _regions(said, wanted).items():
-        if heading:
-            found.append(TokenPosition(heading, ()))
+        found += [TokenPosition(heading, ())] if heading else []
         first = min(bisect_right(ends, start), len(ends) - 1)
         for number in range(first, min(first + MOST_POSITIONS, len(ends))):
             place = ends[number] - len(pieces[number])
@@ -101,13 +103,11 @@ def part_of(logprobs: tuple[TokenPosition, ...] | str | None, name: str) -> tupl
     """Return the tokens of the answer to one of several questions; a text says why there are none."""
     if not isinstance(logprobs, tuple):
         return logprobs
-    heading, found = "", []
-    for position in logprobs:
-        if not position.alternatives and _HEADING.fullmatch(position.token):
-            heading = position.token
-        elif heading == f"<{name.casefold()}>":
-            found.append(position)
-    return tuple(found) or NOT_MARKED
+    headings = [place for place, one in enumerate(logprobs) if not one.alternatives and _HEADING.fullmatch(one.token)]
+    for start, end in pairwise([*headings, len(logprobs)]):
+        if logprobs[start].token == f"<{name.casefold()}>":
+            return logprobs[start + 1 : end]
+    return NOT_MARKED
 
 
 @lru_cache(maxsize=1024)
@@ -159,10 +159,6 @@ def _token(entry: Mapping[str, Any]) -> str:
 def _plain(text: str) -> bool:
     # OpenAI writes cut characters as \\xe2, with a backslash
     return text.isascii() and "\\" not in text
-
-
-def _rejoined(text: str) -> str:
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
 
 
 def tells(logprobs: tuple[TokenPosition, ...] | str | None) -> bool:

@@ -8,17 +8,16 @@ in several ways, which works for every text in every language; the paper's rewri
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.text import series
-from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress
-from pcs_annotator.core.task import Item, Task, pair_text
+from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.relations.languages import usual_text_relation
 from pcs_annotator.runs import ask
@@ -124,7 +123,7 @@ class Support:
         able = {
             one.name: model.name
             for one, model in job.annotators
-            if not kind_of(one.name) and _asks_for_logprobs(one, self.task, model)
+            if not kind_of(one.name) and one.alternatives(self.task, model)
         }
         remembered = self._remembered()
         unknown = [one for one, _ in job.annotators if one.name in able and able[one.name] not in remembered]
@@ -171,11 +170,6 @@ class Support:
             return {}
         with open_ledger(self.ledger) as ledger:
             return ledger.graded_models()
-
-
-def _asks_for_logprobs(annotator: Annotator, task: Task, model: ChatModel) -> bool:
-    asked = annotator.question(task, pair_text("a", "b"), model)
-    return isinstance(asked, Question) and asked.request.logprobs > 0
 
 
 def _verb(verb: str, names: Sequence[str]) -> str:

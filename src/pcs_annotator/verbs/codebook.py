@@ -26,7 +26,7 @@ from pcs_annotator.verbs.label import Labelled, label
 from pcs_annotator.verbs.run import run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CodebookResult:
     """The labels of several variables."""
 
@@ -48,8 +48,8 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
     book = open_codebook(request)
     folder.path.mkdir(parents=True, exist_ok=True)
     trial = _tried(config, folder, book.requests)
-    kept = {"trial": trial} if trial.get("finished") else {}
-    write_json(folder.codebook, {"folders": {part: place_of(part) for part in book.requests}, **kept})
+    folders = {part: place_of(part) for part in book.requests}
+    write_json(folder.codebook, {"folders": folders, **({"trial": trial} if trial.get("finished") else {})})
     results = {}
     for name, part in book.requests.items():
         announce(name)
@@ -67,7 +67,7 @@ def _tried(config: Config, folder: RunFolder, parts: Mapping[str, RunRequest]) -
     if not (config.ask.trial and config.ask.together and len({name.partition("=")[0] for name in shared}) > 1):
         return {}
     before: dict[str, Any] = read_json(folder.codebook).get("trial", {}) if folder.codebook.exists() else {}
-    return before if before.get("of") == of else {"of": of, **try_both(shared, config.ask.trial)._asdict()}
+    return before if before.get("of") == of else {"of": of, **try_both(shared, config.ask.trial)}
 
 
 def fit_codebook(
@@ -87,9 +87,7 @@ def report_codebook(book: CodebookFolder, out: Path | None = None, *, replace: b
     for one in results.values():
         write_report(one)
     index = write_index(results, book.variables, out or folder.report, own=out is None, replace=replace)
-    return CodebookResult(
-        folder=folder.path, variables=book.variables, results=results, labels=folder.labels, report=index
-    )
+    return CodebookResult(folder.path, book.variables, results, folder.labels, index)
 
 
 def _written(
@@ -107,7 +105,7 @@ def _written(
     table = with_columns(as_arrow(folder.items), columns, columns)
     tables.write_table(folder.labels, table, TableStyle(spreadsheet_safe=spreadsheet_safe))
     index = write_index(results, variables, folder.report)
-    return CodebookResult(folder=folder.path, variables=variables, results=results, labels=folder.labels, report=index)
+    return CodebookResult(folder.path, variables, results, folder.labels, index)
 
 
 def label_codebook(

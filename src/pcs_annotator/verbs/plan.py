@@ -23,6 +23,7 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.labelling.run_table import open_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
+from pcs_annotator.runs.trial import AGAIN
 
 TRIED = 30  # texts of a trial whose price is shown if none is wanted yet
 LEAST_GOLD = 50  # with fewer gold rows, the nearest are not near enough to be worth asking with
@@ -104,7 +105,7 @@ def _codebook_plan(request: RunRequest) -> RunPlan:
     whole, others = added(joint), {"--separately": added(each)}
     if len(shared) > 1:  # one call for all of them may be tried
         texts = min(asked.trial or TRIED, whole.rows)
-        alone = added([planned(name, together=False, use=(ORIGINAL,)) for name in shared]).for_rows(texts)
+        alone = added([planned(name, together=False, use=AGAIN) for name in shared]).for_rows(texts)
         tried = replace(whole, models=whole.models + alone.models)
         others["without --trial" if asked.trial else f"--trial {texts}"] = whole if asked.trial else tried
         whole = tried if asked.trial else whole

@@ -41,15 +41,13 @@ from pcs_annotator.models.logprobs import part_of
 DEFAULT_SAMPLING = Sampling(temperature=0.0, max_tokens=64)
 # Guesses and their probabilities take lines rather than a tag.
 ELICITED_SAMPLING = replace(DEFAULT_SAMPLING, max_tokens=256)
-# Tokens reserved for an answer without a limit.
-_ANSWER_TOKENS = 256
-# Tokens reserved for markers, roles and the server's chat template.
-_FRAME_TOKENS = 96
+_ANSWER_TOKENS = 256  # reserved for an answer without a limit
+_FRAME_TOKENS = 96  # reserved for markers, roles and the server's chat template
 _SHORTEST_ANSWER = 16
 _FEWEST_ALTERNATIVES = 5
 _OTHER_SPELLINGS = 2
-_VERDICTS = ("A", "B")
 _SIGNS_OF_NUMBERS = "0123456789.,"
+_prompt_tokens = lru_cache(maxsize=256)(estimate_tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +132,9 @@ class Annotator:
             task = replace(task, examples=shown)
         plain = self.elicitation in (None, P_TRUE)
         if task.together is not None:
-            joint = self.elicitation is None and not gets_no_examples(model)
+            joint = self._answers_several(model)
             task = replace(task, examples=(), nearest=0) if joint else replace(task, together=None)
-        constrained = plain and self.constrain and model.can_constrain and task.together is None
-        constrained = constrained and not task.number
+        constrained = plain and self.constrain and model.can_constrain and not (task.together or task.number)
         answer: AnswerFormat = "bare" if constrained else "tag"
         cut = 0
         if task.examples and gets_no_examples(model):
@@ -156,8 +153,8 @@ class Annotator:
         request = Request(
             messages=self._messages(task, text, answer),
             sampling=_sampling(self.sampling, len(task.together.parts) if task.together else 1),
-            constraint=_choices(task.labels) if constrained else None,
-            logprobs=self._logprobs(task, model),
+            constraint=Constraint(choices=tuple(task.labels)) if constrained else None,
+            logprobs=self.alternatives(task, model),
             parts=question_parts(task, text, answer) if plain and task.together is None else None,
         )
         return Question(request=request, text=text, cut=cut, task=task)
@@ -181,20 +178,24 @@ class Annotator:
         request = Request(
             messages=found,
             sampling=self._sampling_after(found, model),
-            constraint=Constraint(choices=_VERDICTS) if constrained else None,
+            constraint=Constraint(choices=("A", "B")) if constrained else None,
         )
         return replace(question, request=request)
 
-    def _logprobs(self, task: Task, model: ChatModel) -> int:
+    def alternatives(self, task: Task, model: ChatModel) -> int:
         """Return how many tokens to ask for: one for each label, and room for other spellings of them; 0 for none."""
         listed = [task.labels]
-        if task.together is not None:  # models in this process grade only choices, and lists of labels have no grades
+        if task.together is not None and self._answers_several(model):
+            # lists of labels have no grades, and models in this process grade only choices
             own = getattr(model, "in_process", False)
             listed = [part.labels for part in task.together.parts if not (part.many or own)]
         graded = self.elicitation in (None, P_TRUE) and self.answers != "hard" and model.can_grade
         if not (graded and listed) or task.among or task.number:
             return 0
         return max(_FEWEST_ALTERNATIVES, *(len(labels) + _OTHER_SPELLINGS for labels in listed))
+
+    def _answers_several(self, model: ChatModel) -> bool:
+        return self.elicitation is None and not gets_no_examples(model)
 
     def _messages(self, task: Task, text: str, answer: AnswerFormat) -> Messages:
         if self.elicitation is None:
@@ -232,10 +233,8 @@ class Annotator:
 @lru_cache(maxsize=64)
 def _warn_of_fewer_examples(model: str) -> None:
     """Warn, once for each model, that not all examples fit."""
-    message = (
-        f"{model} has too little room for all examples, so it gets fewer with long texts: give fewer or shorter ones"
-    )
-    warn_user(message)
+    remedy = "give fewer or shorter ones"
+    warn_user(f"{model} has too little room for all examples, so it gets fewer with long texts: {remedy}")
 
 
 def _vote(reply: Reply, question: Question) -> Vote:
@@ -260,16 +259,9 @@ def _vote(reply: Reply, question: Question) -> Vote:
     return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
 
 
-@lru_cache(maxsize=256)
 def _sampling(usual: Sampling, parts: int) -> Sampling:
-    if parts == 1 or usual.max_tokens is None:
-        return usual
-    return replace(usual, max_tokens=usual.max_tokens + TOKENS_PER_PART * (parts - 1))
-
-
-@lru_cache(maxsize=256)
-def _choices(labels: tuple[str, ...]) -> Constraint:
-    return Constraint(choices=labels)
+    more = TOKENS_PER_PART * (parts - 1)
+    return usual if usual.max_tokens is None or not more else replace(usual, max_tokens=usual.max_tokens + more)
 
 
 def _complete_text(reply: Reply) -> str:
@@ -285,16 +277,8 @@ def _conversation(kind: str, style: PromptStyle, answer: AnswerFormat) -> Elicit
     return replace(made, style=style)
 
 
-@lru_cache(maxsize=256)
-def _prompt_tokens(prompt: str) -> int:
-    return estimate_tokens(prompt)
-
-
 def _name_of(model: object) -> str:
     if isinstance(model, str):
         return model
-    for attribute in ("name", "__name__"):
-        name = getattr(model, attribute, None)
-        if isinstance(name, str) and name:
-            return name
-    return type(model).__name__
+    names = (getattr(model, attribute, None) for attribute in ("name", "__name__"))
+    return next((name for name in names if isinstance(name, str) and name), type(model).__name__)

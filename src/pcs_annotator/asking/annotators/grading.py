@@ -6,7 +6,6 @@ labels, which leaves it undecided. It ends where the tokens that were sampled le
 first tokens, one may be the start of another, and several tokens (` positive`, `Positive`, `pos`) count for one label.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import exp
@@ -61,7 +60,7 @@ def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, 
             return Graded(None, problem)
         if not walk.possible & (walk.possible - 1):
             break
-    if not walk.informed and not _several(walk.possible):
+    if not walk.informed and not walk.possible & (walk.possible - 1):
         alone = all(len(position.alternatives) < 2 for position in positions)
         return Graded(None, NO_ALTERNATIVES if alone else AFTER_SAMPLING)
     return walk.result(1 << labels.index(chosen))
@@ -135,7 +134,7 @@ class _Walk:
         """Return the grades, if the tokens end at the chosen label and little is left open."""
         if not self.possible & chosen:
             return Graded(None, OTHER_ANSWER)
-        if _several(self.possible):
+        if self.possible & (self.possible - 1):
             self._open.append((self.possible, self._mass))
         else:
             self._found[chosen.bit_length() - 1] += self._mass
@@ -156,7 +155,7 @@ class _Walk:
         """Return the grades with what was left open, split like what was decided; not what may well be no label."""
         grades = self._found.copy()
         for mask, mass in self._open:
-            among = list(_bits(mask)) if mask <= self._every else []
+            among = _bits(mask) if mask <= self._every else []
             total = sum(self._found[label] for label in among)
             for label in among:
                 grades[label] += mass * (self._found[label] / total if total else 1 / len(among))
@@ -194,9 +193,7 @@ class _Continuations(dict[str, int]):
         return mask
 
 
-@lru_cache(maxsize=64)
-def _continuations(labels: tuple[str, ...]) -> _Continuations:
-    return _Continuations(labels)
+_continuations = lru_cache(maxsize=64)(_Continuations)
 
 
 def _decoded(raw: bytes) -> tuple[str, bytes]:
@@ -211,12 +208,5 @@ def _decoded(raw: bytes) -> tuple[str, bytes]:
     return "", b""
 
 
-def _several(mask: int) -> bool:
-    return mask & (mask - 1) != 0
-
-
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
+def _bits(mask: int) -> list[int]:
+    return [place for place in range(mask.bit_length()) if mask >> place & 1]

@@ -5,7 +5,7 @@ comes last, between two lines with a marker that its author cannot know.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
@@ -83,7 +83,7 @@ def build_messages(
     asked = f"{start}{marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"
     shared = 0 if task.among else len(start) if not task.nearest else len(fixed) if style == "plain" else 0
     last = Message("user", asked, shared=shared)
-    return (last,) if style == "plain" else (_system_message(fixed), *shown, last)
+    return (last,) if style == "plain" else (Message("system", fixed), *shown, last)
 
 
 @lru_cache(maxsize=256)
@@ -106,19 +106,9 @@ def question_parts(task: Task, text: str, answer: AnswerFormat) -> QuestionParts
     return QuestionParts(instruction, menu, sendable(text))
 
 
-@lru_cache(maxsize=256)
-def _system_message(content: str) -> Message:
-    return Message("system", content)
-
-
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
     """Return the part of the prompt before the text: the same for every text, unless examples are chosen for it."""
-    fixed = _fixed_part(task, answer).content
-    if not task.examples:
-        return fixed
-    phrases = phrases_around(task.instruction, task.labels)
-    shown = _examples(tuple(task.examples), phrases.fenced, _last_word(phrases, answer), answer, MARKER_KEY)
-    return "\n\n".join([fixed, *(message.content for message in shown)])
+    return "\n\n".join(message.content for message in build_messages(task, "", answer=answer)[:-1])
 
 
 def _phrases(task: Task) -> Phrases:
@@ -146,12 +136,8 @@ def _questions_of(parts: tuple[Part, ...]) -> str:
     """Return the questions as they are listed in a prompt."""
     listed = []
     for part in parts:
-        meanings = dict(part.meanings)
-        menu = "\n".join(
-            f"- {label}: {meanings[label]}" if label in meanings else f"- {label}" for label in part.labels
-        )
         asked = f"{part.instruction.strip()} {_ALL_THAT_APPLY}" if part.many else part.instruction.strip()
-        listed.append(f"<{part.name}>: {asked}\n{menu}")
+        listed.append(f"<{part.name}>: {asked}\n{_menu(part.labels, dict(part.meanings))}")
     return sendable("\n\n".join(listed))
 
 
@@ -166,8 +152,7 @@ def _make_fixed_part(
     instruction: str, labels: tuple[str, ...], meanings: tuple[tuple[str, str], ...], answer: AnswerFormat | OtherAnswer
 ) -> _FixedPart:
     phrases = phrases_around(instruction, labels)
-    meant = dict(meanings)
-    menu = sendable("\n".join(f"- {label}: {meant[label]}" if label in meant else f"- {label}" for label in labels))
+    menu = sendable(_menu(labels, dict(meanings)))
     if answer == "tag":
         wanted = f"{phrases.tag.rstrip(_FULL_STOPS)}: {_alternatives(labels, phrases)}."
     else:
@@ -177,6 +162,10 @@ def _make_fixed_part(
     instruction = sendable(instruction.strip())
     asked = (phrases.role, instruction, f"{phrases.labels}\n{menu}", sendable(wanted), phrases.data)
     return _FixedPart("\n\n".join(asked), instruction, menu)
+
+
+def _menu(labels: Sequence[str], meant: Mapping[str, str]) -> str:
+    return "\n".join(f"- {label}: {meant[label]}" if label in meant else f"- {label}" for label in labels)
 
 
 def _last_word(phrases: Phrases, answer: AnswerFormat | OtherAnswer) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pcs_annotator.asking.annotators.prompt import OtherAnswer, PromptStyle, build_messages
+from pcs_annotator.asking.annotators.prompt import PromptStyle
 from pcs_annotator.core.chat import Message
 from pcs_annotator.core.elicitations import elicitations, guesses_of, top_k_kind
 from pcs_annotator.core.task import Task
@@ -75,17 +75,10 @@ def elicitation_of(kind: str) -> Elicitation:
     '1s-top-4'
     """
     k = guesses_of(kind)
-    for steps in (1, 2):
-        if kind == top_k_kind(steps, k):
-            made: Any = elicitations.create(f"{steps}s-top-k")
-            return replace(made, k=k)
-    own: Elicitation = elicitations.create(kind)
-    return own
-
-
-def opening(task: Task, text: str, *, wanted: str, last: str, style: PromptStyle) -> Messages:
-    """Return a question like the one for a plain label, but with another form of answer, as in `OtherAnswer`."""
-    return build_messages(task, text, style=style, answer=OtherAnswer(wanted, last))
+    several = kind in (top_k_kind(1, k), top_k_kind(2, k))
+    found: Any = elicitations.create(f"{kind[0]}s-top-k" if several else kind)
+    made: Elicitation = replace(found, k=k) if several else found
+    return made
 
 
 def followed_up(question: Messages, answer: str, asked: str) -> Messages:

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation, opening
+from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation
+from pcs_annotator.asking.annotators.prompt import OtherAnswer, build_messages
 from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.core.elicitations import LING_1S, PHRASES
 from pcs_annotator.core.task import Task
 
-_LONGEST_FIRST = sorted(PHRASES, key=len, reverse=True)
 # With such a word before it, a phrase means something else, for which there is no survey.
 _PHRASE = re.compile(
     r"(?<!\w)((?:not|very|extremely|quite|fairly|less|more|most|rather|somewhat|really|so|too)\s++)?("
-    + "|".join(phrase.replace(" ", r"[\s_-]++") for phrase in _LONGEST_FIRST)
+    + "|".join(phrase.replace(" ", r"[\s_-]++") for phrase in sorted(PHRASES, key=len, reverse=True))
     + r")(?!\w)",
     re.IGNORECASE,
 )
@@ -40,9 +40,8 @@ class Linguistic(Elicitation):
             "Name the likeliest label, and say with one of these phrases how likely it is to be right: "
             f"{', '.join(PHRASES)}. Write only these lines:\nGuess: <label>\nConfidence: <phrase>"
         )
-        return opening(
-            task, text, wanted=wanted, last="Answer with these two lines and nothing else.", style=self.style
-        )
+        answer = OtherAnswer(wanted, "Answer with these two lines and nothing else.")
+        return build_messages(task, text, style=self.style, answer=answer)
 
     def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the probability in the reply."""
@@ -60,8 +59,9 @@ def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:
     confidence = _CONFIDENCE.search(said)
     if confidence:
         guess, phrase = said[: confidence.start()] or said[confidence.end() :], confidence[1]
-    else:
-        guess, phrase = _label_and_phrase(said)
+    else:  # `Fake, almost certain` has exactly two parts; other replies are ambiguous
+        parts = [part for part in _BREAK.split(said) if re.search(r"\w", part)]
+        guess, phrase = parts if len(parts) == 2 else (said, "")
     phrases = {
         " ".join(re.split(r"[\s_-]+", found[2].casefold())) for found in _PHRASE.finditer(phrase) if not found[1]
     }
@@ -70,9 +70,3 @@ def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:
     key = _GUESS.search(guess)
     said_label = read_label(guess[key.end() :].strip().partition("\n")[0] if key else guess, labels)
     return Stated({said_label.label: _BY_WORDS[phrases.pop()]}) if said_label.label is not None else said_label.reason
-
-
-def _label_and_phrase(said: str) -> tuple[str, str]:
-    """Return the parts of a reply that has exactly two, such as `Fake, almost certain`; other replies are ambiguous."""
-    parts = [part for part in _BREAK.split(said) if re.search(r"\w", part)]
-    return (parts[0], parts[1]) if len(parts) == 2 else (said, "")

@@ -14,7 +14,7 @@ from pcs_annotator.core.elicitations import P_TRUE
 from pcs_annotator.core.task import Task
 
 _LETTER = re.compile(r"(?<!\w)\(?([AB])\)|\A\W*+([ABab])\W*+\Z")
-_BARE = {"yes": True, "correct": True, "right": True, "no": False, "incorrect": False, "wrong": False}
+_TRUE, _FALSE = ("True", "yes", "correct", "right"), ("False", "no", "incorrect", "wrong")
 
 
 @elicitation("p-true")
@@ -42,10 +42,8 @@ class PTrue(Elicitation):
             verdict = read_verdict(own_words(replies[1], text, question))
             return verdict if isinstance(verdict, str) else Stated({label: float(verdict)})
         proposed = f"<label>{label}</label>" if self.answer == "tag" else label
-        asked = (
-            f"The proposed label is: {label}\nIs it right?\n(A) True\n(B) False\nAnswer with A or B and nothing else."
-        )
-        return followed_up(question, proposed, asked)
+        verdict = "Is it right?\n(A) True\n(B) False\nAnswer with A or B and nothing else."
+        return followed_up(question, proposed, f"The proposed label is: {label}\n{verdict}")
 
 
 def read_verdict(reply: str) -> bool | str:
@@ -56,12 +54,9 @@ def read_verdict(reply: str) -> bool | str:
     """
     said = without_reasoning(reply)
     verdicts = {(found[1] or found[2]) in "Aa" for found in _LETTER.finditer(said)}
-    word = read_label(said, ("True", "False")).label
+    word = read_label(said, ("True", "False")).label or vocabulary(_TRUE + _FALSE).match(said)
     if word is not None:
-        verdicts.add(word == "True")
-    bare = vocabulary(tuple(_BARE)).match(said)
-    if bare is not None:
-        verdicts.add(_BARE[bare])
+        verdicts.add(word in _TRUE)
     if len(verdicts) != 1:
         return "says both true and false" if verdicts else "neither true nor false in reply"
     return verdicts.pop()

@@ -13,14 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from pcs_annotator.asking.annotators.elicitations.base import (
-    Elicitation,
-    Messages,
-    Stated,
-    elicitation,
-    followed_up,
-    opening,
-)
+from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation, followed_up
+from pcs_annotator.asking.annotators.prompt import OtherAnswer, build_messages
 from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.asking.annotators.vocabulary import Mention, vocabulary
@@ -62,8 +56,9 @@ class _TopK(Elicitation):
     def first(self, task: Task, text: str) -> Messages:
         """Return the first question."""
         size = min(self.k, len(task.labels))
-        wanted = f"{_likeliest(size)}{self.also}. {_ONLY}\n{_numbered(self.line, size)}"
-        return opening(task, text, wanted=wanted, last=_LAST, style=self.style)
+        likeliest = "Name the likeliest label" if size == 1 else f"Name the {size} likeliest labels in order"
+        wanted = f"{likeliest}{self.also}. {_ONLY}\n{_numbered(self.line, size)}"
+        return build_messages(task, text, style=self.style, answer=OtherAnswer(wanted, _LAST))
 
 
 @elicitation("1s-top-k")
@@ -107,10 +102,6 @@ def _numbered(line: str, size: int) -> str:
     return "\n".join(line.format(n=n) for n in range(1, size + 1))
 
 
-def _likeliest(size: int) -> str:
-    return "Name the likeliest label" if size == 1 else f"Name the {size} likeliest labels in order"
-
-
 class Number(NamedTuple):
     """A number, and whether it is marked as a share, as in `80 %` or `8/10`."""
 
@@ -118,25 +109,12 @@ class Number(NamedTuple):
     is_share: bool
 
 
-def read_number(text: str) -> Number | None:
-    """Return the first number in a text.
-
-    >>> read_number("P1: about 80 %"), read_number("8/10"), read_number("none")
-    (Number(value=0.8, is_share=True), Number(value=0.8, is_share=True), None)
-    """
-    found = NUMBER.search(text)
-    return None if found is None else number_of(found)
-
-
 def number_of(found: re.Match[str]) -> Number:
     """Return the number that `NUMBER` matched."""
     sign, digits, exponent, percent, whole = found.groups()
     value = float(digits.replace(",", ".")) * 10.0 ** int(exponent or 0) * (-1 if sign else 1)
-    if percent:
-        return Number(value / _PERCENT, True)
-    if whole and int(whole) > 0:
-        return Number(value / int(whole), True)
-    return Number(value, False)
+    of = _PERCENT if percent else int(whole or 0)
+    return Number(value / of, True) if of else Number(value, False)
 
 
 def stated(named: Mapping[str, Number]) -> Stated | str:
@@ -149,20 +127,14 @@ def stated(named: Mapping[str, Number]) -> Stated | str:
     bare = [number.value for number in named.values() if not number.is_share]
     scale = 1.0
     if any(value > 1 for value in bare):
-        if _scale_is_unclear(bare):
+        around = _ABOUT_A_HUNDRED[0] <= sum(bare) <= _ABOUT_A_HUNDRED[1]
+        if not around and (max(bare) <= _UNCLEAR_UP_TO or any(0 < value < 1 for value in bare)):
             return "probabilities on an unclear scale"
         scale = _PERCENT
     values = {label: number.value / (1 if number.is_share else scale) for label, number in named.items()}
     if not all(0 <= value <= 1 for value in values.values()):
         return "probability out of range"
     return Stated(values)
-
-
-def _scale_is_unclear(bare: Sequence[float]) -> bool:
-    low, high = _ABOUT_A_HUNDRED
-    if low <= sum(bare) <= high:
-        return False
-    return max(bare) <= _UNCLEAR_UP_TO or any(0 < value < 1 for value in bare)
 
 
 _KEY = re.compile(
@@ -207,7 +179,7 @@ def read_probabilities_of(reply: str, guesses: Sequence[str], labels: Sequence[s
     They are matched by `P1:` and so on, by the labels, or in order, if there are as many numbers as guesses.
     """
     text = _answer(reply)
-    by_key = {index: number for kind, index, value in _keys(text) if kind == "p" and (number := read_number(value))}
+    by_key = _numbers_in(_keys(text))
     named = {label: by_key[place] for place, label in enumerate(guesses, start=1) if place in by_key}
     named = named or _linked(text, labels)
     if not named:
@@ -234,9 +206,15 @@ def _keys(text: str) -> list[tuple[str, int, str]]:
     return keys
 
 
+def _numbers_in(keys: Sequence[tuple[str, int, str]]) -> dict[int, Number]:
+    """Return the first number after each key for a probability."""
+    found = ((index, NUMBER.search(value)) for kind, index, value in keys if kind == "p")
+    return {index: number_of(number) for index, number in found if number}
+
+
 def _keyed(text: str, labels: Sequence[str]) -> dict[str, Number]:
     keys = _keys(text)
-    probabilities = {index: number for kind, index, value in keys if kind == "p" and (number := read_number(value))}
+    probabilities = _numbers_in(keys)
     named: dict[str, Number] = {}
     for kind, index, value in keys:
         if kind == "p":
