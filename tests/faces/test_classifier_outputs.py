@@ -127,7 +127,7 @@ def test_variables_of_numbers_and_of_words_stay_what_they_are() -> None:
     ("task", "gold", "error", "says"),
     [
         (TOPIC_TASK, APPLY[:, :2], InputError, r"shape \(60, 2\): give a column for each of law, trade, war"),
-        (TOPIC_TASK, np.where(APPLY == 1, 2, 0), InputError, r"row \d+, labels=law: 2 is neither 1"),
+        (TOPIC_TASK, np.where(APPLY == 1, 2, 0), InputError, r"row \d+: 2 is neither 1"),
         (BOTH, CODED[:, 0], InputError, "a column for each of tone, side"),
         (BOTH, np.array([["cold", ""]] * 60), GoldError, "side: y has no labels"),
         (BOTH, np.array([["cold", "up"]] * 60), LabelError, "side: .*'up'"),

@@ -45,10 +45,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     None and nan mean that there is none. Every answer is kept in the ledger, so that cross-validation and a second
     `predict` never repeat a call, not even from several processes at once.
 
-    y may also be a matrix with a column for each label, 1 where it applies and 0 elsewhere, so that `predict` and
-    `predict_proba` return `[text, label]`; or with a column for each variable, where `predict` returns
-    `[text, variable]` and `predict_proba` a list. Models are asked about all columns in one call. `outputs_.fitted` has
-    a classifier for each of them, `label` returns outcomes by their names, and `score` counts texts without error.
+    y may be a matrix with a column for each label, 1 where it applies and 0 elsewhere; `predict` and `predict_proba`
+    return the like. With one for each variable, `predict_proba` returns a list. Models are asked about all in one call,
+    `outputs_.fitted` has a classifier for each, `label` returns outcomes by its name, and `score` counts whole rows.
 
     Args:
         task: What to decide. If it is only an instruction, the labels are those in y. For variables, name → `Task`.
@@ -87,6 +86,8 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         PCSClassifier(annotators=['scripted:hash'], relations=['original'],
                       task='Is it about sports?')
     """
+
+    outputs_: Outputs | None
 
     def __init__(  # noqa: PLR0913  # the agreed signature
         self,
@@ -137,9 +138,8 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """
         texts, how = texts_of(X), self.get_params(deep=False)
         if not isinstance(self.task, str) and is_matrix(self.task, y):
-            several = Outputs(self.task).fit(texts, y, lambda task: type(self)(**{**how, "task": task}))
-            self.outputs_: Outputs | None = several
-            self.classes_ = several.classes
+            self.outputs_ = Outputs(self.task, lambda task: type(self)(**{**how, "task": task})).fit(texts, y)
+            self.classes_ = self.outputs_.classes
             return self
         classes, task, gold, rows = self._read(texts, y)
         self.panel_ = self._usual_panel(task, texts[rows[0]]) if self.relations is None else None
@@ -151,8 +151,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.certificate_ = self.model_.certificate
         self.classes_, self.labels_, self.task_ = np.array(list(classes.names)), classes.labels, task
         self.shares_ = to_simplex(np.array([gold.count(label) for label in classes.labels]))
-        self.fallback_ = self.classes_[int(self.shares_.argmax())]
-        self.outputs_ = None
+        self.fallback_, self.outputs_ = self.classes_[int(self.shares_.argmax())], None
         return self
 
     def _read(self, texts: Sequence[str], y: object) -> tuple["Classes", Task, list[str | None], list[int]]:
@@ -176,9 +175,8 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
         Texts without votes get `fallback_`, with a warning.
         """
-        check_is_fitted(self)
-        if self.outputs_ is not None:
-            return self.outputs_.predict(X)
+        if several := getattr(self, "outputs_", None):
+            return several.predict(X)
         outcomes = self.label(X)
         silent = [row for row, outcome in enumerate(outcomes, 1) if outcome.label is None]
         if silent:
@@ -197,16 +195,16 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         scores if `model_.calibrator` is None. A text without votes gets `shares_`.
         """
         check_is_fitted(self)
-        if self.outputs_ is not None:
+        if self.outputs_:
             return self.outputs_.predict_proba(X)
-        return probabilities(self.model_, self._votes(X), self.labels_, self.shares_)
+        return probabilities(self.model_, self._ask(self.task_, texts_of(X)), self.labels_, self.shares_)
 
     def label(self, X: object) -> Outcomes:
         """Return label, scores, confidence, decision and reason for each text; ids are row numbers from 0."""
         check_is_fitted(self)
-        if self.outputs_ is not None:
+        if self.outputs_:
             return self.outputs_.label(X)
-        return Outcomes(self.model_.judge(self._votes(X)))
+        return Outcomes(self.model_.judge(self._ask(self.task_, texts_of(X))))
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the accuracy on the texts that have a label; the others are left out."""
@@ -230,8 +228,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: the input is texts, in one dimension; there may be several outputs."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.one_d_array = True
+        tags.input_tags.string = tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         tags.target_tags.multi_output = tags.classifier_tags.multi_label = True
         return tags
@@ -242,9 +239,6 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if self.settings is not None and self.settings.environment is not None:
             state["settings"] = replace(self.settings, environment=None)
         return state
-
-    def _votes(self, given: object) -> Votes:
-        return self._ask(self.task_, texts_of(given))
 
     def _ask(self, task: Task, texts: Sequence[str]) -> Votes:
         """Return the votes on texts; a text that occurs twice is asked about once."""

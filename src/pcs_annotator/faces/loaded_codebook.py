@@ -1,5 +1,6 @@
 """A loaded codebook: labels of all its variables for further texts and Arrow tables, with shared calls."""
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from pcs_annotator.core.outcome import Outcome, Outcomes
@@ -17,7 +18,7 @@ EXAMPLES = {WITHIN_ONE: 0.5, LOW: "", HIGH: "", LEVEL: 1}
 """What a text may get, from which the types of columns are known before any is labelled."""
 
 
-class LoadedCodebook:
+class LoadedCodebook(AbstractContextManager["LoadedCodebook"]):
     """All variables of a codebook that was run: labels for further texts, with shared calls.
 
     It can be pickled and used by several threads, as a `LoadedRun` can.
@@ -32,9 +33,6 @@ class LoadedCodebook:
         self.folder, self.variables = book.path, book.variables
         self.runs = book.each(lambda place: LoadedRun(place, options))
         self._first = next(iter(self.runs.values()))
-
-    def __enter__(self) -> "LoadedCodebook":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

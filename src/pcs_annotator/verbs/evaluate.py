@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +49,7 @@ __all__ = ["ADVICE", "RecordedVotes", "RelationValues", "Splitting", "methods_na
 
 FILE_ENDINGS = (*ENDINGS, ".md", ".tex", ".html", ".xls", ".xlsx", ".gz")
 Replacing = tuple[Sequence[str], AlternativeAnnotator, Mapping[str, AlternativeAnnotator | None], Mapping[float, int]]
+Numbers = tuple[Mapping[str, Mapping[str, Estimate]], ResultTable, Sequence[Path]]
 WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex": result_tables.to_latex}
 
 
@@ -91,14 +91,6 @@ class Evaluated(Frame):
             found[f"{name}_low"] = [one and one.interval.low for one in known]
             found[f"{name}_high"] = [one and one.interval.high for one in known]
         return {**found, "p_holm": [one.holm for one in methods]}
-
-
-class NumbersEvaluated(NamedTuple):
-    """How far the numbers of every method are off; PCS is the first."""
-
-    methods: Mapping[str, Mapping[str, Estimate]]
-    table: ResultTable
-    files: Sequence[Path] = ()
 
 
 def evaluate_source(request: EvaluateRequest) -> Evaluated:
@@ -197,8 +189,8 @@ def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, Trial, Votes]
     return model, trial, labelled_rows(votes.take(once.distinct), codes[once.distinct])[0]
 
 
-def evaluate_numbers(request: EvaluateRequest) -> NumbersEvaluated | None:
-    """Return how far the numbers of a run are off, beside those of simpler methods; None if it has labels."""
+def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:
+    """Return how far numbers of a run are off, and of simpler methods, with a table and its files; None for labels."""
     if not request.source.is_dir() or (recorded := Run.open(request.source)).config.task.kind != "number":
         return None
     if request.methods:
@@ -213,7 +205,7 @@ def evaluate_numbers(request: EvaluateRequest) -> NumbersEvaluated | None:
     if request.optimiser not in found:
         raise GoldError(f"all rows of {request.source} that have an answer and gold have the same number: label more")
     table = numbers_table(found)
-    return NumbersEvaluated(found, table, [] if request.out is None else write_result(table, request.out))
+    return found, table, [] if request.out is None else write_result(table, request.out)
 
 
 def value_of_votes(

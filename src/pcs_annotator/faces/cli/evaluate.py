@@ -99,26 +99,26 @@ def evaluate_command(*, source: Path, by: str, alt_test: bool, epsilon: float, *
         return
     with options.gathered_warnings() as notes:
         numbers = evaluate.evaluate_numbers(request)
-        found = None if numbers else evaluate.evaluate_source(request)
-    if numbers:
-        options.show(numbers_json, numbers_shown, numbers, notes)
-        return
-    options.show(evaluated_json, evaluation_shown, found, notes, details=evaluation_details)
+        found = numbers or evaluate.evaluate_source(request)
+    shown: Any = (numbers_json, numbers_shown) if numbers else (evaluated_json, evaluation_shown)
+    options.show(*shown, found, notes, details=None if numbers else evaluation_details)
 
 
-def numbers_json(found: evaluate.NumbersEvaluated, notes: Sequence[str]) -> dict[str, Any]:
+def numbers_json(found: evaluate.Numbers, notes: Sequence[str]) -> dict[str, Any]:
     """Return everything that `numbers_shown` shows as plain values, and all intervals."""
-    methods = {name: {key: one.to_dict() for key, one in figures.items()} for name, figures in found.methods.items()}
-    return {"methods": methods, "warnings": list(notes), "files": [str(path) for path in found.files]}
+    methods = {name: {key: one.to_dict() for key, one in figures.items()} for name, figures in found[0].items()}
+    return {"methods": methods, "warnings": list(notes), "files": [str(path) for path in found[2]]}
 
 
-def numbers_shown(found: evaluate.NumbersEvaluated, notes: Sequence[str]) -> Iterator[b.Block]:
+def numbers_shown(found: evaluate.Numbers, notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield how far numbers are off, and the method that comes nearest beside PCS."""
-    yield replace(found.table, rows=found.table.rows[: METHODS_SHOWN + 1])
-    (name, first), (other, second), *_ = found.methods.items()
-    off, theirs, inside = first["error"].value, second["error"].value, percent(first["covered"].value, 1)
-    verdict = f"{name} is off by {off:.3g} on average, and its 90 % interval covers {inside} of rows"
-    yield b.Answer([("verdict", f"{verdict}; {other}, the best other, is off by {theirs:.3g}"), *answer.look_at(notes)])
+    yield replace(found[1], rows=found[1].rows[: METHODS_SHOWN + 1])
+    (name, first), (other, second), *_ = found[0].items()
+    verdict = (
+        f"{name} is off by {first['error'].value:.3g} on average, and its 90 % interval covers "
+        f"{percent(first['covered'].value, 1)} of rows; {other}, the best other, is off by {second['error'].value:.3g}"
+    )
+    yield b.Answer([("verdict", verdict), *answer.look_at(notes)])
 
 
 def _show_variables(book: CodebookFolder, request: evaluate.EvaluateRequest) -> None:
