@@ -2,7 +2,9 @@
 
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 
+from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.result_names import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE
 from pcs_annotator.core.task import Item
@@ -52,8 +54,7 @@ class LoadedCodebook(AbstractContextManager["LoadedCodebook"]):
 
     async def alabel(self, texts: object, ids: object = None) -> dict[str, Outcomes]:
         """Async version of `label`."""
-        items = self._first._items(texts, ids)
-        return {name: await one._alabel_items(items) for name, one in self.runs.items()}
+        return await run_in_thread(partial(self.label, texts, ids))
 
     def label_table(self, table: object, text_column: str | None = None) -> pa.Table:
         """Return the same rows with more columns: those of the codebook's `labels.csv`, and `pcs_error`.

@@ -161,15 +161,11 @@ class LoadedRun(Frame):
     async def alabel(self, texts: object, ids: object = None) -> Outcomes: ...
     async def alabel(self, texts: object, ids: object = None) -> Outcome | Outcomes:
         """Async version of `label`; tasks that label at the same time share models, budget and pace."""
-        found = await self._alabel_items(self._items(texts, ids))
-        return found[0] if isinstance(texts, str) else found
-
-    async def _alabel_items(self, items: Sequence[Item]) -> Outcomes:
         found: list[Outcome] = []
-        for part in _parts(items):
+        for part in _parts(self._items(texts, ids)):
             engine = await self._aopened()
             found += _outcomes(await engine.alabel(part), part)
-        return Outcomes(found)
+        return found[0] if isinstance(texts, str) else Outcomes(found)
 
     def _items(self, texts: object, ids: object = None) -> Sequence[Item]:
         given = [texts] if isinstance(texts, str) else texts

@@ -19,7 +19,6 @@ from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import positions_of
-from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.scored import Measured, measure
 from pcs_annotator.judging.metrics import agreement
 from pcs_annotator.judging.metrics.agreement import Weighting, alpha_on, coincidences, kappa_on, pair_tables

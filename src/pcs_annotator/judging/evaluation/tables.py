@@ -15,8 +15,6 @@ TITLES = {
     "error": "Mean absolute error",
     "mean_error": "Mean error",
     "correlation": "Correlation with gold",
-    "covered": "90 % interval contains gold",
-    "width": "Width of the interval",
     "kappa": "Cohen's κ",
     "kappa_linear": "Cohen's κ, linear weights",
     "kappa_quadratic": "Cohen's κ, quadratic weights",
