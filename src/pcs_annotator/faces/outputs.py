@@ -54,10 +54,8 @@ class Outputs:
 
     def columns(self, y: Any) -> dict[str, list[Any]]:
         """Return name → gold of every output: columns in the order of the task, or those of a table by their names."""
-        given, titles = (
-            np.array(getattr(y, "toarray", lambda: y)(), dtype=object),
-            [*map(str, getattr(y, "columns", ()))],
-        )
+        titles = [*map(str, getattr(y, "columns", ()))]
+        given = np.array(getattr(y, "toarray", lambda: y)(), dtype=object)
         if given.ndim != 2 or given.shape[1] != len(self.names):
             raise InputError(f"y has the shape {given.shape}: give a column for each of {', '.join(self.names)}")
         named = {*titles} == {*self.names}
