@@ -21,6 +21,7 @@ PUBLIC = [
     "Example",
     "Expectation",
     "Item",
+    "LoadedCodebook",
     "LoadedRun",
     "Optimiser",
     "Outcome",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pcs_annotator.core.weights import Weights
     from pcs_annotator.faces.classic import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
+    from pcs_annotator.faces.loaded_codebook import LoadedCodebook
     from pcs_annotator.faces.loaded_run import LoadedRun
     from pcs_annotator.faces.python import (
         aevaluate,
@@ -58,6 +59,7 @@ __all__ = [
     "Example",
     "Expectation",
     "Item",
+    "LoadedCodebook",
     "LoadedRun",
     "Optimiser",
     "Outcome",
@@ -104,6 +106,7 @@ _NAMES = {
     "core.weights": ("Weights",),
     "faces.classic": ("PCS",),
     "faces.classifier": ("PCSClassifier",),
+    "faces.loaded_codebook": ("LoadedCodebook",),
     "faces.loaded_run": ("LoadedRun",),
     "judging.weighing.fitting": ("fit_weights",),
     "judging.weighing.optimiser": ("Optimiser", "optimiser"),

@@ -1,5 +1,6 @@
 """Whole runs whose answers are numbers in a range."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +17,14 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.review.codebook import form_view
 from pcs_annotator.faces.review.forms import Visit
 from pcs_annotator.faces.review.item import item_view
-from pcs_annotator.judging.evaluation.agreement import Resampling, numbers_against_gold
+from pcs_annotator.judging.evaluation.agreement import Resampling
+from pcs_annotator.judging.evaluation.numbers import MEDIAN, compare_numbers, numbers_against_gold
+from pcs_annotator.judging.fit_model import labelled_rows, run_trial
 from pcs_annotator.judging.weighing.calibration import Calibrator, calibrator_from_dict
+from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.judging.weighing.numbers import fit_numbers
+from pcs_annotator.judging.weighing.optimisers.simple import Distance
 from pcs_annotator.reviewing.jointly import CodebookReview
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given
@@ -215,10 +221,65 @@ def test_commands_say_how_far_numbers_are_off(folder: Path, capsys: pytest.Captu
     said = " ".join(capsys.readouterr().out.split())
     assert "numbers are off by" in said
     assert "no better than one label" not in said
-    assert main(["evaluate", str(folder)]) == 2
-    assert "in its report and evaluation.json" in " ".join(capsys.readouterr().err.split())
     assert main(["estimate", str(folder)]) == 0
     assert "Mean of the numbers" in " ".join(capsys.readouterr().out.split())
+
+
+def test_methods_are_compared_by_how_far_numbers_are_off(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(folder), "--json", "--resamples", "50", "--out", str(folder / "tables")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    methods = told["methods"]
+    assert next(iter(methods)) == "auto"
+    assert {*methods} == {"auto", MEDIAN, "guess_0", "guess_1", "guess_2"}
+    errors = [one["error"]["value"] for one in methods.values()]
+    assert errors[1:] == sorted(errors[1:])
+    assert errors[0] < min(methods[name]["error"]["value"] for name in ("guess_1", "guess_2", MEDIAN))
+    reported = open_run(folder).learned.against_gold
+    assert reported is not None
+    for name in ("error", "correlation"):
+        assert methods["auto"][name]["value"] == pytest.approx(reported.figures[name].value)
+    for one in methods.values():
+        assert one["covered"]["value"] >= 0.84
+        assert one["width"]["interval"][0] <= one["width"]["value"] <= one["width"]["interval"][1]
+        assert one["error"]["n"] == 120
+    assert methods["auto"]["covered"]["value"] <= 0.98
+    assert methods["auto"]["width"]["value"] < methods["guess_2"]["width"]["value"]
+    assert {Path(one).name for one in told["files"]} == {"numbers.md", "numbers.csv", "numbers.tex"}
+    assert main(["evaluate", str(folder), "--resamples", "20"]) == 0
+    shown = capsys.readouterr().out
+    assert len(shown.splitlines()) <= 15
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "auto is off by" in " ".join(shown.split())
+    assert main(["evaluate", str(folder), "--methods", "lr,majority"]) == 2
+    assert "compared with the models and their median" in " ".join(capsys.readouterr().err.split())
+
+
+def test_numbers_need_gold_that_differs_to_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pcs.run(people(tmp_path / "data.csv", 20, 5), tmp_path / "run", models=[guess(0, 2)], **QUICK)
+    assert main(["evaluate", str(tmp_path / "run")]) == 2
+    assert "too little gold" in capsys.readouterr().err
+
+
+def test_a_model_that_never_answers_is_left_out_of_the_comparison() -> None:
+    labels, rng = steps_of(["0..20"]), np.random.default_rng(1)
+    gold = rng.integers(3, 18, 60).astype(np.int16)
+    codes = np.stack([gold + rng.integers(-2, 3, 60), gold, np.full(60, -1)], axis=1)[:, :, np.newaxis, np.newaxis]
+    votes = pcs.Votes(
+        codes=codes.astype(np.int16),
+        ids=[f"{row:02}" for row in range(60)],
+        annotators=["noisy", "right", "silent"],
+        relations=["original"],
+        labels=labels,
+    )
+    shape, splits = LabelShape.of("number", labels), Splits(calibration="number")
+    rows, truth = labelled_rows(votes, gold)
+    trial = run_trial(Distance(), rows, truth, splits, shape=shape)
+    assert trial is not None
+    found = compare_numbers(rows, trial, splits, Resampling(20), "pcs")
+    assert [*found] == ["pcs", "right", *[name for name in found if name in (MEDIAN, "noisy")]]
+    assert found["right"]["error"].value == found["right"]["width"].value == 0
+    same = trial._replace(gold=np.full_like(trial.gold, 5))
+    assert not compare_numbers(rows, same, splits, Resampling(20), "pcs")
 
 
 def test_few_gold_rows_and_silent_models_leave_the_median(tmp_path: Path) -> None:

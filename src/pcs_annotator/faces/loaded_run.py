@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -144,11 +145,15 @@ class LoadedRun(Frame):
             texts: A text; or several, in a list, a column, a data frame, another table or the `Path` of a file.
             ids: What the outcomes call the texts; by default the column `id` of a table, or numbers from 1.
         """
+        found = self._label_items(self._items(texts, ids))
+        return found[0] if isinstance(texts, str) else found
+
+    def _label_items(self, items: Sequence[Item], groups: Sequence[str] = ()) -> Outcomes:
+        """Return the outcomes of texts, which may be of groups that the promise is made for."""
         found: list[Outcome] = []
-        for part in _parts(self._items(texts, ids)):
-            engine = self._opened()
-            found += _outcomes(engine.label(part), part)
-        return found[0] if isinstance(texts, str) else Outcomes(found)
+        for part, own in zip_longest(_parts(items), _parts(groups), fillvalue=()):
+            found += _outcomes(self._opened().label(part, own), part)
+        return Outcomes(found)
 
     @overload
     async def alabel(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # likewise
@@ -162,7 +167,7 @@ class LoadedRun(Frame):
             found += _outcomes(await engine.alabel(part), part)
         return found[0] if isinstance(texts, str) else Outcomes(found)
 
-    def _items(self, texts: object, ids: object) -> Sequence[Item]:
+    def _items(self, texts: object, ids: object = None) -> Sequence[Item]:
         given = [texts] if isinstance(texts, str) else texts
         return _named(items_of(given, self._text_column), ids)
 
@@ -186,17 +191,25 @@ class LoadedRun(Frame):
             UserError: No row can be labelled: there is no such column, or a key is missing.
             AccessDenied: A key or a model's name is wrong.
         """
+        rows, texts = self._rows(table, text_column)
+        schema = self._new_columns()
+        groups = self._groups(rows, texts) or [""] * len(texts)
+        parts = [self._labelled(part, schema) for part in _parts([*zip(texts, groups, strict=True)])]
+        added = pa.concat_tables([schema.empty_table(), *parts])
+        return with_columns(rows, columns_of(added), result_names(self.labels))
+
+    def _rows(self, table: object, text_column: str | None) -> tuple[pa.Table, list[_Text]]:
+        """Return a table that `label_table` takes, and its texts."""
         place = place_or_table(table)
         rows = place if isinstance(place, pa.Table) else as_arrow(place)
         used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self._text_column)).text
         column = rows[used] if used in rows.column_names else pa.chunked_array([texts_in(rows, str(used))])
-        texts = _texts_of(used or "", column)
-        schema = self._new_columns()
+        return rows, _texts_of(used or "", column)
+
+    def _groups(self, rows: pa.Table, texts: Sequence[_Text]) -> list[str] | None:
+        """Return the group of every row, if the promise is made for groups."""
         by = (self._fitted().get("certificate") or {}).get("by", "")
-        groups = groups_of(by, rows, [text for text, _ in texts]) or [""] * len(texts)
-        parts = [self._labelled(part, schema) for part in _parts([*zip(texts, groups, strict=True)])]
-        added = pa.concat_tables([schema.empty_table(), *parts])
-        return with_columns(rows, columns_of(added), result_names(self.labels))
+        return groups_of(by, rows, [text for text, _ in texts])
 
     def label_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of `label_table` for tables with this schema; engines may ask for it beforehand."""

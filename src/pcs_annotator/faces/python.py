@@ -13,8 +13,10 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.ledger_address import absolute_address
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.faces.loaded_codebook import LoadedCodebook
 from pcs_annotator.faces.loaded_run import LoadedRun
 from pcs_annotator.runs import settings as kinds
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labelling.labeller import LoadOptions
 from pcs_annotator.runs.own_objects import OwnObjects, names_in
 from pcs_annotator.runs.resolve_config import read_settings, settings_of
@@ -178,7 +180,7 @@ alabel = _async_twin(label)
 
 @_documented(kinds.SavingSettings)
 def load_run(
-    folder: PathLike | RunResult,
+    folder: PathLike | RunResult | CodebookResult,
     *,
     concurrency: int | None = None,
     environment: Mapping[str, str] | None = None,
@@ -187,7 +189,8 @@ def load_run(
     """Load a fitted run: its results, and what labels further texts in this process or in those of a data engine.
 
     Args:
-        folder: The folder of the run, or what `run` returned.
+        folder: The folder of the run, or what `run` returned. Of a codebook, all variables are loaded as one, and what
+            is returned is a `LoadedCodebook`.
         concurrency: Maximum number of simultaneous calls per model, in each process.
         environment: Keys and base URLs; by default those of each process and of `.env` in its working folder.
         settings: As for `label`; limits hold for each process.
@@ -206,7 +209,10 @@ def load_run(
         own=own,
         **given,
     )
-    loaded = LoadedRun(Path(folder).absolute(), options)
+    place = Path(folder.folder if isinstance(folder, CodebookResult) else folder).absolute()
+    if book := CodebookFolder.find(place):
+        return LoadedCodebook(book, options)  # type: ignore[return-value]  # most folders have one variable
+    loaded = LoadedRun(place, options)
     loaded.check()
     return loaded
 

@@ -25,11 +25,11 @@ from pcs_annotator.judging.evaluation.agreement import (
     Scale,
     against_gold,
     among_coders,
-    numbers_against_gold,
 )
 from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
 from pcs_annotator.judging.evaluation.figures import Curves, MethodFigures, curves_of, with_holm
 from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
+from pcs_annotator.judging.evaluation.numbers import numbers_against_gold
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model

@@ -42,7 +42,7 @@ class RecordedVotes(NamedTuple):
             return cls(replace(table.votes, texts=texts), _gold_once(table.votes, table.gold, texts))
         recorded = Run.open(source)
         if recorded.config.task.kind == "number":
-            remedy = "how far numbers are off is in its report and evaluation.json"
+            remedy = "pcs evaluate with its own folder says how far numbers are off"
             raise GoldError(f"{source} has numbers, and methods are compared by labels: {remedy}")
         votes = replace(recorded.answers, texts=recorded.texts if recorded.settings.text else None)
         gold = _gold_once(votes, recorded.gold.labels, recorded.texts)

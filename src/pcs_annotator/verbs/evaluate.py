@@ -7,30 +7,36 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator.base.display import Columns, Frame
-from pcs_annotator.base.errors import GoldError, TableError
+from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.evaluation.agreement import Resampling
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
 from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.evaluation.methods import Method, methods_named
+from pcs_annotator.judging.evaluation.numbers import compare_numbers, numbers_table
 from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, relation_values
 from pcs_annotator.judging.evaluation.scored import FIGURES, Splitting, one_thread, refuse_without_gold
 from pcs_annotator.judging.evaluation.tables import agreement_tables, evaluation_tables
-from pcs_annotator.judging.fit_model import fit_model, labelled_rows
+from pcs_annotator.judging.fit_model import Trial, fit_model, labelled_rows
 from pcs_annotator.judging.metrics.agreement import (
     AlternativeAnnotator,
     alternative_annotator,
     alternative_in_parts,
     rows_for_interval,
 )
+from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.groups import groups_of, refuse_many
 from pcs_annotator.runs.learn import counted_once, expected_labels, learning_of
 from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.sides import open_sides
@@ -43,6 +49,7 @@ __all__ = ["ADVICE", "RecordedVotes", "RelationValues", "Splitting", "methods_na
 
 FILE_ENDINGS = (*ENDINGS, ".md", ".tex", ".html", ".xls", ".xlsx", ".gz")
 Replacing = tuple[Sequence[str], AlternativeAnnotator, Mapping[str, AlternativeAnnotator | None], Mapping[float, int]]
+Numbers = tuple[Mapping[str, Mapping[str, Estimate]], ResultTable, Sequence[Path]]
 WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex": result_tables.to_latex}
 
 
@@ -160,20 +167,45 @@ def figures_of_groups(path: Path, by: str) -> FiguresByGroup:
     Its promise may be made for other groups, or for all rows together.
     """
     recorded = Run.open(path)
-    votes, gold, texts = recorded.votes, recorded.gold, recorded.texts
-    groups = groups_of(by, recorded.dataset.table, texts, recorded.dataset.name) or []
+    votes = recorded.votes
+    groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []
     refuse_many(by, groups)
+    model, trial, rows = _tried(recorded, recorded.settings)
+    return figures_by_group(by, groups, replace(votes, read=model.read(votes)), rows, model, trial)
+
+
+def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, Trial, Votes]:
+    """Return the model of a run with these settings, its gold rows as judged by fits without them, and their votes."""
+    votes, gold = recorded.votes, recorded.gold
     codes = gold_codes(votes, gold.labels)
-    how = learning_of(recorded.settings, recorded.looked(recorded.settings), recorded.shape)
-    once = counted_once(votes, codes, texts, gold.random_sample)
+    how = learning_of(settings, recorded.looked(settings), recorded.shape)
+    once = counted_once(votes, codes, recorded.texts, gold.random_sample)
     with one_thread():
         model, trial = fit_model(
             votes, codes, replace(how, resamples=0), random_sample=gold.random_sample, distinct=once.distinct
         )
     if trial is None:
-        raise GoldError(f"{path} has too little gold for figures of groups: label more rows")
-    rows, _ = labelled_rows(votes.take(once.distinct), codes[once.distinct])
-    return figures_by_group(by, groups, replace(votes, read=model.read(votes)), rows, model, trial)
+        raise GoldError(f"{recorded.folder.path} has too little gold for such figures: label more rows")
+    return model, trial, labelled_rows(votes.take(once.distinct), codes[once.distinct])[0]
+
+
+def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:
+    """Return how far numbers of a run are off, and of simpler methods, with a table and its files; None for labels."""
+    if not request.source.is_dir() or (recorded := Run.open(request.source)).config.task.kind != "number":
+        return None
+    if request.methods:
+        raise ConfigError("--methods is about labels: numbers are compared with the models and their median")
+    if request.out is not None:
+        check_folder(request.out)
+    how = request.splitting
+    settings = replace(recorded.settings, optimiser=request.optimiser, folds=how.folds, seed=how.seed, max_error=None)
+    _, trial, rows = _tried(recorded, settings)
+    splits = Splits(folds=how.folds, seed=how.seed)
+    found = compare_numbers(rows, trial, splits, Resampling(how.resamples, how.seed), request.optimiser)
+    if request.optimiser not in found:
+        raise GoldError(f"all rows of {request.source} that have an answer and gold have the same number: label more")
+    table = numbers_table(found)
+    return found, table, [] if request.out is None else write_result(table, request.out)
 
 
 def value_of_votes(

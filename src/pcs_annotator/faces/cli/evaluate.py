@@ -16,7 +16,7 @@ from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
-from pcs_annotator.showing.formats import SHOWN, number, signed
+from pcs_annotator.showing.formats import SHOWN, number, percent, signed
 from pcs_annotator.showing.report.index import INTERVAL
 from pcs_annotator.studies.compare import page
 from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
@@ -98,8 +98,27 @@ def evaluate_command(*, source: Path, by: str, alt_test: bool, epsilon: float, *
         _show_variables(book, request)
         return
     with options.gathered_warnings() as notes:
-        found = evaluate.evaluate_source(request)
-    options.show(evaluated_json, evaluation_shown, found, notes, details=evaluation_details)
+        numbers = evaluate.evaluate_numbers(request)
+        found = numbers or evaluate.evaluate_source(request)
+    shown: Any = (numbers_json, numbers_shown) if numbers else (evaluated_json, evaluation_shown)
+    options.show(*shown, found, notes, details=None if numbers else evaluation_details)
+
+
+def numbers_json(found: evaluate.Numbers, notes: Sequence[str]) -> dict[str, Any]:
+    """Return everything that `numbers_shown` shows as plain values, and all intervals."""
+    methods = {name: {key: one.to_dict() for key, one in figures.items()} for name, figures in found[0].items()}
+    return {"methods": methods, "warnings": list(notes), "files": [str(path) for path in found[2]]}
+
+
+def numbers_shown(found: evaluate.Numbers, notes: Sequence[str]) -> Iterator[b.Block]:
+    """Yield how far numbers are off, and the method that comes nearest beside PCS."""
+    yield replace(found[1], rows=found[1].rows[: METHODS_SHOWN + 1])
+    (name, first), (other, second), *_ = found[0].items()
+    verdict = (
+        f"{name} is off by {first['error'].value:.3g} on average, and its 90 % interval covers "
+        f"{percent(first['covered'].value, 1)} of rows; {other}, the best other, is off by {second['error'].value:.3g}"
+    )
+    yield b.Answer([("verdict", verdict), *answer.look_at(notes)])
 
 
 def _show_variables(book: CodebookFolder, request: evaluate.EvaluateRequest) -> None:
@@ -142,7 +161,7 @@ def _compared_shown(
         rows.append([b.name(name), b.name(first.method), *figures, *other])
     columns = [b.Column("variable"), b.Column("method"), *b.numbers("gold rows", "right, %", INTERVAL)]
     yield b.Table(columns=[*columns, b.Column("best other"), *b.numbers("right, %")], rows=rows)
-    missing = [f"{series(without)}: no figures, because there is too little gold"] if without else []
+    missing = [f"{series(without)}: too little gold, or numbers: pcs evaluate with its own folder"] if without else []
     kept = next(iter(found.values())).files[-1].name
     yield b.Answer([*answer.look_at([*missing, *notes]), ("files", f"{kept} in the folder of every variable")])
 

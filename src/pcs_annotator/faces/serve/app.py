@@ -73,7 +73,7 @@ class App:
         self.watch.follow(service.tally, service.tracker)
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
-        self._about = openapi.document(service.names, self._variables)
+        self._about = openapi.document(service.names, self._variables, pairs=bool(service.task.pair))
         routes = [
             Route("/v1/classify", self.classify, methods=["POST"]),
             Route("/v1/models", _answering(self._models)),
@@ -105,8 +105,8 @@ class App:
 
     async def labelled(self, body: dict[str, Any], request_id: str = "mcp") -> dict[str, Any]:
         """Return the answer to a body that names texts."""
-        texts, model = bodies.texts_and_model(body, self._queue.most)
         service = self._service
+        texts, model = bodies.texts_and_model(body, self._queue.most, pairs=bool(service.task.pair))
         if model not in (None, "", service.name, service.version):
             raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
         groups = bodies.groups_of(body, len(texts))

@@ -8,6 +8,7 @@ import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from pcs_annotator.core.task import PAIR_LABELS, pair_text
 from pcs_annotator.tables.label_studio import Interface, kind_of, read_interface
 
 LONGEST_WAIT = 60
@@ -24,24 +25,36 @@ async def read_object(request: Request) -> dict[str, Any]:
     return found
 
 
-def texts_and_model(values: dict[str, Any], most: int) -> tuple[list[str], str | None]:
-    """Return the texts and the model that a body names."""
+def texts_and_model(values: dict[str, Any], most: int, *, pairs: bool = False) -> tuple[list[str], str | None]:
+    """Return the texts, or pairs of texts as one each, and the model that a body names."""
     model = values.get("model")
     if model is not None and not isinstance(model, str):
         raise HTTPException(400, f"`model` must be a text, not {kind_of(model)}")
     if "input" not in values:
         raise HTTPException(400, "`input` is missing: give a text, or a list of texts")
     given = values["input"]
-    texts = [given] if isinstance(given, str) else given
+    texts = [given] if isinstance(given, dict if pairs else str) else given
     if not isinstance(texts, list) or not texts:
-        raise HTTPException(400, "`input` must be a text, or a list of one or more texts")
+        what = (
+            'a pair of texts {"a": "…", "b": "…"}, or a list of pairs'
+            if pairs
+            else "a text, or a list of one or more texts"
+        )
+        raise HTTPException(400, f"`input` must be {what}")
     _check_number(len(texts), most)
-    for place, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise HTTPException(400, f"`input[{place}]` must be a text, not {kind_of(text)}")
-        if not text.strip():
-            raise HTTPException(400, f"`input[{place}]` is empty: leave it out")
-    return texts, model
+    return [_text(one, f"input[{place}]", pairs=pairs) for place, one in enumerate(texts)], model
+
+
+def _text(given: object, where: str, *, pairs: bool = False) -> str:
+    """Return a text, or a pair of texts as one."""
+    if pairs and isinstance(given, dict):
+        return pair_text(*(_text(given.get(name), f"{where}.{name}") for name in PAIR_LABELS[:2]))
+    if not isinstance(given, str) or pairs:
+        what = 'a pair {"a": "…", "b": "…"}' if pairs else "a text"
+        raise HTTPException(400, f"`{where}` must be {what}, not {kind_of(given)}")
+    if not given.strip():
+        raise HTTPException(400, f"`{where}` is empty: leave it out")
+    return given
 
 
 def groups_of(values: dict[str, Any], texts: int) -> list[str | None]:

@@ -18,9 +18,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.numbers import values_of
 from pcs_annotator.core.votes import positions_of
-from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.scored import Measured, measure
 from pcs_annotator.judging.metrics import agreement
 from pcs_annotator.judging.metrics.agreement import Weighting, alpha_on, coincidences, kappa_on, pair_tables
@@ -196,29 +194,6 @@ def against_gold(
         table=table,
         figures=_known(overall),
         by_label={label: _known(figures) for label, figures in by_label.items()},
-    )
-
-
-def numbers_against_gold(given: Codes, gold: Codes, labels: Sequence[str], how: Resampling) -> AgainstGold:
-    """Return how far numbers are off, on average, and their correlation with gold; rows without one are left out."""
-    rows, values = given >= 0, values_of(tuple(labels))
-    ours, truth = values[given[rows]][:, np.newaxis], values[gold[rows]][:, np.newaxis]
-
-    def figures(counts: Floats) -> dict[str, Floats]:
-        total = counts.sum(axis=0)
-        means = [(counts * one).sum(axis=0) / total for one in (ours, truth)]
-        apart = [one - mean for one, mean in zip((ours, truth), means, strict=True)]
-        both, first, second = ((counts * a * b).sum(axis=0) for a, b in (apart, apart[:1] * 2, apart[1:] * 2))
-        found = {"error": (counts * np.abs(ours - truth)).sum(axis=0) / total, "mean_error": means[0] - means[1]}
-        return {**found, "correlation": both / np.sqrt(np.maximum(first * second, 1e-300))}
-
-    found = measure(figures, gold[rows], how.resamples, how.seed) if len(np.unique(gold[rows])) > 1 else {}
-    ends = {name: np.quantile(one.resampled, [0.025, 0.975]) for name, one in found.items()}
-    return AgainstGold(
-        labels=("number",),
-        table=np.array([[int(rows.sum())], [int((~rows).sum())]]),
-        figures={name: Estimate(one.value, Interval(*ends[name].tolist()), len(truth)) for name, one in found.items()},
-        by_label={},
     )
 
 
